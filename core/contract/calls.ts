@@ -1,0 +1,77 @@
+import { isValidPhoneNumber } from 'libphonenumber-js/min';
+import { z } from 'zod';
+import { timeZoneSchema } from './expiry.ts';
+import { limits } from './limits.ts';
+import { identifierSchema, instantSchema, lineSchema, textSchema } from './text.ts';
+
+export const callStates = ['queued', 'dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'cancelled', 'lapsed'] as const;
+export type CallState = (typeof callStates)[number];
+
+const requestIdForm = /^[A-Za-z0-9._~:-]{1,128}$/;
+
+export function isRequestId(text: string): boolean {
+  return requestIdForm.test(text);
+}
+
+export const requestIdSchema = z.string().regex(requestIdForm, { error: 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.' });
+
+/** E.164: a plus sign and digits, with a country code and a length that exist. */
+export const phoneSchema = z.string().refine((text) => /^\+[1-9]\d{1,14}$/.test(text) && isValidPhoneNumber(text), {
+  error: 'Give a phone number in E.164 form, such as +493012345678.',
+});
+
+export const contactSchema = z.strictObject({
+  phone: phoneSchema,
+  name: lineSchema(limits.name).optional(),
+  timeZone: timeZoneSchema.optional(),
+});
+
+const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
+
+export const variablesSchema = z
+  .record(
+    z.string().regex(variableNameForm, { error: `Give 1 to ${limits.variableName} characters, none of them a control character.` }),
+    textSchema(limits.variableValue),
+  )
+  .refine((variables) => Object.keys(variables).length <= limits.variables, { error: `Give at most ${limits.variables} variables.` });
+
+/** The body of a request that places a call. */
+export const placeCallSchema = z
+  .strictObject({
+    requestId: requestIdSchema.optional(),
+    contact: contactSchema,
+    variables: variablesSchema.optional(),
+    /** The call is not dialed before this instant. */
+    notBefore: instantSchema.optional(),
+    /** A call not dialed by this instant lapses. */
+    notAfter: instantSchema.optional(),
+  })
+  .refine(({ notBefore, notAfter }) => !notBefore || !notAfter || Date.parse(notBefore) < Date.parse(notAfter), {
+    path: ['notAfter'],
+    error: 'Give an instant after notBefore.',
+  });
+export type PlaceCall = z.infer<typeof placeCallSchema>;
+
+/** The answer to a placed call. It never carries an outcome. */
+export const placedCallSchema = z.object({
+  requestId: z.string(),
+  contactId: identifierSchema,
+  campaignId: identifierSchema,
+  state: z.literal('queued'),
+  placedAt: instantSchema,
+});
+export type PlacedCallView = z.infer<typeof placedCallSchema>;
+
+/** The answer to a cancelled call. */
+export const cancelledCallSchema = z.object({
+  requestId: z.string(),
+  contactId: identifierSchema,
+  campaignId: identifierSchema,
+  state: z.literal('cancelled'),
+  cancelledAt: instantSchema,
+});
+export type CancelledCallView = z.infer<typeof cancelledCallSchema>;
+
+/** The answer header that marks a repeated request id. */
+export const replayedHeader = 'Idempotent-Replayed';
+export const apiKeyHeader = 'X-API-Key';

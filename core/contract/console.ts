@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { expirationSchema, timeZoneSchema } from './expiry.ts';
+import { limits } from './limits.ts';
+import { codePoints, identifierSchema, instantSchema, lineSchema } from './text.ts';
+
+export const userTypes = ['account', 'partner', 'staff'] as const;
+export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
+export type UserType = z.infer<typeof userTypeSchema>;
+
+export const tenancyKindSchema = z.enum(['account', 'partner'], { error: 'Give account or partner.' });
+export type TenancyKind = z.infer<typeof tenancyKindSchema>;
+
+const namedSchema = z.object({ id: identifierSchema, name: z.string() });
+export type Named = z.infer<typeof namedSchema>;
+
+// Sessions
+
+export const signInSchema = z.strictObject({
+  email: z.string().max(1_000),
+  password: z.string().max(1_000),
+});
+
+/** A new password. Length is what counts (NIST SP 800-63B §3.1.1.2): no rule asks for kinds of characters. */
+export const newPasswordSchema = z
+  .string()
+  .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Give at least ${limits.passwordMin} characters.` })
+  .refine((text) => codePoints(text) <= limits.passwordMax, { error: `Give at most ${limits.passwordMax} characters.` });
+
+export const changePasswordSchema = z.strictObject({
+  currentPassword: z.string().max(1_000),
+  newPassword: newPasswordSchema,
+});
+
+export const selectTenancySchema = z.union(
+  [z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })],
+  { error: 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.' },
+);
+
+export const sessionSchema = z.object({
+  viewer: z.object({
+    id: identifierSchema,
+    email: z.string(),
+    name: z.string(),
+    userType: userTypeSchema,
+    account: namedSchema.nullable(),
+    partner: namedSchema.nullable(),
+  }),
+  tenancy: z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() }).nullable(),
+  /** Present, and true, while the user still has the one-time password that somebody else chose. */
+  passwordChangeDue: z.literal(true).optional(),
+});
+export type SessionView = z.infer<typeof sessionSchema>;
+
+export const tenanciesQuerySchema = z.strictObject({ search: z.string().max(limits.search).default('') });
+
+export const tenanciesSchema = z.object({
+  tenancies: z.array(z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string(), partnerName: z.string().optional() })),
+});
+export type TenanciesView = z.infer<typeof tenanciesSchema>;
+
+// API keys
+
+export const apiKeySchema = z.object({
+  id: identifierSchema,
+  name: z.string(),
+  createdAt: instantSchema,
+  lastUsedAt: instantSchema.nullable(),
+  expiresAt: instantSchema.nullable(),
+  /** The zone at the end of whose day the key expires. */
+  expiryTimeZone: z.string().nullable(),
+  expired: z.boolean(),
+  /** Present for viewers who can see others' keys. */
+  owner: z.object({ isYou: z.boolean(), name: z.string() }).optional(),
+});
+export type ApiKeyView = z.infer<typeof apiKeySchema>;
+
+export const apiKeysSchema = z.object({
+  apiKeys: z.array(apiKeySchema),
+  /** How many keys there are in the viewer's scope; the list holds the newest of them, `limit` at most. */
+  total: z.number().int(),
+  limit: z.literal(limits.listedApiKeys),
+});
+export type ApiKeysView = z.infer<typeof apiKeysSchema>;
+
+export const createApiKeySchema = z.strictObject({
+  name: lineSchema(limits.apiKeyName),
+  expiration: expirationSchema,
+  timeZone: timeZoneSchema,
+});
+export type CreateApiKey = z.infer<typeof createApiKeySchema>;
+
+export const createdApiKeySchema = z.object({ apiKey: apiKeySchema, keyValue: z.string() });
+export type CreatedApiKeyView = z.infer<typeof createdApiKeySchema>;
+
+export const revocationSchema = z.object({ apiKey: apiKeySchema, queuedCalls: z.number().int() });
+export type RevocationView = z.infer<typeof revocationSchema>;
+
+export const revokeQuerySchema = z.strictObject({
+  cancelQueuedCalls: z
+    .enum(['true', 'false'], { error: 'Give true or false.' })
+    .default('false')
+    .transform((text) => text === 'true'),
+});
+
+export const identifyApiKeySchema = z.strictObject({
+  sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Give the SHA-256 of the key value as 64 hexadecimal digits.' }),
+});
+export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
+
+// Campaigns
+
+export const campaignsSchema = z.object({
+  campaigns: z.array(z.object({ id: identifierSchema, name: z.string(), account: namedSchema })),
+});
+export type CampaignsView = z.infer<typeof campaignsSchema>;

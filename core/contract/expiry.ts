@@ -1,0 +1,101 @@
+import { DateTime, IANAZone } from 'luxon';
+import { z } from 'zod';
+
+/** What the creator of a key chose; the core computes the instant from it. */
+export const expirationSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('none') }),
+  z.strictObject({ kind: z.literal('years'), years: z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4), z.literal(5)]) }),
+  z.strictObject({ kind: z.literal('custom'), date: z.iso.date({ error: 'Give a date as YYYY-MM-DD.' }) }),
+]);
+export type Expiration = z.infer<typeof expirationSchema>;
+
+/** An IANA time zone name that this runtime knows, such as `Europe/Berlin`. Offsets such as `+02:00` are none. */
+export const timeZoneSchema = z
+  .string()
+  .max(64)
+  .refine((name) => isTimeZone(name), { error: 'Give an IANA time zone, such as Europe/Berlin.' });
+
+export function isTimeZone(name: string): boolean {
+  return /^[A-Za-z]/.test(name) && IANAZone.isValidZone(name);
+}
+
+/** Calendar days as YYYY-MM-DD, both included. */
+export type DayRange = { earliest: string; latest: string };
+
+/** The days that a custom expiry may fall on: from tomorrow to one day short of five years from today, in that zone. */
+export function customRange(now: DateTime, timeZone: string): DayRange {
+  const today = localDay(now, timeZone);
+  return { earliest: isoDay(today.plus({ days: 1 })), latest: isoDay(latestDay(today)) };
+}
+
+/**
+ * The day at whose end a key expires, as YYYY-MM-DD in that zone; null for a key that does not expire.
+ * A custom date comes back as it is: see {@link isWithin}.
+ */
+export function expiryDay(choice: Expiration, now: DateTime, timeZone: string): string | null {
+  if (choice.kind === 'none') return null;
+  if (choice.kind === 'custom') return choice.date;
+  const today = localDay(now, timeZone);
+  // Luxon clamps 29 February to 28 February in common years.
+  return isoDay(choice.years === 5 ? latestDay(today) : today.plus({ years: choice.years }));
+}
+
+/** Whether a day (YYYY-MM-DD) lies in the range. */
+export function isWithin(day: string, range: DayRange): boolean {
+  return range.earliest <= day && day <= range.latest;
+}
+
+/**
+ * The last millisecond of a local day: one before the first instant of the day after. Counted back from that instant,
+ * since 23:59:59.999 may happen twice, or not at all, where clocks change at midnight.
+ *
+ * @param day YYYY-MM-DD
+ */
+export function endOfDay(day: string, timeZone: string): DateTime {
+  const nextDay = isoDay(DateTime.fromISO(day, { zone: 'utc' }).plus({ days: 1 }));
+  return startOfDay(nextDay, timeZone).minus({ milliseconds: 1 });
+}
+
+/**
+ * The first instant whose local calendar day is `day` or later. Days that a zone left out (a jump over the date line)
+ * begin where the next one does.
+ */
+function startOfDay(day: string, timeZone: string): DateTime {
+  // No offset is beyond ±26 h, so the local date changes to `day` somewhere between these two instants, and it never changes back
+  // over a whole day: halve the distance until it is one millisecond.
+  const noon = DateTime.fromISO(`${day}T00:00`, { zone: 'utc' }).toMillis();
+  const zone = IANAZone.create(timeZone);
+  const reached = (instant: number) => DateTime.fromMillis(instant, { zone }).toISODate() ?? '';
+  let before = noon - 27 * 3_600_000;
+  let from = noon + 27 * 3_600_000;
+  while (from - before > 1) {
+    const middle = Math.floor((before + from) / 2);
+    if (reached(middle) >= day) from = middle;
+    else before = middle;
+  }
+  return DateTime.fromMillis(from, { zone });
+}
+
+/** The instant at which a key stops working; null for one that does not expire. The zone of the result is `timeZone`. */
+export function expiryInstant(choice: Expiration, now: DateTime, timeZone: string): DateTime | null {
+  const day = expiryDay(choice, now, timeZone);
+  return day === null ? null : endOfDay(day, timeZone);
+}
+
+/** A key is accepted up to and including its expiry instant. Both are epoch milliseconds. */
+export function isExpired(expiresAt: number | null, now: number): boolean {
+  return expiresAt !== null && now > expiresAt;
+}
+
+function localDay(now: DateTime, timeZone: string): DateTime {
+  // Calendar arithmetic is done in UTC, where every day exists and has 24 hours.
+  return DateTime.fromISO(now.setZone(timeZone).toISODate() ?? '', { zone: 'utc' });
+}
+
+function latestDay(today: DateTime): DateTime {
+  return today.plus({ years: 5 }).minus({ days: 1 });
+}
+
+function isoDay(day: DateTime): string {
+  return day.toISODate() ?? '';
+}

@@ -1,0 +1,49 @@
+import { crc32 } from 'node:zlib';
+
+/**
+ * The form of a key value: the prefix, 43 base62 characters of secret, 6 base62 characters of checksum.
+ * It is told apart by position, since the prefix has underscores of its own.
+ */
+export const keyValuePrefix = 'svc_sk_live_';
+const secretLength = 43;
+const checksumLength = 6;
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+export const keyValueLength = keyValuePrefix.length + secretLength + checksumLength;
+const form = new RegExp(`^${keyValuePrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`);
+
+/** Anything that looks like a key value or the start of one: for scrubbing text that people or logs will see. */
+export const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
+
+/**
+ * Makes a key value. Bytes of 248 and above are thrown away, since 248 is the largest multiple of 62 in a byte:
+ * so each character is uniform and the secret has 43 × log2(62) = 256.03 bits.
+ *
+ * @param randomBytes a cryptographic source
+ */
+export function makeKeyValue(randomBytes: (size: number) => Uint8Array): string {
+  let secret = '';
+  while (secret.length < secretLength) {
+    for (const byte of randomBytes(secretLength)) {
+      if (byte < 248 && secret.length < secretLength) secret += alphabet[byte % 62];
+    }
+  }
+  const body = keyValuePrefix + secret;
+  return body + checksum(body);
+}
+
+/** Whether a text has the form of a key value and its checksum fits. Says nothing of whether such a key exists. */
+export function isKeyValue(text: string): boolean {
+  return text.length === keyValueLength && form.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
+}
+
+/** CRC-32 (ISO-HDLC, as in zip) of the ASCII text, as six base62 digits, most significant first. */
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  for (let place = 0; place < checksumLength; place++) {
+    digits = alphabet.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}

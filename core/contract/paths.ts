@@ -1,0 +1,28 @@
+/** Every path of the public listener. A `:name` segment is a path parameter. */
+export const paths = {
+  placeCall: '/api/v1/campaigns/:campaignId/contacts/on-demand',
+  cancelCallByContact: '/api/v1/campaigns/:campaignId/contacts/on-demand/:contactId',
+  cancelCallByRequest: '/api/v1/campaigns/:campaignId/contacts/on-demand/by-request-id/:requestId',
+
+  session: '/console/session',
+  sessionTenancy: '/console/session/tenancy',
+  password: '/console/password',
+  tenancies: '/console/tenancies',
+  apiKeys: '/console/api-keys',
+  identifyApiKey: '/console/api-keys/identify',
+  apiKey: '/console/api-keys/:id',
+  apiKeyRevocation: '/console/api-keys/:id/revocation',
+  campaigns: '/console/campaigns',
+} as const;
+
+type Parameters<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | Parameters<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** Fills in a path's parameters, percent-encoded: `pathTo(paths.apiKey, { id })`. */
+export function pathTo<Path extends string>(path: Path, parameters: Record<Parameters<Path>, string>): string {
+  const values: Record<string, string> = parameters;
+  return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
+}

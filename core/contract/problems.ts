@@ -1,0 +1,56 @@
+import { z } from 'zod';
+
+/** The closed list of problem codes, each with its status and title (RFC 9457). */
+export const problems = {
+  'malformed-request': { status: 400, title: 'Malformed request' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  'campaign-refused': { status: 403, title: 'Campaign refused' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  'cross-site': { status: 403, title: 'Cross-site request refused' },
+  'not-found': { status: 404, title: 'Not found' },
+  'call-not-found': { status: 404, title: 'Call not found' },
+  'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  'request-id-conflict': { status: 409, title: 'Request id already used' },
+  'already-dialed': { status: 409, title: 'Already dialed' },
+  conflict: { status: 409, title: 'Conflict' },
+  'too-large': { status: 413, title: 'Request body too large' },
+  'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  invalid: { status: 422, title: 'Invalid input' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
+  internal: { status: 500, title: 'Internal error' },
+  unavailable: { status: 503, title: 'Unavailable' },
+} as const;
+
+export type ProblemCode = keyof typeof problems;
+
+export const problemMediaType = 'application/problem+json';
+
+/** The problem type URI: it ends in `#` and the code. */
+export function problemType(code: ProblemCode): string {
+  return `urn:callkey:problems#${code}`;
+}
+
+export const fieldErrorSchema = z.object({
+  /** Where in the body, dotted: `contact.phone`. Empty for the body as a whole. */
+  path: z.string(),
+  message: z.string(),
+});
+export type FieldError = z.infer<typeof fieldErrorSchema>;
+
+/** The body of every error answer. */
+export const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.number().int(),
+  detail: z.string(),
+  errors: z.array(fieldErrorSchema).optional(),
+  /** With `internal` only: the identifier under which the failure was logged. */
+  requestId: z.string().optional(),
+});
+export type ProblemBody = z.infer<typeof problemSchema>;
+
+/** The code at the end of a problem type URI, or undefined when it is none of ours. */
+export function problemCode(type: string): ProblemCode | undefined {
+  const code = type.slice(type.lastIndexOf('#') + 1);
+  return Object.hasOwn(problems, code) ? (code as ProblemCode) : undefined;
+}
