@@ -1,0 +1,76 @@
+import { DateTime } from 'luxon';
+import type { PlaceCall } from '#contract/calls.ts';
+import type { CallReference, Cancellation, Digest, NewCall, Ports } from './ports.ts';
+import { Problem, unauthorizedDetail } from './problem.ts';
+
+export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
+export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: number };
+
+/** Places a call, or answers a repeated request id with the call that it placed at first. Instants are epoch milliseconds. */
+export async function placeCall(ports: Ports, digest: Digest, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
+  const at = ports.clock.now();
+  const contactId = ports.randomness.id();
+  const call: NewCall = {
+    contactId,
+    requestId: input.requestId ?? contactId,
+    phone: input.contact.phone,
+    name: input.contact.name ?? null,
+    timeZone: input.contact.timeZone ?? null,
+    variables: input.variables ?? null,
+    notBefore: millis(input.notBefore),
+    notAfter: millis(input.notAfter),
+  };
+  const placement = await ports.stores.calls.place({ digest, campaignId, at }, call);
+  const { requestId } = call;
+  switch (placement.kind) {
+    case 'placed':
+      return { requestId, contactId, campaignId, placedAt: at.toMillis(), replayed: false };
+    case 'replayed':
+      return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
+    case 'request-id-conflict':
+      throw new Problem('request-id-conflict', 'This requestId has already placed a call with another body. Use a new one for a new call.');
+    default:
+      throw refusal(placement.kind);
+  }
+}
+
+/** Cancels a call that is still queued. A repeat answers as the first did. */
+export async function cancelCall(ports: Ports, digest: Digest, campaignId: string, reference: CallReference): Promise<CancelledCall> {
+  const outcome: Cancellation = await ports.stores.calls.cancel({ digest, campaignId, at: ports.clock.now() }, reference);
+  switch (outcome.kind) {
+    case 'cancelled': {
+      const { requestId, contactId, cancelledAt } = outcome;
+      return { requestId, contactId, campaignId, cancelledAt };
+    }
+    case 'already-dialed':
+      // Says nothing of how the call went: no key-authenticated way to read outcomes exists.
+      throw new Problem('already-dialed', 'This call can no longer be cancelled.');
+    case 'call-not-found':
+      throw new Problem('call-not-found', 'This campaign has no such call.');
+    default:
+      throw refusal(outcome.kind);
+  }
+}
+
+/** Lets a request with a standing key pass. */
+export async function authenticate(ports: Ports, digest: Digest): Promise<void> {
+  const decision = await ports.stores.calls.authorize({ digest, campaignId: '', at: ports.clock.now() });
+  if (decision === 'unauthorized') throw refusal(decision);
+}
+
+/** Lets a request with a standing key and a campaign in its reach pass, for what has to be said to no one else. */
+export async function authorize(ports: Ports, digest: Digest, campaignId: string): Promise<void> {
+  const decision = await ports.stores.calls.authorize({ digest, campaignId, at: ports.clock.now() });
+  if (decision !== 'authorized') throw refusal(decision);
+}
+
+function millis(instant: string | undefined): number | null {
+  return instant === undefined ? null : DateTime.fromISO(instant).toMillis();
+}
+
+function refusal(kind: 'unauthorized' | 'campaign-refused'): Problem {
+  return kind === 'unauthorized'
+    ? new Problem('unauthorized', unauthorizedDetail)
+    : // One answer for a campaign out of reach and for none at all: a key must not find out which exist.
+      new Problem('campaign-refused', 'This key does not reach such a campaign.');
+}

@@ -1,0 +1,199 @@
+import type { DateTime } from 'luxon';
+import type { Named, UserType } from '#contract/console.ts';
+import type { AuditEvent } from './audit.ts';
+import type { Account, Home, KeySight, Reach, Tenancy, User } from './tenancy.ts';
+
+export type Clock = {
+  /** The current instant, in UTC. */
+  now(): DateTime<true>;
+};
+
+export type Randomness = {
+  /** Bytes from a cryptographic source. */
+  bytes(size: number): Uint8Array;
+  /** A fresh identifier. Later ones sort after earlier ones, so that tables grow at their end. */
+  id(): string;
+};
+
+export type Passwords = {
+  /** @returns an argon2id hash in PHC form */
+  hash(password: string): Promise<string>;
+  /**
+   * Takes as long for a null hash (no such user) as for a wrong password.
+   *
+   * @throws Problem `too-many-requests` when too many verifications wait already
+   */
+  verify(hash: string | null, password: string): Promise<boolean>;
+};
+
+/** Counts failed sign-ins, over all processes. */
+export type SignInThrottle = {
+  /**
+   * Takes one attempt. `trusted` attempts come from a client that holds a live session of that very user:
+   * they are counted by address alone, so that nobody can lock a signed-in user out.
+   *
+   * @throws Problem `too-many-requests`
+   */
+  take(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
+  /** Gives back what a right password had taken. */
+  giveBack(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
+};
+
+export type ApiKey = {
+  id: string;
+  name: string;
+  creator: Named;
+  home: Home;
+  createdAt: DateTime;
+  lastUsedAt: DateTime | null;
+  expiresAt: DateTime | null;
+  expiryTimeZone: string | null;
+};
+
+/** A SHA-256 of a key value, as 64 lower-case hexadecimal digits. */
+export type Digest = string;
+
+export type ApiKeyStore = {
+  /** The key value itself is nowhere in storage, only its digest. */
+  create(key: ApiKey, digest: Digest, event: AuditEvent): Promise<void>;
+  /** The newest first, ties broken by id. */
+  list(sight: KeySight, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  find(sight: KeySight, id: string): Promise<ApiKey | null>;
+  findByDigest(sight: KeySight, digest: Digest): Promise<ApiKey | null>;
+  /** Calls placed with the key that are still queued. */
+  countQueuedCalls(id: string): Promise<number>;
+  /** @returns whether the key still stood; nothing is done otherwise */
+  revoke(id: string, options: RevokeOptions, event: AuditEvent): Promise<boolean>;
+};
+
+export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
+
+/** What every key-authenticated request shows of itself. */
+export type KeyedRequest = { digest: Digest; campaignId: string; at: DateTime };
+
+/** What is to be kept of a placed call. */
+export type NewCall = {
+  contactId: string;
+  requestId: string;
+  phone: string;
+  name: string | null;
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>> | null;
+  notBefore: number | null;
+  notAfter: number | null;
+};
+
+export type Refusal = 'unauthorized' | 'campaign-refused';
+
+export type Placement =
+  | { kind: 'placed' }
+  | { kind: 'replayed'; contactId: string; placedAt: number }
+  | { kind: 'request-id-conflict' }
+  | { kind: Refusal };
+
+export type CallReference = { contactId: string } | { requestId: string };
+
+export type Cancellation =
+  | { kind: 'cancelled'; contactId: string; requestId: string; cancelledAt: number }
+  | { kind: 'already-dialed' }
+  | { kind: 'call-not-found' }
+  | { kind: Refusal };
+
+/**
+ * The three key-authenticated operations. Each is decided by the database of record, after the request arrived; requests that are
+ * under way together share a statement. A call is inserted or cancelled only by a statement that itself sees key, creator and
+ * campaign still standing.
+ */
+export type CallStore = {
+  place(request: KeyedRequest, call: NewCall): Promise<Placement>;
+  cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
+  /** Whether the key stands and reaches the campaign, for a request that goes no further. */
+  authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
+};
+
+export type Session = {
+  user: User;
+  tenancy: Tenancy | null;
+  passwordChangeDue: boolean;
+  startedAt: DateTime;
+  lastSeenAt: DateTime;
+};
+
+/** Session ids are kept as digests. */
+export type SessionStore = {
+  start(id: Digest, userId: string, at: DateTime, event: AuditEvent): Promise<void>;
+  find(id: Digest): Promise<Session | null>;
+  /** Acts on known sessions only: a slow request must not bring a session back. */
+  touch(id: Digest, at: DateTime): Promise<void>;
+  selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
+  end(id: Digest, event: AuditEvent): Promise<boolean>;
+  /** @returns how many there were */
+  endAll(userId: string, event: AuditEvent): Promise<number>;
+  /** Forgets sessions that nobody can use any more. */
+  sweep(limits: { lastSeenBefore: DateTime; startedBefore: DateTime }): Promise<void>;
+};
+
+export type Credentials = {
+  user: User;
+  passwordHash: string;
+  /** Until when a password that somebody else chose can be used; null for one that the user chose. */
+  passwordExpiresAt: DateTime | null;
+};
+
+export type NewUser = {
+  id: string;
+  email: string;
+  name: string;
+  userType: UserType;
+  accountId: string | null;
+  partnerId: string | null;
+  passwordHash: string;
+  passwordExpiresAt: DateTime | null;
+  createdAt: DateTime;
+};
+
+export type NewPassword = { hash: string; expiresAt: DateTime | null };
+
+export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
+
+export type UserStore = {
+  count(): Promise<number>;
+  list(): Promise<ListedUser[]>;
+  findByEmail(email: string): Promise<Credentials | null>;
+  /** @throws Problem `conflict` when the e-mail address is taken */
+  add(user: NewUser, event: AuditEvent): Promise<void>;
+  /** Ends the user's sessions but for `keep`. */
+  setPassword(userId: string, password: NewPassword, keep: Digest | null, event: AuditEvent): Promise<void>;
+  /** Takes keys and sessions along, in one transaction. @returns what went, or null when there was no such user */
+  delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
+};
+
+export type Campaign = Named & { account: Named };
+
+export type TenancyStore = {
+  findPartner(id: string): Promise<Named | null>;
+  findAccount(id: string): Promise<Account | null>;
+  addPartner(partner: Named, event: AuditEvent): Promise<void>;
+  addAccount(account: Account, event: AuditEvent): Promise<void>;
+  addCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  listCampaigns(reach: Reach): Promise<Campaign[]>;
+  /** Best match first. */
+  search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;
+};
+
+export type Stores = {
+  apiKeys: ApiKeyStore;
+  calls: CallStore;
+  sessions: SessionStore;
+  users: UserStore;
+  tenancies: TenancyStore;
+};
+
+/** All that the domain needs of the outside. */
+export type Ports = {
+  clock: Clock;
+  randomness: Randomness;
+  passwords: Passwords;
+  throttle: SignInThrottle;
+  stores: Stores;
+};

@@ -1,0 +1,95 @@
+import type { Named, TenancyKind, UserType } from '#contract/console.ts';
+
+/** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the one above the account. */
+export type Tenancy = Named & { kind: TenancyKind; partnerId: string };
+
+export type Account = Named & { partnerId: string };
+
+/**
+ * A person who signs in. An account user has an account; a partner user has a partner and may be tied to one account beneath it;
+ * a staff user has neither.
+ */
+export type User = {
+  id: string;
+  email: string;
+  name: string;
+  userType: UserType;
+  account: Account | null;
+  partner: Named | null;
+};
+
+/** A signed-in user. Only staff have a tenancy. */
+export type Viewer = User & { tenancy: Tenancy | null };
+
+/** The scope in which a key was made: a partner, or an account with the partner above it. */
+export type Home = { accountId: string | null; partnerId: string };
+
+/** Some accounts: one, all beneath a partner, or none. */
+export type Reach = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+
+/** Whose keys a viewer sees and revokes. */
+export type KeySight =
+  | { kind: 'own'; userId: string }
+  /** Keys made in one account's scope by anyone, plus the viewer's own. */
+  | { kind: 'account'; accountId: string; userId: string }
+  /** Keys of every user who is under the partner now. */
+  | { kind: 'people'; partnerId: string }
+  /** Keys made in one account's scope, or in a partner's and those of its accounts. */
+  | { kind: 'home'; tenancy: { kind: TenancyKind; id: string } }
+  | { kind: 'nothing' };
+
+/** What a user may see and act on. */
+export type TenancyScope = {
+  /** Where a key made now belongs; null where none can be made. */
+  home: Home | null;
+  apiKeys: KeySight;
+  campaigns: Reach;
+};
+
+const nothing: TenancyScope = { home: null, apiKeys: { kind: 'nothing' }, campaigns: { kind: 'nothing' } };
+
+/** The one place that says what each type of user sees. What a *key* reaches is said once in storage, where it is enforced. */
+export function scopeOf(viewer: Viewer): TenancyScope {
+  switch (viewer.userType) {
+    case 'account': {
+      if (!viewer.account) return nothing;
+      const { id: accountId, partnerId } = viewer.account;
+      return {
+        home: { accountId, partnerId },
+        apiKeys: { kind: 'own', userId: viewer.id },
+        campaigns: { kind: 'account', accountId },
+      };
+    }
+    case 'partner': {
+      if (!viewer.partner) return nothing;
+      const partnerId = viewer.partner.id;
+      if (!viewer.account) {
+        return {
+          home: { accountId: null, partnerId },
+          apiKeys: { kind: 'people', partnerId },
+          campaigns: { kind: 'partner', partnerId },
+        };
+      }
+      const accountId = viewer.account.id;
+      return {
+        home: { accountId, partnerId },
+        apiKeys: { kind: 'account', accountId, userId: viewer.id },
+        campaigns: { kind: 'account', accountId },
+      };
+    }
+    case 'staff': {
+      if (!viewer.tenancy) return nothing;
+      const { kind, id, partnerId } = viewer.tenancy;
+      return {
+        home: { accountId: kind === 'account' ? id : null, partnerId },
+        apiKeys: { kind: 'home', tenancy: { kind, id } },
+        campaigns: kind === 'account' ? { kind: 'account', accountId: id } : { kind: 'partner', partnerId: id },
+      };
+    }
+  }
+}
+
+/** Whether the viewer can see keys of other users: only then do rows carry an owner. */
+export function seesOthersKeys(sight: KeySight): boolean {
+  return sight.kind !== 'own' && sight.kind !== 'nothing';
+}

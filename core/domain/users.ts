@@ -1,0 +1,107 @@
+import { Duration } from 'luxon';
+import type { UserType } from '#contract/console.ts';
+import { type Actor, auditEvent } from './audit.ts';
+import type { Digest, Ports } from './ports.ts';
+import { Problem } from './problem.ts';
+import { homeOf } from './sessions.ts';
+import type { Account, User } from './tenancy.ts';
+
+/** How long a password that somebody else chose can be used before its owner has to have changed it. */
+const oneTimePasswordLife = Duration.fromObject({ days: 7 });
+
+export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+
+/** Adds a user. Makes a one-time password when none is given, and answers with it. */
+export async function addUser(
+  ports: Ports,
+  actor: Actor,
+  input: UserInput,
+  password: string | null,
+): Promise<{ user: User; password: string | null }> {
+  const place = await placeOf(ports, input);
+  const made = password === null ? makePassword(ports) : null;
+  const now = ports.clock.now();
+  const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...place };
+  const event = auditEvent(ports, actor, 'user.added', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  await ports.stores.users.add(
+    {
+      ...input,
+      id: user.id,
+      partnerId: place.partner?.id ?? place.account?.partnerId ?? null,
+      passwordHash: await ports.passwords.hash(password ?? made ?? ''),
+      passwordExpiresAt: made === null ? null : now.plus(oneTimePasswordLife),
+      createdAt: now,
+    },
+    event,
+  );
+  return { user, password: made };
+}
+
+/** Account users have an account; partner users a partner, and at most one account beneath it; staff neither. */
+async function placeOf(ports: Ports, { userType, accountId, partnerId }: UserInput) {
+  const problem = (path: string, message: string) => new Problem('invalid', message, { errors: [{ path, message }] });
+  if (userType === 'account' && partnerId !== null) throw problem('partnerId', 'An account user has an account and no partner.');
+  if (userType === 'account' && accountId === null) throw problem('accountId', 'An account user needs an account.');
+  if (userType === 'partner' && partnerId === null) throw problem('partnerId', 'A partner user needs a partner.');
+  if (userType === 'staff' && (accountId !== null || partnerId !== null)) {
+    throw problem(accountId === null ? 'partnerId' : 'accountId', 'A staff user has neither account nor partner.');
+  }
+  const account: Account | null = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  if (accountId !== null && !account) throw problem('accountId', `There is no account ${accountId}.`);
+  const partner = partnerId === null ? null : await ports.stores.tenancies.findPartner(partnerId);
+  if (partnerId !== null && !partner) throw problem('partnerId', `There is no partner ${partnerId}.`);
+  if (account && partner && account.partnerId !== partner.id) throw problem('accountId', 'This account is not beneath that partner.');
+  return { account, partner };
+}
+
+/** Deletes a user, with keys and sessions, in one transaction. */
+export async function deleteUser(
+  ports: Ports,
+  actor: Actor,
+  user: User,
+  cancelQueuedCalls: boolean,
+): Promise<{ apiKeys: number; sessions: number }> {
+  const event = auditEvent(ports, actor, 'user.deleted', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
+  if (!gone) throw new Problem('not-found', 'There is no such user.');
+  return gone;
+}
+
+/** A user changes their own password; their other sessions end. */
+export async function changePassword(
+  ports: Ports,
+  actor: Actor,
+  user: User,
+  input: { currentPassword: string; newPassword: string },
+  keep: Digest,
+): Promise<void> {
+  const attempt = { email: user.email, address: actor.address, trusted: true };
+  await ports.throttle.take(attempt);
+  const credentials = await ports.stores.users.findByEmail(user.email);
+  if (!(await ports.passwords.verify(credentials?.passwordHash ?? null, input.currentPassword))) {
+    const message = 'This is not your current password.';
+    throw new Problem('invalid', message, { errors: [{ path: 'currentPassword', message }] });
+  }
+  await ports.throttle.giveBack(attempt);
+  if (input.newPassword === input.currentPassword) {
+    const message = 'Choose another password than the current one.';
+    throw new Problem('invalid', message, { errors: [{ path: 'newPassword', message }] });
+  }
+  const event = auditEvent(ports, actor, 'password.changed', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  await ports.stores.users.setPassword(user.id, { hash: await ports.passwords.hash(input.newPassword), expiresAt: null }, keep, event);
+}
+
+/** The operator gives a user a new password; all their sessions end. Makes a one-time password when none is given. */
+export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
+  const made = password === null ? makePassword(ports) : null;
+  const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const expiresAt = made === null ? null : ports.clock.now().plus(oneTimePasswordLife);
+  await ports.stores.users.setPassword(user.id, { hash: await ports.passwords.hash(password ?? made ?? ''), expiresAt }, null, event);
+  return { password: made };
+}
+
+/** 120 bits in groups of four, of letters and digits that people do not mix up (Crockford's base32). */
+function makePassword(ports: Ports): string {
+  const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
+  return (letters.join('').match(/.{4}/g) ?? []).join('-');
+}
