@@ -1,0 +1,152 @@
+import type { Knex } from 'knex';
+import type { ApiKey, ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
+import { Problem, unauthorizedDetail } from '../domain/problem.ts';
+import type { KeySight } from '../domain/tenancy.ts';
+import { record } from './audit.ts';
+import type { Database } from './database.ts';
+import { isForeignKeyViolation } from './faults.ts';
+import { instant, instantOrNull } from './instants.ts';
+
+type ApiKeyRow = {
+  id: string;
+  name: string;
+  creator_id: string;
+  creator_name: string;
+  account_id: string | null;
+  partner_id: string;
+  created_at: number;
+  last_used_at: number | null;
+  expires_at: number | null;
+  expiry_time_zone: string | null;
+};
+
+export function apiKeyStore({ read, write }: Database): ApiKeyStore {
+  /** The keys in sight, or null when there can be none. */
+  const inSight = (sight: KeySight): Knex.QueryBuilder => {
+    const keys = read('api_keys as k');
+    switch (sight.kind) {
+      case 'own':
+        return keys.where('k.creator_id', sight.userId);
+      case 'account':
+        return keys.where((either) => either.where('k.account_id', sight.accountId).orWhere('k.creator_id', sight.userId));
+      case 'people':
+        return keys.where('k.creator_partner_id', sight.partnerId);
+      case 'home':
+        return keys.where(sight.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', sight.tenancy.id);
+      case 'nothing':
+        return keys.whereRaw('1 = 0');
+    }
+  };
+  const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ApiKeyRow, ApiKeyRow[]> =>
+    keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
+
+  return {
+    async create(key, digest, event) {
+      const creating = write.transaction(async (trx) => {
+        await trx('api_keys').insert({
+          id: key.id,
+          digest,
+          name: key.name,
+          creator_id: key.creator.id,
+          creator_partner_id: trx('users').select('partner_id').where('id', key.creator.id),
+          account_id: key.home.accountId,
+          partner_id: key.home.partnerId,
+          created_at: key.createdAt.toMillis(),
+          expires_at: key.expiresAt?.toMillis() ?? null,
+          expiry_time_zone: key.expiryTimeZone,
+          last_used_at: null,
+        });
+        await record(trx, event);
+      });
+      await creating.catch(rejectOrphan);
+    },
+
+    async list(sight, limit) {
+      const newest = inSight(sight).orderBy([
+        { column: 'k.created_at', order: 'desc' },
+        { column: 'k.id', order: 'desc' },
+      ]);
+      const [rows, counted] = await Promise.all([
+        withCreator(newest).limit(limit),
+        inSight(sight).count({ total: '*' }).first<{ total: number | string }>(),
+      ]);
+      return { apiKeys: rows.map(apiKeyOf), total: Number(counted.total) };
+    },
+
+    async find(sight, id) {
+      const [row] = await withCreator(inSight(sight).where('k.id', id));
+      return row ? apiKeyOf(row) : null;
+    },
+
+    async findByDigest(sight, digest) {
+      const [row] = await withCreator(inSight(sight).where('k.digest', digest));
+      return row ? apiKeyOf(row) : null;
+    },
+
+    async countQueuedCalls(id) {
+      const counted = await read('calls')
+        .where({ api_key_id: id })
+        .whereRaw(`state = 'queued'`)
+        .count({ queued: '*' })
+        .first<{ queued: number | string }>();
+      return Number(counted.queued);
+    },
+
+    async revoke(id, options, event) {
+      return write.transaction(async (trx) => {
+        const [revoked] = await retire(trx, { id }, options);
+        if (!revoked) return false;
+        await record(trx, event);
+        return true;
+      });
+    },
+  };
+}
+
+/**
+ * Takes keys out of use, for good: the row with the digest goes, so that nothing is left that could let the key in again.
+ *
+ * @returns the ids of the keys
+ */
+export async function retire(
+  trx: Knex.Transaction,
+  which: { id: string } | { creator_id: string },
+  options: RevokeOptions,
+): Promise<string[]> {
+  const deleted: { id: string; name: string; creator_id: string }[] = await trx('api_keys')
+    .where(which)
+    .delete()
+    .returning(['id', 'name', 'creator_id']);
+  for (const { id, name, creator_id } of deleted) {
+    const owner_name = trx('users').select('name').where('id', creator_id);
+    await trx('retired_api_keys').insert({ id, name, owner_name, retired_at: options.at.toMillis() });
+  }
+  const ids = deleted.map(({ id }) => id);
+  if (options.cancelQueuedCalls) {
+    for (const id of ids) {
+      await trx('calls')
+        .where({ api_key_id: id })
+        .whereRaw(`state = 'queued'`)
+        .update({ state: 'cancelled', cancelled_at: options.at.toMillis() });
+    }
+  }
+  return ids;
+}
+
+/** The user was deleted while a request of theirs was under way. */
+export function rejectOrphan(error: unknown): never {
+  throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
+}
+
+function apiKeyOf(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    creator: { id: row.creator_id, name: row.creator_name },
+    home: { accountId: row.account_id, partnerId: row.partner_id },
+    createdAt: instant(row.created_at),
+    lastUsedAt: instantOrNull(row.last_used_at),
+    expiresAt: instantOrNull(row.expires_at),
+    expiryTimeZone: row.expiry_time_zone,
+  };
+}

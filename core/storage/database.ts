@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import type { Knex } from 'knex';
+import { openPostgres } from './postgres.ts';
+import { openSqlite } from './sqlite.ts';
+
+export type Row = Readonly<Record<string, string | number | null>>;
+
+/** Answers a whole batch of rows with one prepared statement. */
+export type BatchStatement = (rows: readonly Row[]) => Promise<Row[]>;
+
+/** What the stores need of a database, in either dialect. */
+export type Database = {
+  kind: 'sqlite' | 'postgres';
+  /** For queries alone. Sees all that has been committed when a query starts. */
+  read: Knex;
+  /** For what changes anything, and for transactions. */
+  write: Knex;
+  /** The batches that measured best: rows in one, and how many at once. */
+  batchSize: number;
+  lanes: number;
+  /** SQL for a batch's rows as a table expression: to be used once in a statement, under the name `r`. */
+  asRows(columns: Readonly<Record<string, 'text' | 'bigint'>>): string;
+  prepare(sql: string, mode: 'read' | 'write'): BatchStatement;
+  /** Keeps other migrators out until the transaction ends. */
+  lockMigrations(transaction: Knex.Transaction): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'postgres'; url: string };
+
+/** Reads `sqlite:` and a path, or a `postgres://` address. Undefined when it is neither. */
+export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
+  if (/^postgres(ql)?:\/\//.test(url)) return URL.canParse(url) ? { kind: 'postgres', url } : undefined;
+  const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1];
+  return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
+}
+
+export function openDatabase(location: DatabaseLocation): Database {
+  return location.kind === 'sqlite' ? openSqlite(location.filename) : openPostgres(location.url);
+}

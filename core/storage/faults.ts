@@ -1,0 +1,58 @@
+import { Problem } from '../domain/problem.ts';
+
+const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
+const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
+/** PostgreSQL's SQLSTATE classes: connection, authorization, missing database, rollback, resources, intervention, system. */
+const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
+/** Data, constraints, limits; and deadlocks, which a request on its own does not get into. */
+const postgresData = /^(22|23|40|54)/;
+const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
+const outageMessage = /Connection terminated|connection timeout|timeout expired|not queryable|Unable to acquire a connection|aborted/i;
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/** The database could not be asked, or could not keep what it was told. */
+export function isOutage(error: unknown): boolean {
+  const code = codeOf(error);
+  if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
+  return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
+}
+
+/** The database refused a value: another row of the same statement may be right. */
+export function isDataFault(error: unknown): boolean {
+  const code = codeOf(error);
+  return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '23505' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /UNIQUE constraint/.test(error.message));
+}
+
+export function isForeignKeyViolation(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
+}
+
+/** Turns an outage into the problem that tells the caller to come back; leaves all else as it is. */
+export function asProblem(error: unknown): unknown {
+  if (!isOutage(error)) return error;
+  return new Problem('unavailable', 'The service cannot reach its database. Try again shortly.', { cause: error, retryAfter: 2 });
+}
+
+/** A store whose every method reports outages as problems. */
+export function reportingOutages<Store extends Record<keyof Store, (...args: never[]) => Promise<unknown>>>(store: Store): Store {
+  const reporting = Object.entries<(...args: never[]) => Promise<unknown>>(store).map(([name, method]) => [
+    name,
+    async (...args: never[]) => {
+      try {
+        return await method(...args);
+      } catch (error) {
+        throw asProblem(error);
+      }
+    },
+  ]);
+  return Object.fromEntries(reporting);
+}

@@ -1,0 +1,65 @@
+import type { Knex } from 'knex';
+import type { Clock, SignInThrottle, Stores } from '../domain/ports.ts';
+import { apiKeyStore } from './api-keys.ts';
+import { callStore, type ObserveBatch } from './calls.ts';
+import { type Database, type DatabaseLocation, openDatabase } from './database.ts';
+import { reportingOutages } from './faults.ts';
+import { lastUsedOf } from './last-used.ts';
+import { isMigrated, migrate } from './migrations/index.ts';
+import { sessionStore } from './sessions.ts';
+import { tenancyStore } from './tenancies.ts';
+import { signInThrottle } from './throttle.ts';
+import { userStore } from './users.ts';
+
+/** A pool of connections by its name, and what is in use in it. */
+export type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
+
+export type Storage = {
+  database: Database;
+  stores: Stores;
+  throttle: SignInThrottle;
+  /** The pools of connections, for whoever watches them. */
+  pools: readonly Pool[];
+  /** Applies what is missing of the schema. @returns the names of what was applied */
+  migrate(): Promise<string[]>;
+  /** Whether the database answers and its schema is complete. */
+  isReady(): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+export function openStorage(
+  location: DatabaseLocation,
+  clock: Clock,
+  observers: { onBatch: ObserveBatch; onBackgroundError: (error: unknown) => void },
+): Storage {
+  const database = openDatabase(location);
+  const lastUsed = lastUsedOf(database, clock, observers.onBackgroundError);
+  const throttling = signInThrottle(database, location);
+  return {
+    database,
+    stores: {
+      apiKeys: reportingOutages(apiKeyStore(database)),
+      calls: reportingOutages(callStore(database, lastUsed, observers.onBatch)),
+      sessions: reportingOutages(sessionStore(database)),
+      users: reportingOutages(userStore(database)),
+      tenancies: reportingOutages(tenancyStore(database)),
+    },
+    throttle: throttling.throttle,
+    pools: poolsOf(database),
+    migrate: () => migrate(database),
+    isReady: () => isMigrated(database).catch(() => false),
+    async close() {
+      await lastUsed.close();
+      await throttling.close();
+      await database.close();
+    },
+  };
+}
+
+function poolsOf({ read, write }: Database): Pool[] {
+  const poolOf = (name: string, { client }: Knex): Pool => ({
+    name,
+    use: () => ({ used: client.pool.numUsed(), free: client.pool.numFree(), waiting: client.pool.numPendingAcquires() }),
+  });
+  return read === write ? [poolOf('primary', write)] : [poolOf('read', read), poolOf('write', write)];
+}

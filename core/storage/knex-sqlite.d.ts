@@ -1,0 +1,23 @@
+/** Knex documents that a client class can be extended and given as `client`; it ships no types for the dialects' own. */
+declare module 'knex/lib/dialects/sqlite3/index.js' {
+  import { Knex } from 'knex';
+  import type { Database } from 'sqlite3';
+
+  export default class Client extends Knex.Client {
+    transaction(...args: unknown[]): Knex.Transaction;
+    acquireRawConnection(): Promise<Database>;
+    destroyRawConnection(connection: Database): Promise<void>;
+  }
+}
+
+declare module 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js' {
+  import type { Knex } from 'knex';
+
+  /** The inside of a transaction, which knex's types do not show. */
+  interface Transaction extends Knex.Transaction {
+    query(...args: unknown[]): never;
+    begin(connection: unknown): Promise<unknown>;
+  }
+  const Transaction: new (...args: unknown[]) => Transaction;
+  export default Transaction;
+}

@@ -1,0 +1,61 @@
+import type { DateTime } from 'luxon';
+import type { Clock, Digest } from '../domain/ports.ts';
+import type { Database } from './database.ts';
+
+/** A key's row is written at most this often, in ms: with a look every `sweepEvery` it is less than a minute behind. */
+const writeEvery = 45_000;
+const sweepEvery = 10_000;
+const rowsAtOnce = 500;
+
+export type LastUsed = {
+  note(digest: Digest, at: DateTime): void;
+  /** Writes what is still to be written, and stops. */
+  close(): Promise<void>;
+};
+
+/** Gathers when keys were last used and writes it down off the requests' path, where a failure fails nobody. */
+export function lastUsedOf(database: Database, clock: Clock, onError: (error: unknown) => void): LastUsed {
+  const unwritten = new Map<Digest, number>();
+  const writtenAt = new Map<Digest, number>();
+  // A revoked key has no row to bring back; and time only moves forward.
+  const statement = database.prepare(
+    `UPDATE api_keys SET last_used_at = r.at FROM ${database.asRows({ digest: 'text', at: 'bigint' })}
+     WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
+    'write',
+  );
+
+  async function write(due: [Digest, number][]): Promise<void> {
+    const now = clock.now().toMillis();
+    for (let start = 0; start < due.length; start += rowsAtOnce) {
+      const rows = due.slice(start, start + rowsAtOnce);
+      await statement(rows.map(([digest, at]) => ({ digest, at })));
+      for (const [digest, at] of rows) {
+        writtenAt.set(digest, now);
+        if (unwritten.get(digest) === at) unwritten.delete(digest);
+      }
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    const now = clock.now().toMillis();
+    for (const [digest, at] of writtenAt) if (now - at >= writeEvery) writtenAt.delete(digest);
+    await write([...unwritten].filter(([digest]) => !writtenAt.has(digest)));
+  }
+
+  let underWay = Promise.resolve();
+  const timer = setInterval(() => {
+    underWay = underWay.then(sweep).catch(onError);
+  }, sweepEvery).unref();
+
+  return {
+    note(digest, at) {
+      const millis = at.toMillis();
+      if (millis > (unwritten.get(digest) ?? 0)) unwritten.set(digest, millis);
+    },
+    async close() {
+      clearInterval(timer);
+      await underWay;
+      await write([...unwritten]).catch(onError);
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import type { Knex } from 'knex';
+import type { Dialect } from './index.ts';
+
+/** Partners, accounts, campaigns, users, keys, sessions, throttle counters, audit events and calls. */
+export async function up(trx: Knex, dialect: Dialect): Promise<void> {
+  // Identifiers sort by bytes in both dialects; that is also the fastest order.
+  const id = dialect === 'postgres' ? 'text COLLATE "C"' : 'text';
+  const instant = dialect === 'postgres' ? 'bigint' : 'integer';
+  const strict = dialect === 'postgres' ? '' : 'STRICT';
+
+  const statements = [
+    `CREATE TABLE partners (
+      id ${id} PRIMARY KEY,
+      external_id text UNIQUE,
+      name text NOT NULL,
+      created_at ${instant} NOT NULL
+    ) ${strict}`,
+
+    `CREATE TABLE accounts (
+      id ${id} PRIMARY KEY,
+      external_id text UNIQUE,
+      partner_id ${id} NOT NULL REFERENCES partners (id),
+      name text NOT NULL,
+      created_at ${instant} NOT NULL
+    ) ${strict}`,
+    `CREATE INDEX accounts_of_partner ON accounts (partner_id)`,
+
+    `CREATE TABLE campaigns (
+      id ${id} PRIMARY KEY,
+      external_id text UNIQUE,
+      account_id ${id} NOT NULL REFERENCES accounts (id),
+      name text NOT NULL,
+      created_at ${instant} NOT NULL
+    ) ${strict}`,
+    `CREATE INDEX campaigns_of_account ON campaigns (account_id)`,
+
+    // partner_id is the partner that a user is under: an account user's too.
+    `CREATE TABLE users (
+      id ${id} PRIMARY KEY,
+      external_id text UNIQUE,
+      email text NOT NULL UNIQUE,
+      name text NOT NULL,
+      user_type text NOT NULL,
+      account_id ${id} REFERENCES accounts (id),
+      partner_id ${id} REFERENCES partners (id),
+      password_hash text NOT NULL,
+      password_expires_at ${instant},
+      created_at ${instant} NOT NULL,
+      last_sign_in_at ${instant},
+      CHECK (
+        user_type = 'account' AND account_id IS NOT NULL AND partner_id IS NOT NULL
+        OR user_type = 'partner' AND partner_id IS NOT NULL
+        OR user_type = 'staff' AND account_id IS NULL AND partner_id IS NULL
+      )
+    ) ${strict}`,
+    `CREATE INDEX users_of_partner ON users (partner_id)`,
+    `CREATE INDEX users_of_account ON users (account_id)`,
+
+    // account_id and partner_id are the scope that a key was made in. creator_partner_id is the partner that its creator is under now:
+    // it follows the creator, so that the newest keys under a partner are one stretch of an index.
+    `CREATE TABLE api_keys (
+      id ${id} PRIMARY KEY,
+      digest ${id} NOT NULL UNIQUE,
+      name text NOT NULL,
+      creator_id ${id} NOT NULL REFERENCES users (id),
+      creator_partner_id ${id},
+      account_id ${id} REFERENCES accounts (id),
+      partner_id ${id} NOT NULL REFERENCES partners (id),
+      created_at ${instant} NOT NULL,
+      expires_at ${instant},
+      expiry_time_zone text,
+      last_used_at ${instant}
+    ) ${strict}`,
+    `CREATE INDEX api_keys_by_creator ON api_keys (creator_id, created_at, id)`,
+    `CREATE INDEX api_keys_by_creator_partner ON api_keys (creator_partner_id, created_at, id)`,
+    `CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at, id)`,
+    `CREATE INDEX api_keys_by_partner ON api_keys (partner_id, created_at, id)`,
+
+    // What remains of a revoked key, so that calls can still say which key placed them. The digest is gone for good.
+    `CREATE TABLE retired_api_keys (
+      id ${id} PRIMARY KEY,
+      name text NOT NULL,
+      owner_name text NOT NULL,
+      retired_at ${instant} NOT NULL
+    ) ${strict}`,
+
+    `CREATE TABLE sessions (
+      id ${id} PRIMARY KEY,
+      user_id ${id} NOT NULL REFERENCES users (id),
+      tenancy_kind text,
+      tenancy_id ${id},
+      started_at ${instant} NOT NULL,
+      last_seen_at ${instant} NOT NULL
+    ) ${strict}`,
+    `CREATE INDEX sessions_of_user ON sessions (user_id)`,
+    `CREATE INDEX sessions_by_last_seen ON sessions (last_seen_at)`,
+
+    // Its shape is rate-limiter-flexible's.
+    `CREATE TABLE sign_in_attempts (
+      key text PRIMARY KEY,
+      points integer NOT NULL DEFAULT 0,
+      expire ${instant}
+    ) ${strict}`,
+
+    `CREATE TABLE audit_events (
+      id ${id} PRIMARY KEY,
+      at ${instant} NOT NULL,
+      actor_id ${id},
+      actor_name text,
+      action text NOT NULL,
+      subject_kind text NOT NULL,
+      subject_id ${id} NOT NULL,
+      subject_name text NOT NULL,
+      account_id ${id},
+      partner_id ${id},
+      address text NOT NULL
+    ) ${strict}`,
+    `CREATE INDEX audit_events_of_account ON audit_events (account_id, id)`,
+    `CREATE INDEX audit_events_of_partner ON audit_events (partner_id, id)`,
+
+    // No foreign keys: each would cost a locked row a call. Campaigns are never deleted, and a call outlives the key that placed it.
+    // contact_id grows with time, so rows are added at the end of table and indexes alike.
+    `CREATE TABLE calls (
+      contact_id ${id} PRIMARY KEY,
+      campaign_id ${id} NOT NULL,
+      account_id ${id} NOT NULL,
+      request_id ${id} NOT NULL,
+      api_key_id ${id} NOT NULL,
+      state text NOT NULL,
+      phone text,
+      name text,
+      time_zone text,
+      variables text,
+      not_before ${instant},
+      not_after ${instant},
+      placed_at ${instant} NOT NULL,
+      cancelled_at ${instant},
+      UNIQUE (campaign_id, request_id)
+    ) ${dialect === 'postgres' ? '' : 'STRICT, WITHOUT ROWID'}`,
+    `CREATE INDEX calls_queued_by_api_key ON calls (api_key_id) WHERE state = 'queued'`,
+  ];
+  for (const statement of statements) await trx.raw(statement);
+}

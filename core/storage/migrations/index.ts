@@ -1,0 +1,46 @@
+import type { Knex } from 'knex';
+import type { Database } from '../database.ts';
+import * as core from './001-core.ts';
+
+export type Dialect = Database['kind'];
+
+/** In their order, and only ever added to: a released migration stays as it is. */
+const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [{ name: '001-core', up: core.up }];
+
+const tableName = 'schema_migrations';
+
+/**
+ * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one does it and the others
+ * wait; a core that is killed on the way leaves nothing behind.
+ *
+ * @returns the names of the migrations that were applied
+ * @throws when the database is newer than this program
+ */
+export async function migrate(database: Database): Promise<string[]> {
+  return database.write.transaction(async (trx) => {
+    await database.lockMigrations(trx);
+    const [, applied]: [number, string[]] = await trx.migrate.latest({
+      tableName,
+      migrationSource: {
+        getMigrations: async () => migrations.map(({ name }) => name),
+        getMigrationName: (name: string) => name,
+        getMigration: async (wanted: string) => {
+          const migration = migrations.find(({ name }) => name === wanted);
+          if (!migration) throw new Error(`There is no migration ${wanted}.`);
+          return {
+            up: (inner: Knex) => migration.up(inner, database.kind),
+            down: () => Promise.reject(new Error('Migrations only go forward.')),
+          };
+        },
+      },
+    });
+    return applied;
+  });
+}
+
+/** Whether every migration that this program knows has been applied. */
+export async function isMigrated(database: Database): Promise<boolean> {
+  const rows: { name: string }[] = await database.read(tableName).select('name');
+  const applied = new Set(rows.map(({ name }) => name));
+  return migrations.every(({ name }) => applied.has(name));
+}

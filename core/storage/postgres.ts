@@ -1,0 +1,64 @@
+import { hash } from 'node:crypto';
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import type { Database, Row } from './database.ts';
+
+/** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
+const migrationLock = '27975062105318777';
+
+/** Instants are bigint columns of epoch milliseconds, which JavaScript's numbers hold exactly. */
+const types: Knex.PgCustomTypesConfig = {
+  getTypeParser: (oid: number, format: string) =>
+    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
+};
+
+/** A pool of connections to one PostgreSQL primary. */
+export function openPostgres(connectionString: string): Database {
+  const pool = knex({
+    client: 'pg',
+    connection: { connectionString, types, application_name: 'callkey', connectionTimeoutMillis: 3_000, keepAlive: true },
+    // Errors carry the statement without its parameters, which no log should have.
+    compileSqlOnError: false,
+    acquireConnectionTimeout: 3_000,
+    pool: {
+      min: 0,
+      max: 10,
+      afterCreate: (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
+        // An answered commit must survive a power cut, whatever the server's default is. Nothing here takes long.
+        connection.query(
+          `SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`,
+          (error) => done(error ?? null, connection),
+        );
+      },
+    },
+  });
+  return {
+    kind: 'postgres',
+    read: pool,
+    write: pool,
+    batchSize: 32,
+    lanes: 2,
+    asRows: (columns) => {
+      const fields = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
+      return `json_to_recordset($1::json) AS r(${fields.join(', ')})`;
+    },
+    prepare: (sql) => {
+      const name = hash('sha256', sql, 'hex').slice(0, 32);
+      return async (rows) => {
+        const connection: pg.Client = await pool.client.acquireConnection();
+        try {
+          const result = await connection.query<Row>({ name, text: sql, values: [JSON.stringify(rows)] });
+          return result.rows;
+        } finally {
+          pool.client.releaseConnection(connection);
+        }
+      };
+    },
+    async lockMigrations(transaction) {
+      await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
+      await transaction.raw(`SET LOCAL statement_timeout = 0`);
+      await transaction.raw(`SELECT pg_advisory_xact_lock(${migrationLock})`);
+    },
+    close: () => pool.destroy(),
+  };
+}

@@ -1,0 +1,111 @@
+import type { TenancyKind } from '#contract/console.ts';
+import type { SessionStore } from '../domain/ports.ts';
+import type { Tenancy } from '../domain/tenancy.ts';
+import { rejectOrphan } from './api-keys.ts';
+import { record } from './audit.ts';
+import type { Database } from './database.ts';
+import { instant } from './instants.ts';
+import { selectUsers, type UserRow, userOf } from './users.ts';
+
+type SessionRow = UserRow & {
+  password_expires_at: number | null;
+  tenancy_kind: TenancyKind | null;
+  started_at: number;
+  last_seen_at: number;
+  tenancy_account_id: string | null;
+  tenancy_account_name: string | null;
+  tenancy_account_partner_id: string | null;
+  tenancy_partner_id: string | null;
+  tenancy_partner_name: string | null;
+};
+
+/** Sessions are known by the digest of their id: a copy of the table opens none of them. */
+export function sessionStore({ read, write }: Database): SessionStore {
+  return {
+    async start(id, userId, at, event) {
+      const starting = write.transaction(async (trx) => {
+        await trx('sessions').insert({ id, user_id: userId, started_at: at.toMillis(), last_seen_at: at.toMillis() });
+        await trx('users').where({ id: userId }).update({ last_sign_in_at: at.toMillis() });
+        await record(trx, event);
+      });
+      await starting.catch(rejectOrphan);
+    },
+
+    async find(id) {
+      const [row]: SessionRow[] = await selectUsers(read)
+        .join('sessions as s', 's.user_id', 'u.id')
+        .leftJoin('accounts as ta', (on) => on.on('ta.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'account'))
+        .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
+        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at')
+        .select({
+          tenancy_account_id: 'ta.id',
+          tenancy_account_name: 'ta.name',
+          tenancy_account_partner_id: 'ta.partner_id',
+          tenancy_partner_id: 'tp.id',
+          tenancy_partner_name: 'tp.name',
+        })
+        .where('s.id', id);
+      if (!row) return null;
+      return {
+        user: userOf(row),
+        // A tenancy belongs to staff: a user who is no longer staff has none.
+        tenancy: row.user_type === 'staff' ? tenancyOf(row) : null,
+        passwordChangeDue: row.password_expires_at !== null,
+        startedAt: instant(row.started_at),
+        lastSeenAt: instant(row.last_seen_at),
+      };
+    },
+
+    async touch(id, at) {
+      await write('sessions').where({ id }).where('last_seen_at', '<', at.toMillis()).update({ last_seen_at: at.toMillis() });
+    },
+
+    async selectTenancy(id, tenancy, event) {
+      return write.transaction(async (trx) => {
+        const known = await trx('sessions')
+          .where({ id })
+          .update({ tenancy_kind: tenancy?.kind ?? null, tenancy_id: tenancy?.id ?? null });
+        if (known > 0) await record(trx, event);
+        return known > 0;
+      });
+    },
+
+    async end(id, event) {
+      return write.transaction(async (trx) => {
+        const known = await trx('sessions').where({ id }).delete();
+        if (known > 0) await record(trx, event);
+        return known > 0;
+      });
+    },
+
+    async endAll(userId, event) {
+      return write.transaction(async (trx) => {
+        const ended = await trx('sessions').where({ user_id: userId }).delete();
+        await record(trx, event);
+        return ended;
+      });
+    },
+
+    async sweep({ lastSeenBefore, startedBefore }) {
+      await write('sessions')
+        .where('last_seen_at', '<', lastSeenBefore.toMillis())
+        .orWhere('started_at', '<', startedBefore.toMillis())
+        .delete();
+    },
+  };
+}
+
+function tenancyOf(row: SessionRow): Tenancy | null {
+  if (row.tenancy_account_id !== null) {
+    return {
+      kind: 'account',
+      id: row.tenancy_account_id,
+      name: row.tenancy_account_name ?? '',
+      partnerId: row.tenancy_account_partner_id ?? '',
+    };
+  }
+  if (row.tenancy_partner_id !== null) {
+    return { kind: 'partner', id: row.tenancy_partner_id, name: row.tenancy_partner_name ?? '', partnerId: row.tenancy_partner_id };
+  }
+  return null;
+}

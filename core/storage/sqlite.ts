@@ -1,0 +1,117 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import knex, { type Knex } from 'knex';
+import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js';
+import Client from 'knex/lib/dialects/sqlite3/index.js';
+import type { Database as Connection, Statement } from 'sqlite3';
+import type { Database, Row } from './database.ts';
+
+/**
+ * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. A checkpoint at 1,000 pages keeps the WAL near 4 MB;
+ * after a long reader has let it grow, it is cut back to 64 MB.
+ */
+const pragmas = [
+  'PRAGMA busy_timeout = 5000',
+  'PRAGMA journal_mode = WAL',
+  'PRAGMA synchronous = FULL',
+  'PRAGMA foreign_keys = ON',
+  'PRAGMA journal_size_limit = 67108864',
+  'PRAGMA cache_size = -32768',
+];
+
+const statements = new WeakMap<Connection, Map<string, Statement>>();
+
+class SqliteClient extends Client {
+  override async acquireRawConnection(): Promise<Connection> {
+    const connection = await super.acquireRawConnection();
+    const execute = promisify<string, void>(connection.exec.bind(connection));
+    for (const pragma of pragmas) await execute(pragma);
+    return connection;
+  }
+
+  override async destroyRawConnection(connection: Connection): Promise<void> {
+    // SQLite refuses to close a connection that has prepared statements.
+    for (const statement of statements.get(connection)?.values() ?? []) {
+      await new Promise<void>((resolve) => statement.finalize(() => resolve()));
+    }
+    await super.destroyRawConnection(connection);
+  }
+}
+
+/** Knex begins transactions deferred: a read that then writes fails at once with SQLITE_BUSY when another process wrote in between. */
+class ImmediateTransaction extends Transaction {
+  override begin(connection: unknown): Promise<unknown> {
+    return this.query(connection, 'BEGIN IMMEDIATE;');
+  }
+}
+
+class SqliteWriterClient extends SqliteClient {
+  override transaction(...args: unknown[]): Knex.Transaction {
+    return new ImmediateTransaction(this, ...args);
+  }
+}
+
+/** One writer connection and a few readers on one file, which is made, readable by its owner alone, when it is missing. */
+export function openSqlite(filename: string): Database {
+  mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
+  closeSync(openSync(filename, 'a', 0o600));
+  const open = (client: typeof SqliteClient, connections: number) =>
+    knex({
+      client,
+      connection: { filename },
+      useNullAsDefault: true,
+      compileSqlOnError: false,
+      acquireConnectionTimeout: 10_000,
+      pool: { min: 0, max: connections },
+    });
+  const write = open(SqliteWriterClient, 1);
+  const read = open(SqliteClient, 2);
+  return {
+    kind: 'sqlite',
+    read,
+    write,
+    batchSize: 64,
+    lanes: 1,
+    asRows: (columns) => {
+      const fields = Object.keys(columns).map((name) => `value->>'${name}' AS ${name}`);
+      return `(SELECT ${fields.join(', ')} FROM json_each(?)) AS r`;
+    },
+    prepare: (sql, mode) => (rows) => runPrepared(mode === 'write' ? write : read, sql, JSON.stringify(rows)),
+    async lockMigrations() {
+      // BEGIN IMMEDIATE has locked the file already.
+    },
+    async close() {
+      await read.destroy();
+      await write.destroy();
+    },
+  };
+}
+
+/**
+ * `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss what has been committed
+ * since.
+ */
+async function runPrepared(pool: Knex, sql: string, json: string): Promise<Row[]> {
+  const connection: Connection = await pool.client.acquireConnection();
+  try {
+    const statement = await prepareOn(connection, sql);
+    return await new Promise((resolve, reject) => {
+      statement.all<Row>(json, (error, rows) => (error ? reject(error) : resolve(rows)));
+    });
+  } finally {
+    pool.client.releaseConnection(connection);
+  }
+}
+
+async function prepareOn(connection: Connection, sql: string): Promise<Statement> {
+  const known = statements.get(connection) ?? new Map<string, Statement>();
+  statements.set(connection, known);
+  const prepared = known.get(sql);
+  if (prepared) return prepared;
+  const statement = await new Promise<Statement>((resolve, reject) => {
+    const made: Statement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(made)));
+  });
+  known.set(sql, statement);
+  return statement;
+}

@@ -1,0 +1,130 @@
+import type { Knex } from 'knex';
+import type { UserType } from '#contract/console.ts';
+import type { UserStore } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
+import type { User } from '../domain/tenancy.ts';
+import { retire } from './api-keys.ts';
+import { record } from './audit.ts';
+import type { Database } from './database.ts';
+import { isUniqueViolation } from './faults.ts';
+import { instant, instantOrNull } from './instants.ts';
+
+export type UserRow = {
+  id: string;
+  email: string;
+  name: string;
+  user_type: UserType;
+  account_id: string | null;
+  account_name: string | null;
+  partner_id: string | null;
+  partner_name: string | null;
+};
+
+type CredentialsRow = UserRow & { password_hash: string; password_expires_at: number | null };
+type ListedRow = UserRow & { created_at: number; last_sign_in_at: number | null; api_keys: number | string };
+
+/** Users with the names of their account and partner. */
+export function selectUsers(from: Knex): Knex.QueryBuilder<UserRow, UserRow[]> {
+  return from('users as u')
+    .leftJoin('accounts as ua', 'ua.id', 'u.account_id')
+    .leftJoin('partners as up', 'up.id', 'u.partner_id')
+    .select(
+      'u.id',
+      'u.email',
+      'u.name',
+      'u.user_type',
+      'u.account_id',
+      'u.partner_id',
+      'ua.name as account_name',
+      'up.name as partner_name',
+    );
+}
+
+export function userOf(row: UserRow): User {
+  const { account_id, account_name, partner_id, partner_name } = row;
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    userType: row.user_type,
+    account: account_id === null ? null : { id: account_id, name: account_name ?? '', partnerId: partner_id ?? '' },
+    partner: row.user_type !== 'partner' || partner_id === null ? null : { id: partner_id, name: partner_name ?? '' },
+  };
+}
+
+export function userStore({ read, write }: Database): UserStore {
+  return {
+    async count() {
+      const counted = await read('users').count({ users: '*' }).first<{ users: number | string }>();
+      return Number(counted.users);
+    },
+
+    async list() {
+      const rows: ListedRow[] = await selectUsers(read)
+        .select('u.created_at', 'u.last_sign_in_at')
+        .select(read('api_keys').count('*').where('creator_id', read.ref('u.id')).as('api_keys'))
+        .orderBy('u.created_at')
+        .orderBy('u.id');
+      return rows.map((row) => ({
+        ...userOf(row),
+        createdAt: instant(row.created_at),
+        lastSignInAt: instantOrNull(row.last_sign_in_at),
+        apiKeys: Number(row.api_keys),
+      }));
+    },
+
+    async findByEmail(email) {
+      const [row]: CredentialsRow[] = await selectUsers(read).select('u.password_hash', 'u.password_expires_at').where('u.email', email);
+      if (!row) return null;
+      return { user: userOf(row), passwordHash: row.password_hash, passwordExpiresAt: instantOrNull(row.password_expires_at) };
+    },
+
+    async add(user, event) {
+      try {
+        await write.transaction(async (trx) => {
+          await trx('users').insert({
+            id: user.id,
+            email: user.email,
+            name: user.name,
+            user_type: user.userType,
+            account_id: user.accountId,
+            partner_id: user.partnerId,
+            password_hash: user.passwordHash,
+            password_expires_at: user.passwordExpiresAt?.toMillis() ?? null,
+            created_at: user.createdAt.toMillis(),
+          });
+          await record(trx, event);
+        });
+      } catch (error) {
+        if (isUniqueViolation(error)) throw new Problem('conflict', `There is a user with the e-mail address ${user.email} already.`);
+        throw error;
+      }
+    },
+
+    async setPassword(userId, { hash, expiresAt }, keep, event) {
+      await write.transaction(async (trx) => {
+        await trx('users')
+          .where({ id: userId })
+          .update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
+        await trx('sessions')
+          .where({ user_id: userId })
+          .whereNot('id', keep ?? '')
+          .delete();
+        await record(trx, event);
+      });
+    },
+
+    async delete(userId, options, event) {
+      return write.transaction(async (trx) => {
+        // Keeps keys and sessions from being made for this user from here on (a new row's foreign key waits for the lock).
+        await trx('users').select('id').where({ id: userId }).forUpdate();
+        const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        const apiKeys = await retire(trx, { creator_id: userId }, options);
+        const users = await trx('users').where({ id: userId }).delete();
+        if (users === 0) return null;
+        await record(trx, event);
+        return { apiKeys: apiKeys.length, sessions };
+      });
+    },
+  };
+}
