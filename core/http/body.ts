@@ -1,0 +1,78 @@
+import getRawBody from 'raw-body';
+import type { z } from 'zod';
+import { limits } from '#contract/limits.ts';
+import type { FieldError } from '#contract/problems.ts';
+import { Problem } from '../domain/problem.ts';
+import type { Context } from './context.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
+/** A body can be wrong in thousands of places; the first ones are enough to mend it. */
+const reportedErrors = 50;
+
+/**
+ * Reads and checks a JSON body.
+ *
+ * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
+ */
+export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema): Promise<z.output<Schema>> {
+  const { headers } = ctx.req;
+  if (!jsonMediaType.test(headers['content-type'] ?? '')) {
+    throw new Problem('unsupported-media-type', 'Send JSON in UTF-8 with Content-Type: application/json.');
+  }
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
+  }
+  return check(schema, parse(await readBytes(ctx)));
+}
+
+/** Checks a query. @throws Problem `malformed-request` */
+export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
+  const parsed = schema.safeParse({ ...ctx.query });
+  if (parsed.success) return parsed.data;
+  const [first] = fieldErrors(parsed.error);
+  throw new Problem('malformed-request', `The query is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  try {
+    return await getRawBody(ctx.req, { limit: limits.bodyBytes, length: ctx.req.headers['content-length'] ?? null });
+  } catch (error) {
+    const type = error instanceof Error && 'type' in error ? error.type : undefined;
+    if (type === 'entity.too.large') throw new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`);
+    if (type === 'request.aborted' || type === 'request.size.invalid') {
+      throw new Problem('malformed-request', 'The body ended before it was complete.', { cause: error });
+    }
+    throw error;
+  }
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw new Problem('malformed-request', 'The body is not JSON in UTF-8.');
+  }
+}
+
+function check<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const errors = fieldErrors(parsed.error);
+  const [first] = errors;
+  throw new Problem('invalid', `The body is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, { errors });
+}
+
+function fieldErrors(error: z.ZodError): FieldError[] {
+  return error.issues
+    .flatMap((issue) => {
+      const path = issue.path.map(String);
+      if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: messageOf(issue) }];
+      return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'This field is not known.' }));
+    })
+    .slice(0, reportedErrors);
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  return issue.code === 'invalid_type' && issue.input === undefined ? 'This field is required.' : issue.message;
+}

@@ -1,0 +1,50 @@
+import {
+  type ApiKeysView,
+  type CreatedApiKeyView,
+  createApiKeySchema,
+  identifyApiKeySchema,
+  type RevocationView,
+  revokeQuerySchema,
+} from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { createApiKey, identifyApiKey, listApiKeys, previewRevocation, revokeApiKey } from '../../domain/api-keys.ts';
+import { readBody, readQuery } from '../body.ts';
+import { actorOf, type Context, type HttpDeps, idOf, viewerOf } from '../context.ts';
+import { apiKeyView } from '../views.ts';
+
+export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const { apiKeys, total } = await listApiKeys(ports, viewer);
+  const now = ports.clock.now();
+  const view: ApiKeysView = { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
+  ctx.body = view;
+}
+
+export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const input = await readBody(ctx, createApiKeySchema);
+  const { apiKey, keyValue } = await createApiKey(deps.ports, viewer, actorOf(deps, ctx), input);
+  const view: CreatedApiKeyView = { apiKey: apiKeyView(apiKey, viewer, deps.ports.clock.now()), keyValue };
+  ctx.status = 201;
+  ctx.body = view;
+}
+
+export async function showRevocation(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const { apiKey, queuedCalls } = await previewRevocation(ports, viewer, idOf(ctx));
+  const view: RevocationView = { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls };
+  ctx.body = view;
+}
+
+export async function revoke(ctx: Context, deps: HttpDeps): Promise<void> {
+  const { cancelQueuedCalls } = readQuery(ctx, revokeQuerySchema);
+  await revokeApiKey(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), cancelQueuedCalls);
+  ctx.status = 204;
+}
+
+export async function identify(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const { sha256 } = await readBody(ctx, identifyApiKeySchema);
+  const apiKey = await identifyApiKey(ports, viewer, sha256.toLowerCase());
+  ctx.body = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+}

@@ -1,0 +1,33 @@
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+
+/** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
+export function createManagementApp(deps: { registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
+  const app = new Koa();
+  app.silent = true;
+  app.on('error', (err) => deps.log.error({ err }, 'management request failed'));
+  app.use(async (ctx) => {
+    ctx.set('Cache-Control', 'no-store');
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      ctx.status = 405;
+      ctx.set('Allow', 'GET, HEAD');
+      return;
+    }
+    switch (ctx.path) {
+      case '/healthz':
+        ctx.body = { status: 'alive' };
+        return;
+      case '/readyz': {
+        const ready = await deps.isReady();
+        ctx.status = ready ? 200 : 503;
+        ctx.body = { status: ready ? 'ready' : 'not ready' };
+        return;
+      }
+      case '/metrics':
+        ctx.body = await deps.registry.metrics();
+        ctx.type = deps.registry.contentType;
+    }
+  });
+  return app;
+}

@@ -1,0 +1,95 @@
+import Router from '@koa/router';
+import type Koa from 'koa';
+import { paths } from '#contract/paths.ts';
+import { Problem } from '../domain/problem.ts';
+import * as apiKeys from './console/api-keys.ts';
+import * as consoleSessions from './console/sessions.ts';
+import * as tenancies from './console/tenancies.ts';
+import type { Context, HttpDeps, State, Step } from './context.ts';
+import { badEncoding, cancelByContact, cancelByRequest, isDecodable, place, withApiKey } from './on-demand.ts';
+import { refuse } from './problems.ts';
+import { sameSite } from './same-site.ts';
+import { sessions } from './sessions.ts';
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type ConsoleHandler = (ctx: Context, deps: HttpDeps) => Promise<void>;
+
+/**
+ * The routes, in two groups that never meet: what a key opens, and what a session opens. A request that is for neither is refused like
+ * any other that is not let in, so that the paths of the service cannot be told from those that it has not.
+ */
+export function useRoutes(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): void {
+  const onDemand = onDemandRoutes(deps);
+  const inConsole = consoleRoutes(deps);
+  app
+    .use(onDemand.routes())
+    .use(sessions(app, deps, secrets))
+    .use(inConsole.routes())
+    .use(nowhere([onDemand, inConsole]));
+}
+
+/** A key opens these three doors only. A session cookie is not looked at. */
+function onDemandRoutes(deps: HttpDeps): Router<State> {
+  const router = new Router<State>(exact);
+  add(router, 'POST', paths.placeCall, withApiKey(deps, place));
+  add(router, 'DELETE', paths.cancelCallByContact, withApiKey(deps, cancelByContact));
+  add(router, 'DELETE', paths.cancelCallByRequest, withApiKey(deps, cancelByRequest));
+  return router;
+}
+
+/** A session opens these. The key header is not looked at. */
+function consoleRoutes(deps: HttpDeps): Router<State> {
+  const router = new Router<State>(exact);
+  const ownSite = sameSite(deps);
+  const inSession = (method: Method, path: string, handler: ConsoleHandler) =>
+    add(router, method, path, signedIn, decodable, ownSite, noStore, (ctx) => handler(ctx, deps));
+
+  add(router, 'POST', paths.session, ownSite, noStore, (ctx) => consoleSessions.signIn(ctx, deps));
+  inSession('GET', paths.session, consoleSessions.showSession);
+  inSession('DELETE', paths.session, consoleSessions.endSession);
+  inSession('PUT', paths.sessionTenancy, consoleSessions.setTenancy);
+  inSession('POST', paths.password, consoleSessions.setPassword);
+  inSession('GET', paths.tenancies, tenancies.search);
+  inSession('GET', paths.apiKeys, apiKeys.list);
+  inSession('POST', paths.apiKeys, apiKeys.create);
+  inSession('POST', paths.identifyApiKey, apiKeys.identify);
+  inSession('GET', paths.apiKeyRevocation, apiKeys.showRevocation);
+  inSession('DELETE', paths.apiKey, apiKeys.revoke);
+  inSession('GET', paths.campaigns, tenancies.campaigns);
+  return router;
+}
+
+const exact = { sensitive: true, strict: true };
+
+function add(router: Router<State>, method: Method, path: string, ...steps: Step[]): void {
+  const named: Step = (ctx, next) => {
+    ctx.state.route = path;
+    return next();
+  };
+  router.register(path, [method], [named, ...steps]);
+}
+
+/** To someone signed in, a wrong turn is told as what it is. */
+function nowhere(routers: Router<State>[]): Step {
+  return async (ctx) => {
+    if (!ctx.state.session) return refuse(ctx);
+    if (!isDecodable(ctx.path)) throw badEncoding();
+    const methods = new Set(routers.flatMap((router) => router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)));
+    const allow = [...methods].join(', ');
+    if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
+    throw new Problem('not-found', 'There is nothing here.');
+  };
+}
+
+const signedIn: Step = async (ctx, next) => (ctx.state.session ? next() : refuse(ctx));
+
+const decodable: Step = async (ctx, next) => {
+  if (!isDecodable(ctx.path)) throw badEncoding();
+  return next();
+};
+
+const noStore: Step = async (ctx, next) => {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  return next();
+};

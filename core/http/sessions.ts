@@ -1,0 +1,89 @@
+import Cookies from 'cookies';
+import type Koa from 'koa';
+import createSession from 'koa-session';
+import { digestOf } from '../domain/api-keys.ts';
+import { endSession, resumeSession, sessionLimits, startSession } from '../domain/sessions.ts';
+import type { User } from '../domain/tenancy.ts';
+import { actorOf, type Context, type HttpDeps, type State, type Step } from './context.ts';
+
+/** What koa-session hands to its store: always with the request's context, which its types leave open. */
+type StoreOptions = { ctx?: Context };
+
+/** As much of koa-session's session as is used here. */
+type KoaSession = { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
+
+const cookieName = 'callkey_session';
+const idBytes = 32;
+
+/** Opens the session that a request's cookie names, if any. */
+export function sessions(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Step {
+  const { ports } = deps;
+  app.keys = [...secrets];
+
+  const opened = createSession(
+    {
+      key: cookieName,
+      maxAge: sessionLimits.absolute.toMillis(),
+      sameSite: 'strict',
+      // Nothing is written behind the routes' back: they start and end sessions in so many words.
+      autoCommit: false,
+      genid: () => Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url'),
+      store: {
+        async get(sessionId: string, _maxAge: unknown, { ctx }: StoreOptions) {
+          if (!ctx) return undefined;
+          const id = digestOf(sessionId);
+          const data = await resumeSession(ports, id);
+          if (!data) return undefined;
+          ctx.state.session = { id, data };
+          return { userId: data.user.id };
+        },
+        // Only a sign-in makes a session; one that was ended while a request was under way stays ended.
+        async set(sessionId: string, _data: unknown, _maxAge: unknown, { ctx }: StoreOptions) {
+          const user = ctx?.state.signingIn;
+          if (!user) return;
+          const id = digestOf(sessionId);
+          await startSession(ports, id, user, deps.addressOf(ctx));
+          const data = await ports.stores.sessions.find(id);
+          if (data) ctx.state.session = { id, data };
+        },
+        async destroy(_sessionId: string, { ctx }: StoreOptions) {
+          const session = ctx?.state.session;
+          if (session) await endSession(ports, session.id, actorOf(deps, ctx), session.data.user);
+        },
+      },
+    },
+    app,
+  );
+
+  return async (ctx, next) => {
+    ctx.cookies = hostCookies(ctx, app.keys, deps.isSecure(ctx));
+    await opened(ctx, next);
+  };
+}
+
+/** Starts a session under a fresh id, and ends the one that the request came with. */
+export async function signInto(ctx: Context, user: User): Promise<void> {
+  ctx.state.signingIn = user;
+  const session: KoaSession = ctx['session'];
+  await session.regenerate();
+}
+
+/** Ends the session and takes its cookie back. */
+export async function signOut(ctx: Context): Promise<void> {
+  const session: KoaSession = ctx['session'];
+  ctx['session'] = null;
+  await session.manuallyCommit();
+}
+
+/**
+ * Over https a cookie's name gets the `__Host-` prefix, with which browsers hold it to this very host and to https
+ * (RFC 6265bis §4.1.3.2).
+ */
+function hostCookies(ctx: Context, keys: Koa['keys'], secure: boolean): Cookies {
+  const cookies = new Cookies(ctx.req, ctx.res, { keys, secure });
+  const prefix = secure ? '__Host-' : '';
+  return Object.assign(Object.create(cookies), {
+    get: (name: string, options?: Cookies.GetOption) => cookies.get(prefix + name, options),
+    set: (name: string, value?: string | null, options?: Cookies.SetOption) => cookies.set(prefix + name, value, options),
+  });
+}

@@ -1,0 +1,36 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+import { keyValueLookalike } from '#contract/key-value.ts';
+import type { LogLevel } from './config.ts';
+
+/**
+ * JSON lines. Callers log an allow-list of fields; on top of that, whatever looks like a key value is blotted out of the finished
+ * line, wherever it stands.
+ */
+export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
+  const options: pino.LoggerOptions = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: errorOf },
+    hooks: { streamWrite: scrub },
+  };
+  return destination ? pino(options, destination) : pino(options);
+}
+
+export function scrub(text: string): string {
+  return text.replace(keyValueLookalike, 'svc_sk_live_[blotted out]');
+}
+
+type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
+
+/** Name, message, code, stack and cause: not the properties that libraries hang on errors, such as a statement's parameters. */
+function errorOf(error: unknown): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'Something other than an error was thrown.' };
+  const logged: LoggedError = { type: error.name, message: error.message };
+  if ('code' in error && typeof error.code === 'string') logged.code = error.code;
+  // The stack repeats the message before its first frame.
+  if (error.stack?.includes('\n    at ')) logged.stack = error.stack.slice(error.stack.indexOf('\n    at ') + 1);
+  if (error.cause !== undefined) logged.cause = errorOf(error.cause);
+  return logged;
+}

@@ -1,0 +1,72 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ObserveBatch } from './storage/calls.ts';
+
+/** Numbers in use in a pool of database connections. */
+export type PoolUse = () => { used: number; free: number; waiting: number };
+
+export type Metrics = {
+  /** @param seconds from the request's arrival to the end of its answer */
+  onRequest(route: string, method: string, status: number, seconds: number): void;
+  onBatch: ObserveBatch;
+  onSignIn(result: 'accepted' | 'refused' | 'throttled'): void;
+  watchPool(name: string, use: PoolUse): void;
+  registry: Registry;
+};
+
+/** What Prometheus reads. Labels are from closed lists: no path, address or identifier ever becomes one. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const requests = new Histogram({
+    name: 'callkey_http_request_duration_seconds',
+    help: 'Requests by route, method and status, with the time until they were answered',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers,
+  });
+  const authentications = new Counter({
+    name: 'callkey_api_key_authentications_total',
+    help: 'Requests on the key-authenticated endpoints, by whether their key was accepted',
+    labelNames: ['result'],
+    registers,
+  });
+  const signIns = new Counter({
+    name: 'callkey_sign_ins_total',
+    help: 'Sign-ins by result',
+    labelNames: ['result'],
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'callkey_batch_size',
+    help: 'How many requests shared a statement, by operation',
+    labelNames: ['operation'],
+    buckets: [1, 2, 4, 8, 16, 32, 64],
+    registers,
+  });
+  const connections = new Gauge({
+    name: 'callkey_database_connections',
+    help: 'Database connections in use and free, and requests that wait for one, by pool',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [pool, use] of pools) {
+        for (const [state, count] of Object.entries(use())) this.set({ pool, state }, count);
+      }
+    },
+  });
+  const pools = new Map<string, PoolUse>();
+  void connections;
+
+  return {
+    onRequest(route, method, status, seconds) {
+      requests.observe({ route, method, status }, seconds);
+      if (route.startsWith('/api/')) authentications.inc({ result: status === 401 ? 'refused' : status >= 500 ? 'undecided' : 'accepted' });
+    },
+    onBatch: (operation, size) => batches.observe({ operation }, size),
+    onSignIn: (result) => signIns.inc({ result }),
+    watchPool: (name, use) => pools.set(name, use),
+    registry,
+  };
+}

@@ -1,0 +1,45 @@
+import argon2 from 'argon2';
+import type { Passwords, Randomness } from './domain/ports.ts';
+import { Problem } from './domain/problem.ts';
+
+/** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
+const parameters = { type: argon2.argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
+const saltBytes = 16;
+
+/** How many may wait. At some 20 ms each, the last one waits for less than a second. */
+const queueLength = 32;
+
+/**
+ * One at a time: argon2 shares its threads with the database, and many at once would starve key traffic, and take 19 MiB each.
+ */
+export function argon2Passwords(randomness: Randomness): Passwords {
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+
+  function queued<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (waiting >= queueLength)
+      throw new Problem('too-many-requests', 'Too many people are signing in. Try again shortly.', { retryAfter: 1 });
+    waiting++;
+    const result = last.then(work).finally(() => {
+      waiting--;
+    });
+    last = result.catch(() => undefined);
+    return result;
+  }
+
+  const hash = (password: string) =>
+    argon2.hash(password.normalize('NFC'), { ...parameters, salt: Buffer.from(randomness.bytes(saltBytes)) });
+
+  // What a password is checked against where there is no user, so that both take the same time.
+  let nobody: Promise<string> | undefined;
+
+  return {
+    hash: async (password) => queued(() => hash(password)),
+    async verify(stored, password) {
+      nobody ??= hash(Buffer.from(randomness.bytes(24)).toString('base64'));
+      const against = stored ?? (await nobody);
+      const matches = await queued(() => argon2.verify(against, password.normalize('NFC')));
+      return matches && stored !== null;
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { Duration } from 'luxon';
+import type { Logger } from 'pino';
+import { createApp } from './app.ts';
+import type { Config } from './config.ts';
+import { operator } from './domain/audit.ts';
+import type { Clock, Ports, Randomness } from './domain/ports.ts';
+import { Problem } from './domain/problem.ts';
+import { sessionLimits } from './domain/sessions.ts';
+import { addUser } from './domain/users.ts';
+import { createManagementApp } from './http/management.ts';
+import { createMetrics } from './metrics.ts';
+import { argon2Passwords } from './passwords.ts';
+import { openStorage } from './storage/index.ts';
+
+export type Core = {
+  /** Where the public listener is reached. */
+  url: string;
+  managementUrl: string | null;
+  /** Whom the first start made, with a one-time password; null on every later start. */
+  firstUser: { email: string; password: string } | null;
+  /** Lets accepted requests finish, for `drainDeadline` at most, and lets go of everything. */
+  close(): Promise<void>;
+};
+
+export const drainDeadline = Duration.fromObject({ seconds: 10 });
+const sweepEvery = Duration.fromObject({ hours: 1 });
+const firstUserEmail = 'admin@localhost';
+
+/** Brings up a core: schema, first user, listeners. */
+export async function startCore(
+  config: Config,
+  sessionSecrets: readonly string[],
+  outside: { log: Logger; clock: Clock; randomness: Randomness },
+): Promise<Core> {
+  const { log, clock, randomness } = outside;
+  const metrics = createMetrics();
+  const storage = openStorage(config.database, clock, {
+    onBatch: metrics.onBatch,
+    onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
+  });
+  try {
+    const applied = await storage.migrate();
+    if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
+    for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
+
+    const ports: Ports = { clock, randomness, stores: storage.stores, throttle: storage.throttle, passwords: argon2Passwords(randomness) };
+    const firstUser = await makeFirstUser(ports);
+
+    let isDraining = false;
+    const app = createApp({
+      ports,
+      log,
+      observeRequest: metrics.onRequest,
+      isDraining: () => isDraining,
+      sessionSecrets,
+      trustedProxies: config.trustedProxies,
+    });
+    const management =
+      config.management &&
+      createManagementApp({ registry: metrics.registry, isReady: async () => !isDraining && (await storage.isReady()), log });
+
+    const servers: Server[] = [];
+    const listen = async (listener: RequestListener, where: { host: string; port: number }, tls: Config['tls']) => {
+      const server = serve(listener, tls);
+      servers.push(server);
+      server.listen(where.port, where.host);
+      await once(server, 'listening');
+      return urlOf(server, where.host, tls !== null);
+    };
+    const managementUrl = management && config.management && (await listen(management.callback(), config.management, null));
+    const url = await listen(app.callback(), config, config.tls);
+    const sweeping = sweepSessions(ports, log);
+
+    return {
+      url,
+      managementUrl,
+      firstUser,
+      async close() {
+        isDraining = true;
+        clearInterval(sweeping);
+        await Promise.all(servers.map(drain));
+        await storage.close();
+      },
+    };
+  } catch (error) {
+    await storage.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+function serve(listener: RequestListener, tls: Config['tls']): Server {
+  // Slow clients are cut off; idle ones are kept for longer than most proxies keep them, so that it is not this side that hangs up.
+  const options = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, keepAliveTimeout: 65_000 };
+  return tls ? createHttpsServer({ ...options, ...tls }, listener) : createHttpServer(options, listener);
+}
+
+/** `close` takes no new connections and ends idle ones; the others end with the answer under way, or at the deadline. */
+async function drain(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  const deadline = setTimeout(() => server.closeAllConnections(), drainDeadline.toMillis());
+  await closed;
+  clearTimeout(deadline);
+}
+
+function urlOf(server: Server, host: string, secure: boolean): string {
+  const address = server.address();
+  const { port } = address as AddressInfo;
+  return `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Somebody has to be able to sign in first: a staff user, on a database without users. */
+async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
+  if ((await ports.stores.users.count()) > 0) return null;
+  const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
+  try {
+    const { password } = await addUser(ports, operator, input, null);
+    return password === null ? null : { email: firstUserEmail, password };
+  } catch (error) {
+    // Another core that started at the same moment was first.
+    if (error instanceof Problem && error.code === 'conflict') return null;
+    throw error;
+  }
+}
+
+function sweepSessions(ports: Ports, log: Logger): NodeJS.Timeout {
+  const sweep = () => {
+    const now = ports.clock.now();
+    const limits = { lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) };
+    ports.stores.sessions.sweep(limits).catch((err) => log.warn({ err }, 'sweeping sessions failed'));
+  };
+  return setInterval(sweep, sweepEvery.toMillis()).unref();
+}

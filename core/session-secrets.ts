@@ -1,0 +1,19 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Config } from './config.ts';
+import type { Randomness } from './domain/ports.ts';
+
+/** The secrets that sign session cookies: those of the environment, or one that is made once and kept beside the SQLite file. */
+export function sessionSecretsOf(config: Config, randomness: Randomness): readonly string[] {
+  if (config.sessionSecrets) return config.sessionSecrets;
+  if (config.database.kind !== 'sqlite') throw new Error('PostgreSQL has no place beside it to keep a secret.');
+  const file = `${config.database.filename}.session-secret`;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    // `wx` makes the file or fails: of two cores that start at once, one makes it and both read it.
+    writeFileSync(file, `${Buffer.from(randomness.bytes(32)).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  return [readFileSync(file, 'utf8').trim()];
+}

@@ -1,0 +1,11 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { DateTime } from 'luxon';
+import type { Clock, Randomness } from './domain/ports.ts';
+
+export const systemClock: Clock = { now: () => DateTime.utc() };
+
+export const systemRandomness: Randomness = {
+  bytes: (size) => randomBytes(size),
+  // UUIDv7 (RFC 9562 §5.7): a timestamp first, then 74 random bits.
+  id: () => randomUUIDv7(),
+};
