@@ -46,6 +46,16 @@ const list = z
 
 const secretLength = 32;
 
+const databaseUrl = z
+  .string()
+  .default('sqlite:./data/callkey.db')
+  .transform((url, context) => {
+    const location = parseDatabaseUrl(url);
+    if (location) return location;
+    context.addIssue({ code: 'custom', message: 'give sqlite: and the path of a file, or postgres://user:password@host/database' });
+    return z.NEVER;
+  });
+
 const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port(8080),
@@ -53,15 +63,7 @@ const schema = z.object({
   MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'give a port from 0 to 65535, or off' }),
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
-  DATABASE_URL: z
-    .string()
-    .default('sqlite:./data/callkey.db')
-    .transform((url, context) => {
-      const location = parseDatabaseUrl(url);
-      if (location) return location;
-      context.addIssue({ code: 'custom', message: 'give sqlite: and the path of a file, or postgres://user:password@host/database' });
-      return z.NEVER;
-    }),
+  DATABASE_URL: databaseUrl,
   SESSION_SECRETS: list
     .refine((secrets) => secrets.every((secret) => secret.length >= secretLength), {
       error: `give secrets of at least ${secretLength} characters each, separated by commas, the newest first`,
@@ -76,13 +78,7 @@ const schema = z.object({
  * @throws ConfigError
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = schema.safeParse(set);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is wrong');
-  }
-  const env = parsed.data;
+  const env = parse(schema, environment);
   if (env.DATABASE_URL.kind === 'postgres' && !env.SESSION_SECRETS) {
     throw new ConfigError('SESSION_SECRETS', `is needed with PostgreSQL: give a secret of at least ${secretLength} characters`);
   }
@@ -96,6 +92,19 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     trustedProxies: env.TRUSTED_PROXIES,
     logLevel: env.LOG_LEVEL,
   });
+}
+
+/** The database alone, for tools that serve nothing. @throws ConfigError */
+export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
+  return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is wrong');
 }
 
 function readTls(certFile: string | undefined, keyFile: string | undefined): Config['tls'] {

@@ -6,7 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { type Actor, auditEvent } from './audit.ts';
 import type { ApiKey, Digest, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { scopeOf, type Viewer } from './tenancy.ts';
+import { type KeySight, scopeOf, type Viewer } from './tenancy.ts';
 
 /** A key value has full entropy: one round of SHA-256 is enough, and a salt would stop the indexed look-up. */
 export function digestOf(keyValue: string): Digest {
@@ -51,20 +51,21 @@ export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: Ap
 
 /** What revoking a key would touch. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<{ apiKey: ApiKey; queuedCalls: number }> {
-  const apiKey = await findApiKey(ports, viewer, id);
+  const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
   return { apiKey, queuedCalls: await ports.stores.apiKeys.countQueuedCalls(apiKey.id) };
 }
 
 /** Holds from the very next request on, wherever that arrives. */
 export async function revokeApiKey(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
-  const apiKey = await findApiKey(ports, viewer, id);
-  await revoke(ports, actor, apiKey, cancelQueuedCalls);
+  await revokeInSight(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
 }
 
-export async function revoke(ports: Ports, actor: Actor, apiKey: ApiKey, cancelQueuedCalls: boolean): Promise<void> {
+export async function revokeInSight(ports: Ports, sight: KeySight, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<ApiKey> {
+  const apiKey = await findApiKey(ports, sight, id);
   const event = auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id: apiKey.id, name: apiKey.name }, apiKey.home);
   const revoked = await ports.stores.apiKeys.revoke(apiKey.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
   if (!revoked) throw noSuchKey();
+  return apiKey;
 }
 
 /** Which key in the viewer's sight has this digest. */
@@ -72,8 +73,8 @@ export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Pr
   return ports.stores.apiKeys.findByDigest(scopeOf(viewer).apiKeys, digest);
 }
 
-async function findApiKey(ports: Ports, viewer: Viewer, id: string): Promise<ApiKey> {
-  const apiKey = await ports.stores.apiKeys.find(scopeOf(viewer).apiKeys, id);
+async function findApiKey(ports: Ports, sight: KeySight, id: string): Promise<ApiKey> {
+  const apiKey = await ports.stores.apiKeys.find(sight, id);
   // Out of sight answers as out of existence.
   if (!apiKey) throw noSuchKey();
   return apiKey;

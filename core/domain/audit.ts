@@ -16,8 +16,11 @@ export type AuditAction =
   | 'user.changed'
   | 'user.deleted'
   | 'partner.added'
+  | 'partner.changed'
   | 'account.added'
-  | 'campaign.added';
+  | 'account.changed'
+  | 'campaign.added'
+  | 'campaign.changed';
 
 export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' };
 

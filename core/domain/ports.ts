@@ -147,11 +147,11 @@ export type NewUser = {
   userType: UserType;
   accountId: string | null;
   partnerId: string | null;
-  passwordHash: string;
-  passwordExpiresAt: DateTime | null;
+  password: NewPassword;
   createdAt: DateTime;
 };
 
+/** An argon2id hash, and until when the password can be used if somebody else chose it. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };
 
 export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };

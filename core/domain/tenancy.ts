@@ -36,6 +36,8 @@ export type KeySight =
   | { kind: 'people'; partnerId: string }
   /** Keys made in one account's scope, or in a partner's and those of its accounts. */
   | { kind: 'home'; tenancy: { kind: TenancyKind; id: string } }
+  /** Every key there is: the operator's sight, on the machine itself. */
+  | { kind: 'all' }
   | { kind: 'nothing' };
 
 /** What a user may see and act on. */

@@ -1,7 +1,7 @@
 import { Duration } from 'luxon';
 import type { UserType } from '#contract/console.ts';
 import { type Actor, auditEvent } from './audit.ts';
-import type { Digest, Ports } from './ports.ts';
+import type { Digest, NewPassword, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { homeOf } from './sessions.ts';
 import type { Account, User } from './tenancy.ts';
@@ -19,8 +19,7 @@ export async function addUser(
   password: string | null,
 ): Promise<{ user: User; password: string | null }> {
   const place = await placeOf(ports, input);
-  const made = password === null ? makePassword(ports) : null;
-  const now = ports.clock.now();
+  const { stored, made } = await passwordOf(ports, password);
   const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...place };
   const event = auditEvent(ports, actor, 'user.added', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
   await ports.stores.users.add(
@@ -28,9 +27,8 @@ export async function addUser(
       ...input,
       id: user.id,
       partnerId: place.partner?.id ?? place.account?.partnerId ?? null,
-      passwordHash: await ports.passwords.hash(password ?? made ?? ''),
-      passwordExpiresAt: made === null ? null : now.plus(oneTimePasswordLife),
-      createdAt: now,
+      password: stored,
+      createdAt: event.at,
     },
     event,
   );
@@ -93,11 +91,23 @@ export async function changePassword(
 
 /** The operator gives a user a new password; all their sessions end. Makes a one-time password when none is given. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
-  const made = password === null ? makePassword(ports) : null;
+  const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
-  const expiresAt = made === null ? null : ports.clock.now().plus(oneTimePasswordLife);
-  await ports.stores.users.setPassword(user.id, { hash: await ports.passwords.hash(password ?? made ?? ''), expiresAt }, null, event);
+  await ports.stores.users.setPassword(user.id, stored, null, event);
   return { password: made };
+}
+
+async function passwordOf(ports: Ports, given: string | null): Promise<{ stored: NewPassword; made: string | null }> {
+  if (given !== null) return { stored: { hash: await ports.passwords.hash(given), expiresAt: null }, made: null };
+  const { password, stored } = await makeOneTimePassword(ports);
+  return { stored, made: password };
+}
+
+/** A password that somebody else hands to its user, who has to change it soon. */
+export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
+  const password = makePassword(ports);
+  const expiresAt = ports.clock.now().plus(oneTimePasswordLife);
+  return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 
 /** 120 bits in groups of four, of letters and digits that people do not mix up (Crockford's base32). */

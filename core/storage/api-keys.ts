@@ -33,6 +33,8 @@ export function apiKeyStore({ read, write }: Database): ApiKeyStore {
         return keys.where('k.creator_partner_id', sight.partnerId);
       case 'home':
         return keys.where(sight.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', sight.tenancy.id);
+      case 'all':
+        return keys;
       case 'nothing':
         return keys.whereRaw('1 = 0');
     }

@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
+import type { ImportStore } from '../domain/import.ts';
 import type { Clock, SignInThrottle, Stores } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
 import { type Database, type DatabaseLocation, openDatabase } from './database.ts';
 import { reportingOutages } from './faults.ts';
+import { importStore } from './import.ts';
 import { lastUsedOf } from './last-used.ts';
 import { isMigrated, migrate } from './migrations/index.ts';
 import { sessionStore } from './sessions.ts';
@@ -18,6 +20,7 @@ export type Storage = {
   database: Database;
   stores: Stores;
   throttle: SignInThrottle;
+  imports: ImportStore;
   /** The pools of connections, for whoever watches them. */
   pools: readonly Pool[];
   /** Applies what is missing of the schema. @returns the names of what was applied */
@@ -45,6 +48,7 @@ export function openStorage(
       tenancies: reportingOutages(tenancyStore(database)),
     },
     throttle: throttling.throttle,
+    imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
     migrate: () => migrate(database),
     isReady: () => isMigrated(database).catch(() => false),

@@ -89,8 +89,8 @@ export function userStore({ read, write }: Database): UserStore {
             user_type: user.userType,
             account_id: user.accountId,
             partner_id: user.partnerId,
-            password_hash: user.passwordHash,
-            password_expires_at: user.passwordExpiresAt?.toMillis() ?? null,
+            password_hash: user.password.hash,
+            password_expires_at: user.password.expiresAt?.toMillis() ?? null,
             created_at: user.createdAt.toMillis(),
           });
           await record(trx, event);

@@ -1,0 +1,142 @@
+import { text } from 'node:stream/consumers';
+import { Command, CommanderError, Option } from 'commander';
+import { userTypes } from '#contract/console.ts';
+import * as commands from './admin/commands.ts';
+import { outputTo } from './admin/output.ts';
+import { ConfigError, readDatabaseLocation } from './config.ts';
+import { Problem } from './domain/problem.ts';
+import { argon2Passwords } from './passwords.ts';
+import { openStorage } from './storage/index.ts';
+import { systemClock, systemRandomness } from './system.ts';
+
+const exitCodes = `
+Exit codes: 0 done · 1 failed, or something is wrong · 2 wrong usage or input · 3 no such thing · 4 conflict · 5 database not reached
+
+The database is the one that DATABASE_URL names (sqlite:./data/callkey.db by default). A core may be running on it.`;
+
+const cancelOption = () => new Option('--cancel-queued-calls', 'also cancel calls that the keys have placed and nobody has dialed yet');
+const passwordOption = () => new Option('--password-stdin', 'read the password from standard input, instead of making a one-time password');
+
+function createProgram(): Command {
+  const program = new Command('admin')
+    .description("The self-hoster's tool, on the machine itself.")
+    .option('--json', 'answer with one JSON object')
+    .addHelpText('after', exitCodes)
+    .showHelpAfterError('(add --help for how it is used)')
+    .exitOverride();
+
+  const partner = program.command('partner').description('resellers, who own accounts');
+  partner.command('add').argument('<name>').description('add a partner').action(run(commands.partnerAdd));
+
+  const account = program.command('account').description('customers, who belong to a partner and own campaigns');
+  account
+    .command('add')
+    .argument('<name>')
+    .requiredOption('--partner <id>', 'the partner that it belongs to')
+    .description('add an account')
+    .action(run(commands.accountAdd));
+
+  const campaign = program.command('campaign').description('campaigns of an account');
+  campaign
+    .command('add')
+    .argument('<name>')
+    .requiredOption('--account <id>', 'the account that it belongs to')
+    .description('add a campaign')
+    .action(run(commands.campaignAdd));
+
+  const user = program.command('user').description('people who sign in to the console');
+  user
+    .command('add')
+    .argument('<email>')
+    .requiredOption('--name <name>', 'as others see it')
+    .addOption(new Option('--type <type>', 'what the user may see and do').choices(userTypes).makeOptionMandatory())
+    .option('--account <id>', "an account user's account, or the one that a partner user is tied to")
+    .option('--partner <id>', "a partner user's partner")
+    .addOption(passwordOption())
+    .description('add a user')
+    .action(run(commands.userAdd));
+  user.command('list').description('list all users').action(run(commands.userList));
+  user
+    .command('password')
+    .argument('<email>')
+    .addOption(passwordOption())
+    .description('give a user a new password, and end their sessions')
+    .action(run(commands.userPassword));
+  user
+    .command('delete')
+    .argument('<email>')
+    .addOption(cancelOption())
+    .description('delete a user, with their API keys and sessions')
+    .action(run(commands.userDelete));
+
+  const key = program.command('key').description('API keys, of everybody');
+  key.command('list').description('list the newest keys').action(run(commands.keyList));
+  key
+    .command('revoke')
+    .argument('<id>')
+    .addOption(cancelOption())
+    .description('revoke a key: it holds from the very next request on, and cannot be undone')
+    .action(run(commands.keyRevoke));
+
+  const session = program.command('session').description('who is signed in');
+  session.command('revoke').argument('<email>').description("end all of a user's sessions").action(run(commands.sessionRevoke));
+
+  program
+    .command('import')
+    .argument('<file>')
+    .description('bring partners, accounts, campaigns and users to what a JSON file says; run again, it changes nothing')
+    .action(run(commands.importFile));
+  program.command('backup').argument('<file>').description('write a consistent copy of the database').action(run(commands.backup));
+  program.command('migrate').description('bring the schema up to date, as a core does when it starts').action(run(commands.migrateSchema));
+  program
+    .command('check')
+    .description('look for what is wrong; change nothing')
+    .action(run(commands.check, { migrates: false }));
+  return program;
+}
+
+type Run<Input extends unknown[]> = (deps: commands.AdminDeps, ...input: Input) => Promise<unknown>;
+
+/** Opens what a command works with, and closes it again. A command that finds something wrong answers false. */
+function run<Input extends unknown[]>(command: Run<Input>, { migrates } = { migrates: true }) {
+  return async (...input: [...Input, ...unknown[]]): Promise<void> => {
+    const location = readDatabaseLocation(process.env);
+    const asJson = program.opts<{ json?: true }>().json ?? false;
+    const output = outputTo(process, asJson);
+    const storage = openStorage(location, systemClock, { onBatch: () => undefined, onBackgroundError: () => undefined });
+    try {
+      if (migrates) await storage.migrate();
+      const ports = {
+        clock: systemClock,
+        randomness: systemRandomness,
+        passwords: argon2Passwords(systemRandomness),
+        throttle: storage.throttle,
+        stores: storage.stores,
+      };
+      const deps = { ports, storage, location, output, readInput: () => text(process.stdin) };
+      // Commander adds the command itself after a command's own arguments and options.
+      if ((await command(deps, ...(input.slice(0, -1) as Input))) === false) process.exitCode = 1;
+    } finally {
+      await storage.close();
+    }
+  };
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof ConfigError) return 2;
+  if (!(error instanceof Problem)) return 1;
+  if (error.code === 'invalid') return 2;
+  if (error.status === 404) return 3;
+  if (error.status === 409) return 4;
+  return error.status === 503 ? 5 : 1;
+}
+
+const program = createProgram();
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+  // Commander has said its own already.
+  if (!(error instanceof CommanderError)) process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+}

@@ -1,0 +1,221 @@
+import { readFile } from 'node:fs/promises';
+import type { z } from 'zod';
+import { newPasswordSchema, type UserType } from '#contract/console.ts';
+import { isExpired } from '#contract/expiry.ts';
+import { limits } from '#contract/limits.ts';
+import { emailSchema, lineSchema } from '#contract/text.ts';
+import { revokeInSight } from '../domain/api-keys.ts';
+import { auditEvent, operator } from '../domain/audit.ts';
+import { importAll, importFileSchema } from '../domain/import.ts';
+import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
+import { homeOf } from '../domain/sessions.ts';
+import { addAccount, addCampaign, addPartner } from '../domain/tenancies.ts';
+import type { User } from '../domain/tenancy.ts';
+import { addUser, deleteUser, resetPassword } from '../domain/users.ts';
+import type { DatabaseLocation } from '../storage/database.ts';
+import type { Storage } from '../storage/index.ts';
+import { backUp } from './backup.ts';
+import { findings } from './check.ts';
+import { type Output, table } from './output.ts';
+
+/** What a command works with. */
+export type AdminDeps = { ports: Ports; storage: Storage; location: DatabaseLocation; output: Output; readInput: () => Promise<string> };
+
+const nameSchema = lineSchema(limits.name);
+const oneTimeNote = 'The password is shown this once and works for seven days, until its user has chosen another.';
+
+export async function partnerAdd({ ports, output }: AdminDeps, name: string): Promise<void> {
+  const partner = await addPartner(ports, operator, checked(nameSchema, name, 'NAME'));
+  output.answer({ partner }, `Added the partner ${partner.name}: ${partner.id}`);
+}
+
+export async function accountAdd({ ports, output }: AdminDeps, name: string, options: { partner: string }): Promise<void> {
+  const account = await addAccount(ports, operator, checked(nameSchema, name, 'NAME'), options.partner);
+  output.answer({ account }, `Added the account ${account.name}: ${account.id}`);
+}
+
+export async function campaignAdd({ ports, output }: AdminDeps, name: string, options: { account: string }): Promise<void> {
+  const campaign = await addCampaign(ports, operator, checked(nameSchema, name, 'NAME'), options.account);
+  output.answer({ campaign }, `Added the campaign ${campaign.name}: ${campaign.id}`);
+}
+
+type UserAddOptions = { name: string; type: UserType; account?: string; partner?: string; passwordStdin?: true };
+
+export async function userAdd(deps: AdminDeps, email: string, options: UserAddOptions): Promise<void> {
+  const input = {
+    email: checked(emailSchema, email, 'EMAIL'),
+    name: checked(nameSchema, options.name, '--name'),
+    userType: options.type,
+    accountId: options.account ?? null,
+    partnerId: options.partner ?? null,
+  };
+  const { user, password } = await addUser(deps.ports, operator, input, await givenPassword(deps, options));
+  answerWithPassword(deps.output, user, password, `Added the ${user.userType} user ${user.email}: ${user.id}`);
+}
+
+export async function userPassword(deps: AdminDeps, email: string, options: { passwordStdin?: true }): Promise<void> {
+  const user = await userByEmail(deps.ports, email);
+  const { password } = await resetPassword(deps.ports, operator, user, await givenPassword(deps, options));
+  answerWithPassword(deps.output, user, password, `Gave ${user.email} a new password, and ended their sessions.`);
+}
+
+function answerWithPassword(output: Output, user: User, password: string | null, text: string): void {
+  if (password === null) output.answer({ user: userJson(user) }, text);
+  else output.answer({ user: userJson(user), password }, `${text}\nOne-time password: ${password}\n${oneTimeNote}`);
+}
+
+export async function userDelete({ ports, output }: AdminDeps, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
+  const user = await userByEmail(ports, email);
+  const gone = await deleteUser(ports, operator, user, options.cancelQueuedCalls ?? false);
+  output.answer({ user: userJson(user), ...gone }, `Deleted ${user.email}, with ${gone.apiKeys} API keys and ${gone.sessions} sessions.`);
+}
+
+export async function userList({ ports, output }: AdminDeps): Promise<void> {
+  const users = await ports.stores.users.list();
+  const json = users.map((user) => ({
+    ...userJson(user),
+    createdAt: wire(user.createdAt),
+    lastSignInAt: user.lastSignInAt && wire(user.lastSignInAt),
+    apiKeys: user.apiKeys,
+  }));
+  const rows = users.map((user) => [
+    user.email,
+    user.name,
+    user.userType,
+    placeOf(user),
+    String(user.apiKeys),
+    user.lastSignInAt ? wire(user.lastSignInAt) : 'Never',
+  ]);
+  output.answer({ users: json }, table(['E-MAIL', 'NAME', 'TYPE', 'OF', 'KEYS', 'LAST SIGN-IN'], rows));
+}
+
+export async function keyList({ ports, output }: AdminDeps): Promise<void> {
+  const { apiKeys, total } = await ports.stores.apiKeys.list({ kind: 'all' }, limits.listedApiKeys);
+  const now = ports.clock.now().toMillis();
+  const json = apiKeys.map((key) => ({
+    id: key.id,
+    name: key.name,
+    owner: key.creator,
+    ...key.home,
+    createdAt: wire(key.createdAt),
+    lastUsedAt: key.lastUsedAt && wire(key.lastUsedAt),
+    expiresAt: key.expiresAt && wire(key.expiresAt),
+    expiryTimeZone: key.expiryTimeZone,
+    expired: isExpired(key.expiresAt?.toMillis() ?? null, now),
+  }));
+  const rows = apiKeys.map((key) => [
+    key.id,
+    key.name,
+    key.creator.name,
+    wire(key.createdAt),
+    key.lastUsedAt ? wire(key.lastUsedAt) : 'Never',
+    expiryOf(key, now),
+  ]);
+  const text = table(['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY'], rows);
+  output.answer(
+    { apiKeys: json, total, limit: limits.listedApiKeys },
+    total > apiKeys.length ? `${text}\nNewest ${apiKeys.length} of ${total}.` : text,
+  );
+}
+
+export async function keyRevoke({ ports, output }: AdminDeps, id: string, options: { cancelQueuedCalls?: true }): Promise<void> {
+  const key = await revokeInSight(ports, { kind: 'all' }, operator, id, options.cancelQueuedCalls ?? false);
+  output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
+}
+
+export async function sessionRevoke({ ports, output }: AdminDeps, email: string): Promise<void> {
+  const user = await userByEmail(ports, email);
+  const event = auditEvent(ports, operator, 'session.revoked', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const sessions = await ports.stores.sessions.endAll(user.id, event);
+  output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
+}
+
+export async function importFile({ ports, storage, output }: AdminDeps, file: string): Promise<void> {
+  const result = await importAll(ports, storage.imports, operator, checked(importFileSchema, await readJson(file), file));
+  const { passwords, ...counts } = result;
+  const lines = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [
+    kind,
+    String(added),
+    String(changed),
+    String(unchanged),
+  ]);
+  const made =
+    passwords.length === 0
+      ? []
+      : [
+          '',
+          table(
+            ['E-MAIL', 'ONE-TIME PASSWORD'],
+            passwords.map(({ email, password }) => [email, password]),
+          ),
+          oneTimeNote,
+        ];
+  output.answer({ ...counts, passwords }, [table(['', 'ADDED', 'CHANGED', 'UNCHANGED'], lines), ...made].join('\n'));
+}
+
+export async function backup({ storage, location, output }: AdminDeps, file: string): Promise<void> {
+  await backUp(storage, location, file);
+  output.answer({ backup: { file } }, `Wrote ${file}.`);
+}
+
+export async function migrateSchema({ storage, output }: AdminDeps): Promise<void> {
+  const applied = await storage.migrate();
+  output.answer({ migrations: applied }, applied.length === 0 ? 'The schema is complete.' : `Applied ${applied.join(', ')}.`);
+}
+
+/** @returns whether all is well */
+export async function check({ storage, location, output }: AdminDeps): Promise<boolean> {
+  const found = await findings(storage, location);
+  const ok = found.every((finding) => finding.ok);
+  output.answer(
+    { ok, checks: found },
+    found.map((finding) => `${finding.ok ? 'ok   ' : 'WRONG'}  ${finding.name}: ${finding.detail}`).join('\n'),
+  );
+  return ok;
+}
+
+async function userByEmail(ports: Ports, email: string): Promise<User> {
+  const credentials = await ports.stores.users.findByEmail(checked(emailSchema, email, 'EMAIL'));
+  if (!credentials) throw new Problem('not-found', `There is no user ${email}. See: admin user list`);
+  return credentials.user;
+}
+
+async function givenPassword(deps: AdminDeps, { passwordStdin }: { passwordStdin?: true }): Promise<string | null> {
+  if (!passwordStdin) return null;
+  return checked(newPasswordSchema, (await deps.readInput()).replace(/\r?\n$/, ''), 'The password on standard input');
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new Problem('invalid', `${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`);
+  }
+}
+
+/** @throws Problem `invalid`, naming what is wrong and where */
+function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const complaints = parsed.error.issues.map((issue) => [...issue.path.map(String), issue.message].join(' ')).slice(0, 20);
+  throw new Problem('invalid', `${what}: ${complaints.join('\n')}`);
+}
+
+function userJson(user: User) {
+  const { id, email, name, userType } = user;
+  return { id, email, name, userType, accountId: user.account?.id ?? null, partnerId: user.partner?.id ?? null };
+}
+
+function placeOf({ partner, account }: ListedUser): string {
+  return [partner?.name, account?.name].filter((name) => name !== undefined).join(' / ');
+}
+
+function expiryOf(key: ApiKey, now: number): string {
+  if (!key.expiresAt) return 'No expiration';
+  return `${isExpired(key.expiresAt.toMillis(), now) ? 'Expired ' : ''}${wire(key.expiresAt)}`;
+}
+
+function wire(at: { toJSDate(): Date }): string {
+  return at.toJSDate().toISOString();
+}
