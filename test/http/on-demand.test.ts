@@ -1,0 +1,248 @@
+import { expect } from 'chai';
+import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+describe('the key-authenticated endpoints', () => {
+  onEachDatabase((kind) => {
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+    let key: string;
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database);
+      beside = await openBeside(database);
+      world = await createWorld(beside.ports);
+      key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    });
+    after(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const place = (body: object) => placeCall(core.url, world.campaign.id, key, body);
+    const cancelUrl = (rest: string) => `${onDemand(core.url, world.campaign.id)}/${rest}`;
+
+    describe('placing a call', () => {
+      it('answers 202 with the queued call', async () => {
+        const answer = await place({
+          requestId: 'order-4711',
+          contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
+          variables: { orderNumber: '4711' },
+          notBefore: '2026-11-21T09:00:00.000Z',
+          notAfter: '2099-11-21T18:00:00.000Z',
+        });
+        expect(answer.status).to.equal(202);
+        expect(answer.json).to.deep.include({ requestId: 'order-4711', campaignId: world.campaign.id, state: 'queued' });
+        expect(placedCallSchema.parse(answer.json)).to.deep.equal(answer.json);
+        expect(answer.headers).to.include({ 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' });
+        expect(answer.headers).not.to.have.property('idempotent-replayed');
+      });
+
+      it('makes a request id where none is given', async () => {
+        const answer = await place({ contact: { phone: somePhone() } });
+        expect(answer.status).to.equal(202);
+        const repeated = await ask('DELETE', cancelUrl(`by-request-id/${answer.json['requestId']}`), { key });
+        expect(repeated.status).to.equal(200);
+      });
+    });
+
+    describe('repeating a request id', () => {
+      it('answers as the first time, marked as a replay', async () => {
+        const body = { requestId: 'again', contact: { phone: somePhone(), name: 'Ada' }, variables: { a: '1', b: '2' } };
+        const first = await place(body);
+        const second = await place({ ...body, variables: { b: '2', a: '1' } });
+        expect(second.status).to.equal(202);
+        expect(second.text).to.equal(first.text);
+        expect(second.headers).to.include({ 'idempotent-replayed': 'true' });
+      });
+
+      it('answers 409 to another body', async () => {
+        await place({ requestId: 'differs', contact: { phone: somePhone() } });
+        const answer = await place({ requestId: 'differs', contact: { phone: somePhone() } });
+        expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'request-id-conflict']);
+      });
+
+      it('places one call of a hundred that come at once', async () => {
+        const body = { requestId: 'at-once', contact: { phone: somePhone() } };
+        const answers = await Promise.all(Array.from({ length: 100 }, () => place(body)));
+        expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+        expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).to.have.length(1);
+      });
+
+      it('is a new call in another campaign', async () => {
+        const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
+        const body = { requestId: 'in-two', contact: { phone: somePhone() } };
+        const one = await placeCall(core.url, world.campaign.id, partnerKey, body);
+        const other = await placeCall(core.url, world.siblingCampaign.id, partnerKey, body);
+        expect([one.status, other.status]).to.deep.equal([202, 202]);
+        expect(one.json['contactId']).not.to.equal(other.json['contactId']);
+      });
+
+      it('still answers as the first time once the call is cancelled', async () => {
+        const body = { requestId: 'cancelled-since', contact: { phone: somePhone() } };
+        const first = await place(body);
+        await ask('DELETE', cancelUrl('by-request-id/cancelled-since'), { key });
+        expect((await place(body)).text).to.equal(first.text);
+      });
+    });
+
+    describe('cancelling a call', () => {
+      for (const by of ['contact id', 'request id'] as const) {
+        const urlOf = (call: { contactId: string; requestId: string }) =>
+          cancelUrl(by === 'contact id' ? call.contactId : `by-request-id/${call.requestId}`);
+
+        it(`by ${by} answers 200, and the same when repeated`, async () => {
+          const { json: call } = await place({ contact: { phone: somePhone() } });
+          const url = urlOf({ contactId: call['contactId'], requestId: call['requestId'] });
+          const first = await ask('DELETE', url, { key });
+          expect(first.status).to.equal(200);
+          expect(cancelledCallSchema.parse(first.json)).to.deep.equal(first.json);
+          expect(first.json).to.deep.include({ contactId: call['contactId'], requestId: call['requestId'], state: 'cancelled' });
+          const second = await ask('DELETE', url, { key });
+          expect([second.status, second.text]).to.deep.equal([200, first.text]);
+        });
+
+        it(`by ${by} answers the same to many at once`, async () => {
+          const { json: call } = await place({ contact: { phone: somePhone() } });
+          const url = urlOf({ contactId: call['contactId'], requestId: call['requestId'] });
+          const answers = await Promise.all(Array.from({ length: 40 }, () => ask('DELETE', url, { key })));
+          expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+          expect(answers[0]?.status).to.equal(200);
+        });
+
+        it(`by ${by} does not find a call of another campaign`, async () => {
+          const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
+          const { json: call } = await placeCall(core.url, world.siblingCampaign.id, partnerKey);
+          const answer = await ask('DELETE', urlOf({ contactId: call['contactId'], requestId: call['requestId'] }), { key });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
+        });
+
+        for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed']) {
+          it(`by ${by} answers 409 without an outcome when the call is ${state}`, async () => {
+            const { json: call } = await place({ contact: { phone: somePhone() } });
+            await beside.storage.database.write('calls').where({ contact_id: call['contactId'] }).update({ state });
+            const answer = await ask('DELETE', urlOf({ contactId: call['contactId'], requestId: call['requestId'] }), { key });
+            expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'already-dialed']);
+            expect(answer.text).not.to.contain(state);
+          });
+        }
+      }
+
+      for (const rest of ['no-such-call', 'by-request-id/no-such-call', '%00', 'by-request-id/a%20b', 'x'.repeat(200)]) {
+        it(`answers 404 for ${rest.slice(0, 30)}`, async () => {
+          const answer = await ask('DELETE', cancelUrl(rest), { key });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
+        });
+      }
+    });
+
+    describe('a campaign out of reach', () => {
+      it('answers as one that does not exist, byte for byte', async () => {
+        const campaigns = [world.otherCampaign.id, world.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
+        const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
+        expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+        expect([answers[0]?.status, answers[0] && codeOf(answers[0])]).to.deep.equal([403, 'campaign-refused']);
+      });
+
+      it('is refused before anything is said of the body', async () => {
+        const answer = await ask('POST', onDemand(core.url, world.otherCampaign.id), { key, raw: 'not json' });
+        expect(codeOf(answer)).to.equal('campaign-refused');
+      });
+
+      it('is refused for cancelling, too', async () => {
+        const answer = await ask('DELETE', `${onDemand(core.url, world.otherCampaign.id)}/anything`, { key });
+        expect(codeOf(answer)).to.equal('campaign-refused');
+      });
+    });
+
+    describe('bad input', () => {
+      const contact = { phone: '+493012345678' };
+      const wrong: [string, object, string][] = [
+        ['no contact', {}, 'contact'],
+        ['no phone number', { contact: {} }, 'contact.phone'],
+        ['a phone number without a country', { contact: { phone: '03012345678' } }, 'contact.phone'],
+        ['a phone number with spaces', { contact: { phone: '+49 30 12345678' } }, 'contact.phone'],
+        ['a phone number of no country', { contact: { phone: '+999123456789' } }, 'contact.phone'],
+        ['a phone number that is too short', { contact: { phone: '+4930' } }, 'contact.phone'],
+        ['a name that is no text', { contact: { ...contact, name: 7 } }, 'contact.name'],
+        ['a name with a control character', { contact: { ...contact, name: 'A\u0000B' } }, 'contact.name'],
+        ['a name with half a character', { contact: { ...contact, name: 'A\ud800' } }, 'contact.name'],
+        ['a zone that is none', { contact: { ...contact, timeZone: 'Mars/Olympus' } }, 'contact.timeZone'],
+        ['an offset for a zone', { contact: { ...contact, timeZone: '+02:00' } }, 'contact.timeZone'],
+        ['an empty request id', { contact, requestId: '' }, 'requestId'],
+        ['a request id with a space', { contact, requestId: 'a b' }, 'requestId'],
+        ['a request id of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
+        ['51 variables', { contact, variables: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`v${n}`, ''])) }, 'variables'],
+        ['a variable without a name', { contact, variables: { '': 'x' } }, 'variables.'],
+        ['a variable that is no text', { contact, variables: { a: 1 } }, 'variables.a'],
+        ['a variable of 1,001 characters', { contact, variables: { a: 'x'.repeat(1001) } }, 'variables.a'],
+        ['an instant without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
+        [
+          'a window that ends before it begins',
+          { contact, notBefore: '2026-11-22T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' },
+          'notAfter',
+        ],
+        ['an unknown field', { contact, priority: 1 }, 'priority'],
+        ['an unknown field of the contact', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
+      ];
+      for (const [what, body, path] of wrong) {
+        it(`answers 422 to ${what}, naming the field`, async () => {
+          const answer = await place(body);
+          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+          expect(answer.json['errors'].map((error) => error['path'])).to.deep.equal([path]);
+          expect(answer.headers['content-type']).to.equal('application/problem+json');
+        });
+      }
+
+      const right: [string, object][] = [
+        ['a request id of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
+        [
+          '50 variables of 1,000 characters',
+          { contact, variables: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1000)])) },
+        ],
+        ['names and values in any script', { contact: { ...contact, name: '李小龍 🎉' }, variables: { größe: 'ß\n\t"\\' } }],
+        ['a variable named like a property of every object', { contact, variables: { constructor: 'x', toString: 'y' } }],
+      ];
+      for (const [what, body] of right) {
+        it(`takes ${what}`, async () => {
+          const answer = await place(body);
+          expect(answer.status, answer.text).to.equal(202);
+        });
+      }
+
+      const raw: [string, string | Buffer, Record<string, string>, number, string][] = [
+        ['what is not JSON', '{', {}, 400, 'malformed-request'],
+        ['an empty body', '', {}, 400, 'malformed-request'],
+        ['what is not UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'malformed-request'],
+        ['JSON that is no object', '[]', {}, 422, 'invalid'],
+        ['another media type', '{}', { 'Content-Type': 'text/plain' }, 415, 'unsupported-media-type'],
+        ['another charset', '{}', { 'Content-Type': 'application/json; charset=latin1' }, 415, 'unsupported-media-type'],
+        ['a compressed body', '{}', { 'Content-Encoding': 'gzip' }, 415, 'unsupported-media-type'],
+        ['a body over 64 KiB', JSON.stringify({ contact, x: 'x'.repeat(64 * 1024) }), {}, 413, 'too-large'],
+      ];
+      for (const [what, body, headers, status, code] of raw) {
+        it(`answers ${status} to ${what}`, async () => {
+          const answer = await ask('POST', onDemand(core.url, world.campaign.id), { key, raw: body, headers });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([status, code]);
+        });
+      }
+
+      it('answers 400 to bad percent-encoding', async () => {
+        const answer = await ask('DELETE', cancelUrl('%zz'), { key });
+        expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+      });
+
+      it('fails its own request alone, not those that share its statement', async () => {
+        const answers = await Promise.all(
+          Array.from({ length: 60 }, (_, n) => place(n % 3 === 0 ? { contact: { phone: 'x' } } : { contact: { phone: somePhone() } })),
+        );
+        expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? 422 : 202)));
+      });
+    });
+  });
+});

@@ -1,0 +1,30 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { DateTime, type DurationLike } from 'luxon';
+import type { Clock, Randomness } from '../../core/domain/ports.ts';
+
+export type FakeClock = Clock & {
+  set(instant: string): void;
+  advance(by: DurationLike): void;
+};
+
+/** A clock that stands still until it is moved. */
+export function fakeClock(start = '2026-11-21T09:00:00.000Z'): FakeClock {
+  let now = at(start);
+  return {
+    now: () => now,
+    set: (instant) => {
+      now = at(instant);
+    },
+    advance: (by) => {
+      now = now.plus(by);
+    },
+  };
+}
+
+export function at(instant: string): DateTime<true> {
+  const parsed = DateTime.fromISO(instant, { zone: 'utc' });
+  if (!parsed.isValid) throw new Error(`${instant} is no instant.`);
+  return parsed;
+}
+
+export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7() };

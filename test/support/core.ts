@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '../../core/config.ts';
+import type { Clock } from '../../core/domain/ports.ts';
+import { createLog } from '../../core/log.ts';
+import { type Core, startCore } from '../../core/server.ts';
+import { systemClock } from '../../core/system.ts';
+import { testRandomness } from './clock.ts';
+
+export const testSecret = 'a secret for tests of at least 32 characters';
+
+const environmentOf = (databaseUrl: string) => ({
+  DATABASE_URL: databaseUrl,
+  SESSION_SECRETS: testSecret,
+  PORT: '0',
+  MANAGEMENT_PORT: '0',
+  LOG_LEVEL: 'trace',
+});
+
+export type LogLine = Readonly<Record<string, unknown>>;
+export type RunningCore = Core & { log: LogLine[] };
+
+/** A whole core within the test's own process, with a clock that the test may move. */
+export async function startCoreHere(
+  databaseUrl: string,
+  { clock = systemClock, environment = {} }: { clock?: Clock; environment?: Record<string, string> } = {},
+): Promise<RunningCore> {
+  const config = readConfig({ ...environmentOf(databaseUrl), ...environment });
+  const log: LogLine[] = [];
+  const lines = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split('\n')) if (line !== '') log.push(JSON.parse(line));
+      done();
+    },
+  });
+  const core = await startCore(config, config.sessionSecrets ?? [], {
+    log: createLog(config.logLevel, lines),
+    clock,
+    randomness: testRandomness,
+  });
+  return { ...core, log };
+}
+
+export type CoreProcess = {
+  url: string;
+  managementUrl: string;
+  /** All that it has written so far. */
+  stdout: string[];
+  stderr: string[];
+  child: ChildProcess;
+  /** Sends a signal and waits for the end. @returns the exit code, or the signal that ended it */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+};
+
+const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
+
+/** `node core/main.ts` as a process of its own. */
+export async function spawnCore(databaseUrl: string, environment: Record<string, string> = {}): Promise<CoreProcess> {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, HOME, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stdout: string[] = [];
+  const stderr: string[] = [];
+  const urls = new Map<unknown, string>();
+  const ended = once(child, 'exit');
+  createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line));
+  const listening = new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      stdout.push(line);
+      const { msg, url } = JSON.parse(line);
+      if (typeof url === 'string') urls.set(msg, url);
+      if (msg === 'listening') resolve();
+    });
+  });
+  await Promise.race([
+    listening,
+    ended.then(([code]) => {
+      throw new Error(`The core ended with ${code} before it listened:\n${[...stdout, ...stderr].join('\n')}`);
+    }),
+  ]);
+  return {
+    url: urls.get('listening') ?? '',
+    managementUrl: urls.get('management listening') ?? '',
+    stdout,
+    stderr,
+    child,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      const [code, by] = await ended;
+      return code ?? by;
+    },
+  };
+}

