@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
+import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
 import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
 
 describe('the key-authenticated endpoints', () => {
@@ -46,7 +47,7 @@ describe('the key-authenticated endpoints', () => {
       it('makes a request id where none is given', async () => {
         const answer = await place({ contact: { phone: somePhone() } });
         expect(answer.status).to.equal(202);
-        const repeated = await ask('DELETE', cancelUrl(`by-request-id/${answer.json['requestId']}`), { key });
+        const repeated = await ask('DELETE', cancelUrl(`by-request-id/${textAt(answer, 'requestId')}`), { key });
         expect(repeated.status).to.equal(200);
       });
     });
@@ -93,23 +94,23 @@ describe('the key-authenticated endpoints', () => {
 
     describe('cancelling a call', () => {
       for (const by of ['contact id', 'request id'] as const) {
-        const urlOf = (call: { contactId: string; requestId: string }) =>
-          cancelUrl(by === 'contact id' ? call.contactId : `by-request-id/${call.requestId}`);
+        const urlOf = (call: Answer) =>
+          cancelUrl(by === 'contact id' ? textAt(call, 'contactId') : `by-request-id/${textAt(call, 'requestId')}`);
 
         it(`by ${by} answers 200, and the same when repeated`, async () => {
-          const { json: call } = await place({ contact: { phone: somePhone() } });
-          const url = urlOf({ contactId: call['contactId'], requestId: call['requestId'] });
+          const call = await place({ contact: { phone: somePhone() } });
+          const url = urlOf(call);
           const first = await ask('DELETE', url, { key });
           expect(first.status).to.equal(200);
           expect(cancelledCallSchema.parse(first.json)).to.deep.equal(first.json);
-          expect(first.json).to.deep.include({ contactId: call['contactId'], requestId: call['requestId'], state: 'cancelled' });
+          expect(first.json).to.deep.include({ contactId: call.json['contactId'], requestId: call.json['requestId'], state: 'cancelled' });
           const second = await ask('DELETE', url, { key });
           expect([second.status, second.text]).to.deep.equal([200, first.text]);
         });
 
         it(`by ${by} answers the same to many at once`, async () => {
-          const { json: call } = await place({ contact: { phone: somePhone() } });
-          const url = urlOf({ contactId: call['contactId'], requestId: call['requestId'] });
+          const call = await place({ contact: { phone: somePhone() } });
+          const url = urlOf(call);
           const answers = await Promise.all(Array.from({ length: 40 }, () => ask('DELETE', url, { key })));
           expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
           expect(answers[0]?.status).to.equal(200);
@@ -117,16 +118,19 @@ describe('the key-authenticated endpoints', () => {
 
         it(`by ${by} does not find a call of another campaign`, async () => {
           const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
-          const { json: call } = await placeCall(core.url, world.siblingCampaign.id, partnerKey);
-          const answer = await ask('DELETE', urlOf({ contactId: call['contactId'], requestId: call['requestId'] }), { key });
+          const call = await placeCall(core.url, world.siblingCampaign.id, partnerKey);
+          const answer = await ask('DELETE', urlOf(call), { key });
           expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
         });
 
         for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed']) {
           it(`by ${by} answers 409 without an outcome when the call is ${state}`, async () => {
-            const { json: call } = await place({ contact: { phone: somePhone() } });
-            await beside.storage.database.write('calls').where({ contact_id: call['contactId'] }).update({ state });
-            const answer = await ask('DELETE', urlOf({ contactId: call['contactId'], requestId: call['requestId'] }), { key });
+            const call = await place({ contact: { phone: somePhone() } });
+            await beside.storage.database
+              .write('calls')
+              .where({ contact_id: textAt(call, 'contactId') })
+              .update({ state });
+            const answer = await ask('DELETE', urlOf(call), { key });
             expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'already-dialed']);
             expect(answer.text).not.to.contain(state);
           });
@@ -194,7 +198,7 @@ describe('the key-authenticated endpoints', () => {
         it(`answers 422 to ${what}, naming the field`, async () => {
           const answer = await place(body);
           expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
-          expect(answer.json['errors'].map((error) => error['path'])).to.deep.equal([path]);
+          expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
           expect(answer.headers['content-type']).to.equal('application/problem+json');
         });
       }

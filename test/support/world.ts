@@ -8,7 +8,7 @@ import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, type Storage } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
-import { type Answer, ask, cookiesOf } from './http.ts';
+import { type Answer, ask, cookiesOf, textAt } from './http.ts';
 
 export const password = 'correct horse battery staple';
 
@@ -88,7 +88,7 @@ export async function createKey(
 ): Promise<{ id: string; keyValue: string }> {
   const answer = await ask('POST', `${url}/console/api-keys`, { cookie, body: { name, expiration, timeZone: 'Europe/Berlin' } });
   if (answer.status !== 201) throw new Error(`Creating a key failed: ${answer.status} ${answer.text}`);
-  return { id: answer.json['apiKey']['id'], keyValue: answer.json['keyValue'] };
+  return { id: textAt(answer, 'apiKey', 'id'), keyValue: textAt(answer, 'keyValue') };
 }
 
 let callers = 0;
