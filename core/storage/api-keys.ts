@@ -115,15 +115,16 @@ export async function retire(
   which: { id: string } | { creator_id: string },
   options: RevokeOptions,
 ): Promise<string[]> {
-  const deleted: { id: string; name: string; creator_id: string }[] = await trx('api_keys')
+  const retired: { id: string; name: string; creator_id: string }[] = await trx('api_keys')
+    .select('id', 'name', 'creator_id')
     .where(which)
-    .delete()
-    .returning(['id', 'name', 'creator_id']);
-  for (const { id, name, creator_id } of deleted) {
+    .forUpdate();
+  for (const { id, name, creator_id } of retired) {
     const owner_name = trx('users').select('name').where('id', creator_id);
     await trx('retired_api_keys').insert({ id, name, owner_name, retired_at: options.at.toMillis() });
   }
-  const ids = deleted.map(({ id }) => id);
+  await trx('api_keys').where(which).delete();
+  const ids = retired.map(({ id }) => id);
   if (options.cancelQueuedCalls) {
     for (const id of ids) {
       await trx('calls')

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { DateTime, IANAZone } from 'luxon';
+import { customRange, type Expiration, endOfDay, expiryInstant, isExpired, isTimeZone, isWithin } from '#contract/expiry.ts';
+import { at } from '../support/clock.ts';
+
+const zones = Intl.supportedValuesOf('timeZone');
+
+/** The calendar day and clock time in a zone, by the runtime's own tables and not by the code under test. */
+function localDay(millis: number, timeZone: string): string {
+  return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(millis);
+}
+
+const choice = (kind: string): Expiration => (kind === 'none' ? { kind } : { kind: 'years', years: Number(kind) as 1 });
+
+describe('expiry', () => {
+  describe('the range of a custom date', () => {
+    it('runs from tomorrow to one day short of five years', () => {
+      expect(customRange(at('2026-11-21T09:00:00Z'), 'Europe/Berlin')).to.deep.equal({ earliest: '2026-11-22', latest: '2031-11-20' });
+    });
+
+    it('counts from the day in the zone, not in UTC', () => {
+      const now = at('2026-11-21T23:30:00Z');
+      expect(customRange(now, 'Europe/Berlin').earliest).to.equal('2026-11-23');
+      expect(customRange(now, 'America/New_York').earliest).to.equal('2026-11-22');
+      expect(customRange(now, 'Pacific/Kiritimati').earliest).to.equal('2026-11-23');
+    });
+
+    it('takes 28 February for a leap day five years on, and then a day off', () => {
+      expect(customRange(at('2028-02-29T12:00:00Z'), 'UTC').latest).to.equal('2033-02-27');
+    });
+
+    it('holds its ends', () => {
+      const range = { earliest: '2026-11-22', latest: '2031-11-20' };
+      expect(['2026-11-21', '2026-11-22', '2031-11-20', '2031-11-21'].map((day) => isWithin(day, range))).to.deep.equal([
+        false,
+        true,
+        true,
+        false,
+      ]);
+    });
+  });
+
+  describe('the chosen years', () => {
+    const cases: [string, string, string][] = [
+      ['2026-11-21T12:00:00Z', '1', '2027-11-21'],
+      ['2026-11-21T12:00:00Z', '4', '2030-11-21'],
+      ['2026-11-21T12:00:00Z', '5', '2031-11-20'],
+      ['2028-02-29T12:00:00Z', '1', '2029-02-28'],
+      ['2028-02-29T12:00:00Z', '4', '2032-02-29'],
+      ['2028-02-29T12:00:00Z', '5', '2033-02-27'],
+      ['2028-03-01T12:00:00Z', '5', '2033-02-28'],
+    ];
+    for (const [now, years, day] of cases) {
+      it(`${years} from ${now.slice(0, 10)} end with ${day}`, () => {
+        expect(expiryInstant(choice(years), at(now), 'UTC')?.toUTC().toISO()).to.equal(`${day}T23:59:59.999Z`);
+      });
+    }
+
+    it('give the latest custom date when they are five', () => {
+      const now = at('2026-11-21T12:00:00Z');
+      for (const zone of zones) {
+        const { latest } = customRange(now, zone);
+        expect(expiryInstant(choice('5'), now, zone)?.toMillis()).to.equal(endOfDay(latest, zone).toMillis());
+      }
+    });
+  });
+
+  it('is null for a key that does not expire', () => {
+    expect(expiryInstant(choice('none'), at('2026-11-21T12:00:00Z'), 'UTC')).to.equal(null);
+  });
+
+  describe('the end of a day', () => {
+    const cases: [string, string, string, string][] = [
+      ['an ordinary day', 'Europe/Berlin', '2027-01-31', '2027-01-31T22:59:59.999Z'],
+      ['a day of 23 hours', 'Europe/Berlin', '2027-03-28', '2027-03-28T21:59:59.999Z'],
+      ['a day of 25 hours', 'Europe/Berlin', '2027-10-31', '2027-10-31T22:59:59.999Z'],
+      ['a day whose last hour comes twice', 'Asia/Beirut', '2027-10-30', '2027-10-30T21:59:59.999Z'],
+      ['a day before one that begins at one', 'Asia/Beirut', '2027-03-27', '2027-03-27T21:59:59.999Z'],
+      ['a day before one whose first hour comes twice', 'America/Havana', '2027-11-06', '2027-11-07T03:59:59.999Z'],
+      ['a day before one that begins at one, at the other end of the world', 'America/Santiago', '2027-09-04', '2027-09-05T03:59:59.999Z'],
+      ['a day whose last hour comes twice, there', 'America/Santiago', '2027-04-03', '2027-04-04T03:59:59.999Z'],
+      ['a day in a zone of half an hour', 'Australia/Lord_Howe', '2027-04-03', '2027-04-03T12:59:59.999Z'],
+      ['a day in the first zone to see it', 'Pacific/Kiritimati', '2027-01-31', '2027-01-31T09:59:59.999Z'],
+    ];
+    for (const [what, zone, day, instant] of cases) {
+      it(`is right for ${what} (${zone})`, () => {
+        expect(endOfDay(day, zone).toUTC().toISO()).to.equal(instant);
+      });
+    }
+
+    it('is the last millisecond of that day, in every zone, for ten years', () => {
+      fc.assert(
+        fc.property(fc.constantFrom(...zones), fc.integer({ min: 0, max: 3_652 }), (zone, days) => {
+          const day = DateTime.utc(2026, 11, 21).plus({ days }).toISODate() ?? '';
+          const end = endOfDay(day, zone).toMillis();
+          return localDay(end, zone) === day && localDay(end + 1, zone) > day;
+        }),
+        { numRuns: 3_000 },
+      );
+    });
+
+    it('is right in every zone on the days around each change of its clocks', () => {
+      for (const zone of zones) {
+        for (const day of daysOfChange(zone)) {
+          const end = endOfDay(day, zone).toMillis();
+          expect([zone, day, localDay(end, zone), localDay(end + 1, zone) > day]).to.deep.equal([zone, day, day, true]);
+        }
+      }
+    });
+  });
+
+  it('lets a key through up to and including its last millisecond', () => {
+    expect([999, 1_000, 1_001].map((now) => isExpired(1_000, now))).to.deep.equal([false, false, true]);
+    expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
+  });
+
+  it('knows IANA zones, and takes nothing else for one', () => {
+    expect(['Europe/Berlin', 'UTC', 'Asia/Kolkata'].map(isTimeZone)).to.deep.equal([true, true, true]);
+    expect(['', 'Mars/Olympus', '+02:00', 'local', 'Europe/Berlin '].map(isTimeZone)).to.deep.equal([false, false, false, false, false]);
+  });
+});
+
+/** The days of each change of a zone's offset in ten years, with some days around. */
+function daysOfChange(zone: string): string[] {
+  const iana = IANAZone.create(zone);
+  const day = 24 * 3_600_000;
+  const end = Date.UTC(2036, 10, 21);
+  const found = new Set<string>();
+  for (let instant = Date.UTC(2026, 10, 21); instant < end; instant += 4 * day) {
+    if (iana.offset(instant) === iana.offset(instant + 4 * day)) continue;
+    for (let days = -1; days <= 5; days++) found.add(localDay(instant + days * day, zone));
+  }
+  return [...found];
+}

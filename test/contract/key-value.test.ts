@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { isKeyValue, keyValueLength, makeKeyValue } from '#contract/key-value.ts';
+
+describe('a key value', () => {
+  // Worked out apart from this code, with Python's zlib.crc32.
+  const known = 'svc_sk_live_0000000000000000000000000000000000000000000';
+
+  it('is the prefix, 43 base62 characters and 6 of checksum', () => {
+    expect(makeKeyValue(randomBytes)).to.match(/^svc_sk_live_[0-9A-Za-z]{49}$/);
+  });
+
+  it('has the CRC-32 of all that precedes it at its end, in base62', () => {
+    expect(isKeyValue(`${known}4e4SeA`)).to.equal(true);
+  });
+
+  it('is made of uniform characters, whatever bytes come', () => {
+    const zeros = makeKeyValue((size) => new Uint8Array(size));
+    expect(zeros.slice(0, -6)).to.equal(known);
+    let calls = 0;
+    const skipping = makeKeyValue((size) => new Uint8Array(size).fill(++calls === 1 ? 248 : 61));
+    expect(skipping.slice(12, -6)).to.equal('z'.repeat(43));
+  });
+
+  it('is never made twice', () => {
+    expect(new Set(Array.from({ length: 1_000 }, () => makeKeyValue(randomBytes))).size).to.equal(1_000);
+  });
+
+  it('is told from any with one character changed', () => {
+    fc.assert(
+      fc.property(fc.nat(keyValueLength - 1), fc.constantFrom(...'09AZaz_'), (place, character) => {
+        const keyValue = makeKeyValue(randomBytes);
+        const changed = keyValue.slice(0, place) + character + keyValue.slice(place + 1);
+        return isKeyValue(changed) === (changed === keyValue);
+      }),
+    );
+  });
+
+  for (const text of ['', 'svc_sk_live_', `${known}`, ` ${known}`, `svc_sk_test_${'0'.repeat(49)}`]) {
+    it(`is not ${JSON.stringify(text.slice(0, 20))} of ${text.length} characters`, () => {
+      expect(isKeyValue(text)).to.equal(false);
+    });
+  }
+});

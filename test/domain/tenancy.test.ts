@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { scopeOf, type TenancyScope, type Viewer } from '../../core/domain/tenancy.ts';
+
+const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
+const partner = { id: 'p1', name: 'Northwind Voice' };
+const viewer = (some: Partial<Viewer>): Viewer => ({
+  id: 'u1',
+  email: 'u1@example.com',
+  name: 'U',
+  userType: 'staff',
+  account: null,
+  partner: null,
+  tenancy: null,
+  ...some,
+});
+
+describe('the tenancy scope', () => {
+  const table: [string, Viewer, TenancyScope][] = [
+    [
+      'an account user: own keys, the campaigns of the account',
+      viewer({ userType: 'account', account }),
+      {
+        home: { accountId: 'a1', partnerId: 'p1' },
+        apiKeys: { kind: 'own', userId: 'u1' },
+        campaigns: { kind: 'account', accountId: 'a1' },
+      },
+    ],
+    [
+      'a partner user: the keys of all users under the partner, the campaigns of all its accounts',
+      viewer({ userType: 'partner', partner }),
+      {
+        home: { accountId: null, partnerId: 'p1' },
+        apiKeys: { kind: 'people', partnerId: 'p1' },
+        campaigns: { kind: 'partner', partnerId: 'p1' },
+      },
+    ],
+    [
+      'a tied partner user: the keys made in that account and own ones, the campaigns of that account',
+      viewer({ userType: 'partner', partner, account }),
+      {
+        home: { accountId: 'a1', partnerId: 'p1' },
+        apiKeys: { kind: 'account', accountId: 'a1', userId: 'u1' },
+        campaigns: { kind: 'account', accountId: 'a1' },
+      },
+    ],
+    [
+      'staff with an account selected: what was made there',
+      viewer({ tenancy: { kind: 'account', ...account } }),
+      {
+        home: { accountId: 'a1', partnerId: 'p1' },
+        apiKeys: { kind: 'home', tenancy: { kind: 'account', id: 'a1' } },
+        campaigns: { kind: 'account', accountId: 'a1' },
+      },
+    ],
+    [
+      'staff with a partner selected: what was made there and beneath',
+      viewer({ tenancy: { kind: 'partner', ...partner, partnerId: 'p1' } }),
+      {
+        home: { accountId: null, partnerId: 'p1' },
+        apiKeys: { kind: 'home', tenancy: { kind: 'partner', id: 'p1' } },
+        campaigns: { kind: 'partner', partnerId: 'p1' },
+      },
+    ],
+    ['staff with nothing selected: nothing', viewer({}), { home: null, apiKeys: { kind: 'nothing' }, campaigns: { kind: 'nothing' } }],
+    [
+      'a tenancy on anyone but staff does not count',
+      viewer({ userType: 'account', account, tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2' } }),
+      {
+        home: { accountId: 'a1', partnerId: 'p1' },
+        apiKeys: { kind: 'own', userId: 'u1' },
+        campaigns: { kind: 'account', accountId: 'a1' },
+      },
+    ],
+  ];
+  for (const [rule, who, scope] of table) {
+    it(rule, () => {
+      expect(scopeOf(who)).to.deep.equal(scope);
+    });
+  }
+});

@@ -1,0 +1,216 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { deleteUser } from '../../core/domain/users.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf, overSocket } from '../support/http.ts';
+import { type Beside, createKey, createWorld, openBeside, placeCall, signIn, type World } from '../support/world.ts';
+
+type Sent = { method?: string; path: string; headers?: string[]; body?: string };
+
+describe('refusals', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+    let endpoint: string;
+    let good: string;
+    const keys: Record<string, string> = {};
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      beside = await openBeside(database, clock);
+      world = await createWorld(beside.ports);
+      endpoint = `/api/v1/campaigns/${world.campaign.id}/contacts/on-demand`;
+      const cookie = await signIn(core.url, 'ada@example.com');
+      good = (await createKey(core.url, cookie)).keyValue;
+
+      const revoked = await createKey(core.url, cookie);
+      await ask('DELETE', `${core.url}/console/api-keys/${revoked.id}`, { cookie });
+      const expiring = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
+      const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
+      await deleteUser(beside.ports, operator, world.users.teammate, false);
+      Object.assign(keys, {
+        revoked: revoked.keyValue,
+        expired: expiring.keyValue,
+        orphaned: orphan.keyValue,
+        unknown: makeKeyValue(randomBytes),
+        empty: '',
+        malformed: 'svc_sk_live_nonsense',
+        mistyped: good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
+        'in lower case': good.toLowerCase(),
+        'of another kind': 'Bearer abc',
+      });
+      // Past the end of the short key's day, and short of the session's limits.
+      clock.set('2026-11-23T00:00:00.000Z');
+    });
+    after(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const send = ({ method = 'POST', path, headers = [], body }: Sent) =>
+      overSocket(
+        core.url,
+        [
+          `${method} ${path} HTTP/1.1`,
+          'Host: localhost',
+          'Connection: close',
+          ...headers,
+          ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+          '',
+          body ?? '',
+        ].join('\r\n'),
+      );
+    const contact = JSON.stringify({ contact: { phone: '+493012345678' } });
+    const reference = () => send({ path: '/nowhere' });
+
+    it('carry what a 401 has to carry', async () => {
+      const text = await reference();
+      expect(text).to.match(/^HTTP\/1\.1 401 Unauthorized\r\n/);
+      expect(text).to.match(/^WWW-Authenticate: /m);
+      expect(text).to.match(/^Content-Type: application\/problem\+json\r$/m);
+      expect(text).to.match(/^Cache-Control: no-store\r$/m);
+      const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
+      expect(body).to.include({ status: 401 });
+      expect(body.type).to.match(/#unauthorized$/);
+    });
+
+    describe('are the same bytes for every key that is not accepted', () => {
+      for (const which of [
+        'revoked',
+        'expired',
+        'orphaned',
+        'unknown',
+        'empty',
+        'malformed',
+        'mistyped',
+        'in lower case',
+        'of another kind',
+      ]) {
+        for (const [what, path, method, body] of [
+          ['placing', '', 'POST', contact],
+          ['placing with a bad body', '', 'POST', '{'],
+          ['placing with no body', '', 'POST', undefined],
+          ['placing with a body that is too large', '', 'POST', JSON.stringify('x'.repeat(70_000))],
+          ['cancelling', '/some-contact', 'DELETE', undefined],
+          ['cancelling by request id', '/by-request-id/some-request', 'DELETE', undefined],
+          ['bad percent-encoding', '/%zz', 'DELETE', undefined],
+        ] as const) {
+          it(`a key ${which}, ${what}`, async () => {
+            const answer = await send({
+              method,
+              path: endpoint + path,
+              headers: [`X-API-Key: ${keys[which]}`],
+              ...(body === undefined ? {} : { body }),
+            });
+            expect(answer).to.equal(await reference());
+          });
+        }
+      }
+
+      it('no key', async () => {
+        expect(await send({ path: endpoint, body: contact })).to.equal(await reference());
+      });
+
+      it('a good key sent twice', async () => {
+        expect(await send({ path: endpoint, body: contact, headers: [`X-API-Key: ${good}`, `X-API-Key: ${good}`] })).to.equal(
+          await reference(),
+        );
+      });
+
+      it('a good key in the wrong place', async () => {
+        expect(await send({ path: `${endpoint}?key=${good}`, body: contact, headers: [`Authorization: Bearer ${good}`] })).to.equal(
+          await reference(),
+        );
+      });
+
+      it('an unknown key for another campaign', async () => {
+        const path = '/api/v1/campaigns/no-such/contacts/on-demand';
+        expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys['unknown']}`] })).to.equal(await reference());
+      });
+    });
+
+    describe('are the same bytes on every other path and method, with a good key', () => {
+      const places = (): [string, string][] => [
+        ['GET', '/'],
+        ['GET', '/favicon.ico'],
+        ['GET', endpoint],
+        ['PUT', endpoint],
+        ['PATCH', endpoint],
+        ['OPTIONS', endpoint],
+        ['POST', `${endpoint}/`],
+        ['POST', `${endpoint.toUpperCase()}`],
+        ['POST', `${endpoint}/some-contact`],
+        ['GET', `${endpoint}/some-contact`],
+        ['DELETE', endpoint],
+        ['DELETE', `${endpoint}/by-request-id/a/b`],
+        ['POST', endpoint.replace('v1', 'v2')],
+        ['GET', '/console/session'],
+        ['GET', '/console/api-keys'],
+        ['POST', '/console/api-keys'],
+        ['DELETE', '/console/api-keys/some-key'],
+        ['GET', '/console/campaigns'],
+        ['GET', '/healthz'],
+        ['GET', '/metrics'],
+        ['GET', '/%zz'],
+        ['GET', '//'],
+        ['GET', `http://localhost${endpoint}`],
+        ['PROPFIND', '/'],
+      ];
+      for (const index of Array.from({ length: 24 }, (_, n) => n)) {
+        it(`place ${index + 1}`, async () => {
+          const [method = '', path = ''] = places()[index] ?? [];
+          expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
+        });
+      }
+
+      it('with a cookie that opens nothing', async () => {
+        const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];
+        expect(await send({ method: 'GET', path: '/console/session', headers })).to.equal(await reference());
+      });
+
+      it('from another site', async () => {
+        const headers = ['Sec-Fetch-Site: cross-site', 'Origin: https://evil.example'];
+        expect(await send({ method: 'DELETE', path: '/console/session', headers })).to.equal(await reference());
+      });
+    });
+
+    it('have the same headers and no body for HEAD', async () => {
+      const head = await send({ method: 'HEAD', path: endpoint, headers: [`X-API-Key: ${good}`] });
+      expect(head).to.equal((await reference()).replace(/(?<=\r\n\r\n).*/s, ''));
+    });
+
+    it('are the same for a wrong password', async () => {
+      const body = JSON.stringify({ email: 'ada@example.com', password: 'wrong' });
+      expect(await send({ path: '/console/session', body })).to.equal(await reference());
+    });
+
+    it('are the same for a user that does not exist', async () => {
+      const body = JSON.stringify({ email: 'nobody@example.com', password: 'wrong' });
+      expect(await send({ path: '/console/session', body })).to.equal(await reference());
+    });
+
+    it('leave a session cookie out of account on the three endpoints', async () => {
+      const cookie = await signIn(core.url, 'pat@example.com');
+      expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
+      expect((await placeCall(core.url, world.campaign.id, good)).status).to.equal(202);
+    });
+
+    it('tell a signed-in user what is wrong instead', async () => {
+      const cookie = await signIn(core.url, 'pat@example.com');
+      const nowhere = await ask('GET', `${core.url}/nowhere`, { cookie });
+      expect([nowhere.status, codeOf(nowhere)]).to.deep.equal([404, 'not-found']);
+      const wrongMethod = await ask('PUT', `${core.url}/console/api-keys`, { cookie });
+      expect([wrongMethod.status, codeOf(wrongMethod)]).to.deep.equal([405, 'method-not-allowed']);
+      expect(String(wrongMethod.headers['allow']).split(', ').sort()).to.deep.equal(['GET', 'HEAD', 'POST']);
+      const malformed = await ask('GET', `${core.url}/console/%zz`, { cookie });
+      expect([malformed.status, codeOf(malformed)]).to.deep.equal([400, 'malformed-request']);
+    });
+  });
+});
