@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
-import { codePoints, identifierSchema, instantSchema, lineSchema } from './text.ts';
+import { codePoints, identifierSchema, instantSchema, lineSchema, normalEmail } from './text.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
@@ -16,7 +16,7 @@ export type Named = z.infer<typeof namedSchema>;
 // Sessions
 
 export const signInSchema = z.strictObject({
-  email: z.string().max(1_000),
+  email: z.string().max(1_000).transform(normalEmail),
   password: z.string().max(1_000),
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limits } from './limits.ts';
 
 /** Length in code points, as people count characters: an emoji outside the basic plane is one. */
 export function codePoints(text: string): number {
@@ -41,7 +42,13 @@ export const identifierSchema = z.string().refine(isIdentifier, { error: 'This i
 export const instantSchema = z.iso.datetime({ error: 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.' });
 
 /** Lower case and without surrounding space: two spellings of one address are one user. */
+export function normalEmail(text: string): string {
+  return text.normalize('NFC').trim().toLowerCase();
+}
+
 export const emailSchema = z
   .string()
-  .transform((text) => text.normalize('NFC').trim().toLowerCase())
-  .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 254 && isPrintable(text), { error: 'Give an e-mail address.' });
+  .transform(normalEmail)
+  .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text), {
+    error: 'Give an e-mail address.',
+  });

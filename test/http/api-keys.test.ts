@@ -1,0 +1,278 @@
+import { hash } from 'node:crypto';
+import { expect } from 'chai';
+import { DateTime } from 'luxon';
+import { apiKeysSchema, createdApiKeySchema, identifiedApiKeySchema, revocationSchema } from '#contract/console.ts';
+import { isKeyValue } from '#contract/key-value.ts';
+import { problemSchema } from '#contract/problems.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { type Beside, createKey, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+describe('API keys in the console', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+    let clock: FakeClock;
+    let cookie: string;
+
+    beforeEach(async () => {
+      clock = fakeClock('2026-11-21T09:00:00.000Z');
+      database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      beside = await openBeside(database, clock);
+      world = await createWorld(beside.ports);
+      cookie = await signIn(core.url, 'ada@example.com');
+    });
+    afterEach(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const create = (body: object) => ask('POST', `${core.url}/console/api-keys`, { cookie, body });
+    const list = async (as = cookie) =>
+      apiKeysSchema.strict().parse((await ask('GET', `${core.url}/console/api-keys`, { cookie: as })).json);
+    const revoke = (id: string, query = '') => ask('DELETE', `${core.url}/console/api-keys/${id}${query}`, { cookie });
+
+    describe('creating one', () => {
+      it('answers 201 with the record and, this once, the key value', async () => {
+        const answer = await create({ name: '  CRM  ', expiration: { kind: 'custom', date: '2027-01-31' }, timeZone: 'Europe/Berlin' });
+        expect(answer.status).to.equal(201);
+        const { apiKey, keyValue } = createdApiKeySchema.strict().parse(answer.json);
+        expect(isKeyValue(keyValue)).to.equal(true);
+        expect({ ...apiKey, id: '' }).to.deep.equal({
+          id: '',
+          name: 'CRM',
+          createdAt: '2026-11-21T09:00:00.000Z',
+          lastUsedAt: null,
+          expiresAt: '2027-01-31T22:59:59.999Z',
+          expiryTimeZone: 'Europe/Berlin',
+          expired: false,
+        });
+        expect(answer.headers).to.include({ 'cache-control': 'no-store' });
+        expect(JSON.stringify(await list())).not.to.contain('svc_sk_live_');
+      });
+
+      for (const [expiration, expiresAt] of [
+        [{ kind: 'none' }, null],
+        [{ kind: 'years', years: 1 }, '2027-11-21T22:59:59.999Z'],
+        [{ kind: 'years', years: 4 }, '2030-11-21T22:59:59.999Z'],
+        [{ kind: 'years', years: 5 }, '2031-11-20T22:59:59.999Z'],
+        [{ kind: 'custom', date: '2026-11-22' }, '2026-11-22T22:59:59.999Z'],
+        [{ kind: 'custom', date: '2031-11-20' }, '2031-11-20T22:59:59.999Z'],
+      ] as const) {
+        it(`computes the expiry of ${JSON.stringify(expiration)}`, async () => {
+          const answer = await create({ name: 'x', expiration, timeZone: 'Europe/Berlin' });
+          expect(createdApiKeySchema.parse(answer.json).apiKey.expiresAt).to.equal(expiresAt);
+        });
+      }
+
+      for (const [what, change, path] of [
+        ['no name', { name: undefined }, 'name'],
+        ['a blank name', { name: '   ' }, 'name'],
+        ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
+        ['a name with a line end', { name: 'a\nb' }, 'name'],
+        ['no expiration', { expiration: undefined }, 'expiration'],
+        ['six years', { expiration: { kind: 'years', years: 6 } }, 'expiration.years'],
+        ['half a year', { expiration: { kind: 'years', years: 0.5 } }, 'expiration.years'],
+        ['today', { expiration: { kind: 'custom', date: '2026-11-21' } }, 'expiration.date'],
+        ['yesterday', { expiration: { kind: 'custom', date: '2026-11-20' } }, 'expiration.date'],
+        ['five years from today', { expiration: { kind: 'custom', date: '2031-11-21' } }, 'expiration.date'],
+        ['a day that does not exist', { expiration: { kind: 'custom', date: '2027-02-29' } }, 'expiration.date'],
+        ['no zone', { timeZone: undefined }, 'timeZone'],
+        ['a zone that is none', { timeZone: 'Mars/Olympus' }, 'timeZone'],
+        ['an unknown field', { scopes: [] }, 'scopes'],
+      ] as const) {
+        it(`answers 422 to ${what} and creates nothing`, async () => {
+          const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin', ...change });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+          expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
+          expect((await list()).total).to.equal(0);
+        });
+      }
+
+      it('counts the characters of a name as people do', async () => {
+        expect((await create({ name: '🎉'.repeat(200), expiration: { kind: 'none' }, timeZone: 'UTC' })).status).to.equal(201);
+      });
+
+      it('goes by the day in the zone that was sent', async () => {
+        clock.set('2026-11-21T23:30:00.000Z');
+        const expiration = { kind: 'custom', date: '2026-11-22' };
+        expect((await create({ name: 'x', expiration, timeZone: 'Europe/Berlin' })).status).to.equal(422);
+        expect((await create({ name: 'x', expiration, timeZone: 'America/New_York' })).status).to.equal(201);
+      });
+
+      it('is refused to staff without a tenancy', async () => {
+        cookie = await signIn(core.url, 'stan@example.com');
+        const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'UTC' });
+        expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'forbidden']);
+      });
+
+      it('keeps nothing of the key value but its SHA-256', async () => {
+        const { keyValue } = await createKey(core.url, cookie);
+        const rows = JSON.stringify(await beside.storage.database.read('api_keys'));
+        expect(rows).to.contain(hash('sha256', keyValue, 'hex'));
+        expect(rows).not.to.contain(keyValue.slice(12, 30));
+      });
+    });
+
+    it('is refused after the last millisecond of its expiry day, and stays listed as expired', async () => {
+      const { keyValue } = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
+      clock.set('2026-11-22T22:59:59.999Z');
+      expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(202);
+      expect((await list(await signIn(core.url, 'ada@example.com'))).apiKeys[0]?.expired).to.equal(false);
+      clock.set('2026-11-22T23:00:00.000Z');
+      expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+      const { apiKeys } = await list(await signIn(core.url, 'ada@example.com'));
+      expect(apiKeys.map(({ name, expired }) => [name, expired])).to.deep.equal([['Short', true]]);
+    });
+
+    describe('listing them', () => {
+      it('shows the newest first, ties broken by id, the same way each time', async () => {
+        for (const name of ['one', 'two', 'three']) await createKey(core.url, cookie, name);
+        clock.advance({ seconds: 1 });
+        await createKey(core.url, cookie, 'four');
+        const { apiKeys } = await list();
+        expect(apiKeys.map(({ name }) => name)).to.deep.equal(['four', 'three', 'two', 'one']);
+      });
+
+      it('shows the newest 500 and says how many there are; the 501st still works', async () => {
+        const oldest = await createKey(core.url, cookie, 'oldest');
+        clock.advance({ seconds: 1 });
+        const rows = Array.from({ length: 500 }, (_, n) => ({
+          ...{ id: `key-${n}`, digest: String(n).padStart(64, '0'), name: `key ${n}`, creator_id: world.users.account.id },
+          ...{
+            creator_partner_id: world.partner.id,
+            account_id: world.account.id,
+            partner_id: world.partner.id,
+            created_at: clock.now().toMillis(),
+          },
+        }));
+        for (let start = 0; start < rows.length; start += 100)
+          await beside.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
+        const { apiKeys, total, limit } = await list();
+        expect([apiKeys.length, total, limit]).to.deep.equal([500, 501, 500]);
+        expect(apiKeys.map(({ name }) => name)).not.to.contain('oldest');
+        expect((await placeCall(core.url, world.campaign.id, oldest.keyValue)).status).to.equal(202);
+      });
+
+      it('has an owner only for viewers who can see the keys of others', async () => {
+        await createKey(core.url, cookie, 'of Ada');
+        const partner = await signIn(core.url, 'pat@example.com');
+        await createKey(core.url, partner, 'of Pat');
+        expect((await list()).apiKeys[0]).not.to.have.property('owner');
+        expect((await list(partner)).apiKeys.map(({ name, owner }) => [name, owner])).to.deep.equal([
+          ['of Pat', { isYou: true, name: 'Pat Partner' }],
+          ['of Ada', { isYou: false, name: 'Ada Account' }],
+        ]);
+      });
+    });
+
+    describe('revoking one', () => {
+      it('answers 204, takes it off the list, and refuses it at its very next request', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie);
+        expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(202);
+        expect((await revoke(id)).status).to.equal(204);
+        expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+        expect((await list()).total).to.equal(0);
+      });
+
+      it('answers 404 the second time, and to what never was', async () => {
+        const { id } = await createKey(core.url, cookie);
+        await revoke(id);
+        for (const gone of [id, 'no-such-key', '%00', 'x'.repeat(100)]) {
+          const answer = await revoke(gone);
+          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+        }
+      });
+
+      it('answers 204 to one of many at once, and 404 to the others', async () => {
+        const { id } = await createKey(core.url, cookie);
+        const statuses = (await Promise.all(Array.from({ length: 10 }, () => revoke(id)))).map(({ status }) => status);
+        expect(statuses.sort()).to.deep.equal([204, ...Array.from({ length: 9 }, () => 404)]);
+      });
+
+      it('leaves queued calls alone unless asked, and then cancels them', async () => {
+        const stays = await createKey(core.url, cookie);
+        const goes = await createKey(core.url, cookie);
+        for (const { keyValue } of [stays, stays, goes, goes]) await placeCall(core.url, world.campaign.id, keyValue);
+        const preview = await ask('GET', `${core.url}/console/api-keys/${goes.id}/revocation`, { cookie });
+        expect(revocationSchema.parse(preview.json)).to.deep.include({ queuedCalls: 2 });
+        await revoke(stays.id);
+        await revoke(goes.id, '?cancelQueuedCalls=true');
+        const states: { api_key_id: string; state: string }[] = await beside.storage.database.read('calls').select('api_key_id', 'state');
+        for (const { api_key_id, state } of states) expect(state).to.equal(api_key_id === goes.id ? 'cancelled' : 'queued');
+      });
+
+      it('answers 400 to a query that it does not know', async () => {
+        const { id } = await createKey(core.url, cookie);
+        for (const query of ['?cancelQueuedCalls=yes', '?cancel=true', '?cancelQueuedCalls=true&cancelQueuedCalls=true']) {
+          expect((await revoke(id, query)).status).to.equal(400);
+        }
+        expect((await list()).total).to.equal(1);
+      });
+
+      it('keeps the name for the record, and no digest', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
+        await revoke(id);
+        const rows: object[] = await beside.storage.database.read('retired_api_keys');
+        expect(rows[0]).to.include({ id, name: 'Old CRM', owner_name: 'Ada Account' });
+        expect(JSON.stringify(rows)).not.to.contain(hash('sha256', keyValue, 'hex'));
+      });
+
+      it('leaves an audit event, as creating does', async () => {
+        const { id } = await createKey(core.url, cookie, 'CRM');
+        await revoke(id);
+        const events: object[] = await beside.storage.database.read('audit_events').where({ subject_id: id }).orderBy('id');
+        expect(events).to.have.length(2);
+        const common = { actor_id: world.users.account.id, subject_name: 'CRM', account_id: world.account.id, address: '127.0.0.1' };
+        expect(events[0]).to.include({ action: 'api-key.created', ...common });
+        expect(events[1]).to.include({ action: 'api-key.revoked', ...common });
+      });
+    });
+
+    describe('identifying one', () => {
+      const identify = async (sha256: string, as = cookie) =>
+        ask('POST', `${core.url}/console/api-keys/identify`, { cookie: as, body: { sha256 } });
+
+      it('finds the key in sight by the SHA-256 of its value, and null otherwise', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie);
+        const digest = hash('sha256', keyValue, 'hex');
+        expect(identifiedApiKeySchema.parse((await identify(digest)).json).apiKey?.id).to.equal(id);
+        expect(identifiedApiKeySchema.parse((await identify(digest.toUpperCase())).json).apiKey?.id).to.equal(id);
+        expect((await identify(digest, await signIn(core.url, 'tom@example.com'))).json).to.deep.equal({ apiKey: null });
+        expect((await identify('0'.repeat(64))).json).to.deep.equal({ apiKey: null });
+      });
+
+      it('answers 422 to what is no SHA-256', async () => {
+        expect((await identify('abc')).status).to.equal(422);
+      });
+    });
+
+    describe('the time of last use', () => {
+      it('is written down within a minute, and never moves back', async () => {
+        const { keyValue } = await createKey(core.url, cookie);
+        await placeCall(core.url, world.campaign.id, keyValue);
+        clock.advance({ seconds: 20 });
+        await ask('DELETE', `${core.url}/api/v1/campaigns/${world.campaign.id}/contacts/on-demand/none`, { key: keyValue });
+        await core.close();
+        const [row]: { last_used_at: number }[] = await beside.storage.database.read('api_keys').select('last_used_at');
+        expect(
+          DateTime.fromMillis(row?.last_used_at ?? 0)
+            .toUTC()
+            .toISO(),
+        ).to.equal('2026-11-21T09:00:20.000Z');
+        clock.set('2026-11-21T08:00:00.000Z');
+        core = await startCoreHere(database, { clock });
+        await placeCall(core.url, world.campaign.id, keyValue, { contact: { phone: somePhone() } });
+        await core.close();
+        const [after]: { last_used_at: number }[] = await beside.storage.database.read('api_keys').select('last_used_at');
+        expect(after).to.deep.equal(row);
+        core = await startCoreHere(database, { clock });
+      });
+    });
+  });
+});

@@ -1,0 +1,385 @@
+import { expect } from 'chai';
+import { sessionSchema } from '#contract/console.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { addUser, deleteUser } from '../../core/domain/users.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
+import { type Beside, createWorld, openBeside, password, signIn, type World } from '../support/world.ts';
+
+describe('sessions', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+    let clock: FakeClock;
+
+    before(async () => {
+      clock = fakeClock();
+      database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      beside = await openBeside(database, clock);
+      world = await createWorld(beside.ports);
+    });
+    after(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
+    const tryPassword = (email: string, attempt: string, headers: Record<string, string> = {}, cookie?: string) =>
+      ask('POST', `${core.url}/console/session`, {
+        body: { email, password: attempt },
+        headers,
+        ...(cookie === undefined ? {} : { cookie }),
+      });
+    /** Throttle counters are by address; each test has one of its own. */
+    let addresses = 0;
+    const fromElsewhere = () => ({ 'X-Forwarded-For': `198.51.100.${++addresses}` });
+
+    describe('signing in', () => {
+      it('answers 201 with the session and sets its cookie', async () => {
+        const answer = await tryPassword('ada@example.com', password);
+        expect(answer.status).to.equal(201);
+        expect(sessionSchema.strict().parse(answer.json)).to.deep.equal({
+          viewer: {
+            id: world.users.account.id,
+            email: 'ada@example.com',
+            name: 'Ada Account',
+            userType: 'account',
+            account: { id: world.account.id, name: 'Blue Clinic' },
+            partner: null,
+          },
+          tenancy: null,
+        });
+        expect((await session(cookiesOf(answer))).text).to.equal(answer.text);
+      });
+
+      it('takes the e-mail address in any case', async () => {
+        expect((await tryPassword(' ADA@Example.com ', password)).status).to.equal(201);
+      });
+
+      it('sets a signed, HttpOnly, SameSite=Strict cookie', async () => {
+        const [cookie = '', signature = ''] = setCookies(await tryPassword('ada@example.com', password));
+        for (const attribute of ['httponly', 'samesite=strict', 'path=/']) expect(`${cookie}; `.toLowerCase()).to.contain(`${attribute}; `);
+        expect(cookie).to.match(/^callkey_session=[\w-]{43};/);
+        expect(signature).to.match(/^callkey_session\.sig=/);
+        expect(cookie.toLowerCase()).not.to.contain('secure');
+      });
+
+      it('sets a Secure cookie with the __Host- prefix when it came over https', async () => {
+        const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'https' });
+        for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_session.*; secure/i);
+        const cookie = cookiesOf(answer);
+        const seen = await ask('GET', `${core.url}/console/session`, { cookie, headers: { 'X-Forwarded-Proto': 'https' } });
+        expect(seen.status).to.equal(200);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('starts a new session id each time, and ends the session it came with', async () => {
+        const first = await signIn(core.url, 'ada@example.com');
+        const answer = await tryPassword('ada@example.com', password, {}, first);
+        expect(cookiesOf(answer)).not.to.equal(first);
+        expect((await session(first)).status).to.equal(401);
+        expect((await session(cookiesOf(answer))).status).to.equal(200);
+      });
+
+      it('does not take up a session id that somebody else has chosen', async () => {
+        const mine = 'callkey_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+        const answer = await tryPassword('ada@example.com', password, {}, mine);
+        expect(cookiesOf(answer)).not.to.contain('AAAAAAAAAA');
+      });
+
+      it('keeps only a digest of the session id', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        const id = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
+        const rows = JSON.stringify(await beside.storage.database.read('sessions'));
+        expect(id).to.have.length(43);
+        expect(rows).not.to.contain(id);
+      });
+
+      for (const [what, body] of [
+        ['no password', { email: 'ada@example.com' }],
+        ['a password that is no text', { email: 'ada@example.com', password: 1 }],
+        ['an unknown field', { email: 'ada@example.com', password, remember: true }],
+      ] as const) {
+        it(`answers 422 to ${what}`, async () => {
+          const answer = await ask('POST', `${core.url}/console/session`, { body });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+        });
+      }
+
+      it('is refused with a one-time password that has grown old', async () => {
+        const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { password: once } = await addUser(beside.ports, operator, input, null);
+        const fresh = await tryPassword('new@example.com', once ?? '');
+        expect(fresh.json).to.include({ passwordChangeDue: true });
+        clock.advance({ days: 7, seconds: 1 });
+        expect((await tryPassword('new@example.com', once ?? '')).status).to.equal(401);
+      });
+    });
+
+    describe('wrong passwords', () => {
+      it('for one account from one address are throttled after ten, with Retry-After', async () => {
+        const from = fromElsewhere();
+        const statuses: number[] = [];
+        for (let attempt = 0; attempt < 11; attempt++)
+          statuses.push((await tryPassword('sue@example.com', `wrong ${attempt}`, from)).status);
+        expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+        const answer = await tryPassword('sue@example.com', password, from);
+        expect([answer.status, codeOf(answer)]).to.deep.equal([429, 'too-many-requests']);
+        expect(Number(answer.headers['retry-after'])).to.be.within(1, 15 * 60);
+      });
+
+      it('are throttled alike for an account that does not exist', async () => {
+        const from = fromElsewhere();
+        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('ghost@example.com', 'wrong', from);
+        expect((await tryPassword('ghost@example.com', 'wrong', from)).status).to.equal(429);
+      });
+
+      it('from one address do not lock the account out at another', async () => {
+        const from = fromElsewhere();
+        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('oda@example.com', 'wrong', from);
+        expect((await tryPassword('oda@example.com', password, fromElsewhere())).status).to.equal(201);
+      });
+
+      it('do not lock out a user who is signed in', async () => {
+        const from = fromElsewhere();
+        const cookie = cookiesOf(await tryPassword('otto@example.com', password, from));
+        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('otto@example.com', 'wrong', from);
+        expect((await tryPassword('otto@example.com', password, from)).status).to.equal(429);
+        expect((await tryPassword('otto@example.com', password, from, cookie)).status).to.equal(201);
+      });
+
+      it('are forgotten after a right one', async () => {
+        const from = fromElsewhere();
+        for (let round = 0; round < 3; round++) {
+          for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong', from);
+          expect((await tryPassword('tom@example.com', password, from)).status).to.equal(201);
+        }
+      });
+
+      it('for many accounts from one address are throttled, too', async () => {
+        const from = fromElsewhere();
+        const statuses = new Set<number>();
+        for (let attempt = 0; attempt < 101; attempt++) statuses.add((await tryPassword(`x${attempt}@example.com`, 'wrong', from)).status);
+        expect([...statuses]).to.deep.equal([401, 429]);
+      });
+
+      it('are counted over all processes', async () => {
+        const other = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+        const from = fromElsewhere();
+        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('both@example.com', 'wrong', from);
+        const answer = await ask('POST', `${other.url}/console/session`, {
+          body: { email: 'both@example.com', password: 'wrong' },
+          headers: from,
+        });
+        await other.close();
+        expect(answer.status).to.equal(429);
+      });
+    });
+
+    describe('end', () => {
+      it('when signing out, at once and with the cookie taken back', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        const answer = await ask('DELETE', `${core.url}/console/session`, { cookie });
+        expect([answer.status, answer.text]).to.deep.equal([204, '']);
+        expect(setCookies(answer).join()).to.match(/callkey_session=; .*expires=Thu, 01 Jan 1970/i);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('after a day without use', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        clock.advance({ hours: 23 });
+        expect((await session(cookie)).status).to.equal(200);
+        clock.advance({ hours: 23 });
+        expect((await session(cookie)).status).to.equal(200);
+        clock.advance({ hours: 24, seconds: 1 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('after seven days, used or not', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        for (let day = 0; day < 7; day++) {
+          clock.advance({ hours: 23, minutes: 59 });
+          expect((await session(cookie)).status).to.equal(200);
+        }
+        clock.advance({ minutes: 8 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('when the user is deleted', async () => {
+        const input = { email: 'gone@example.com', name: 'Gone', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { user } = await addUser(beside.ports, operator, input, password);
+        const cookie = await signIn(core.url, 'gone@example.com');
+        await deleteUser(beside.ports, operator, user, false);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('for a cookie whose signature is wrong', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        expect((await session(cookie.replace(/sig=./, 'sig=!'))).status).to.equal(401);
+      });
+
+      it('once and for all, even while a request of theirs is under way', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        await Promise.all([session(cookie), ask('DELETE', `${core.url}/console/session`, { cookie }), session(cookie), session(cookie)]);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+    });
+
+    describe('changing the password', () => {
+      const change = (cookie: string, currentPassword: string, newPassword: string) =>
+        ask('POST', `${core.url}/console/password`, { cookie, body: { currentPassword, newPassword } });
+
+      it("ends the user's other sessions and keeps this one", async () => {
+        const input = { email: 'pw@example.com', name: 'Pw', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { password: once } = await addUser(beside.ports, operator, input, null);
+        const other = await signIn(core.url, 'pw@example.com', once ?? '');
+        const cookie = await signIn(core.url, 'pw@example.com', once ?? '');
+        expect((await change(cookie, once ?? '', 'a new and longer one')).status).to.equal(204);
+        expect((await session(other)).status).to.equal(401);
+        expect((await session(cookie)).json).not.to.have.property('passwordChangeDue');
+        expect((await tryPassword('pw@example.com', once ?? '')).status).to.equal(401);
+        expect((await tryPassword('pw@example.com', 'a new and longer one')).status).to.equal(201);
+      });
+
+      for (const [what, current, next, path] of [
+        ['a wrong current password', 'wrong', 'a new and longer one', 'currentPassword'],
+        ['a new password that is too short', password, 'short', 'newPassword'],
+        ['the same password again', password, password, 'newPassword'],
+      ] as const) {
+        it(`answers 422 to ${what}`, async () => {
+          const answer = await change(await signIn(core.url, 'pat@example.com'), current, next);
+          expect([answer.status, JSON.stringify(answer.json['errors'])]).to.satisfy(
+            ([status, errors]: [number, string]) => status === 422 && errors.includes(`"${path}"`),
+          );
+          expect(answer.text).not.to.contain(next);
+        });
+      }
+    });
+
+    describe('requests from another site', () => {
+      for (const [what, headers, status] of [
+        ['another site, by Fetch Metadata', { 'Sec-Fetch-Site': 'cross-site' }, 403],
+        ['a sibling site, by Fetch Metadata', { 'Sec-Fetch-Site': 'same-site' }, 403],
+        ['another origin, without Fetch Metadata', { Origin: 'https://evil.example' }, 403],
+        ['an opaque origin', { Origin: 'null' }, 403],
+        ['the same origin, by Fetch Metadata', { 'Sec-Fetch-Site': 'same-origin' }, 200],
+        ['the address bar', { 'Sec-Fetch-Site': 'none' }, 200],
+        ['a program', {}, 200],
+      ] as const) {
+        it(`get ${status} from ${what}`, async () => {
+          const cookie = await signIn(core.url, 'ada@example.com');
+          const answer = await ask('GET', `${core.url}/console/session`, { cookie, headers });
+          expect(answer.status).to.equal(status);
+          if (status === 403) expect(codeOf(answer)).to.equal('cross-site');
+        });
+      }
+
+      it('cannot sign anybody in', async () => {
+        expect((await tryPassword('ada@example.com', password, { 'Sec-Fetch-Site': 'cross-site' })).status).to.equal(403);
+      });
+
+      it('are told from ones of the own origin by Origin', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        expect((await ask('GET', `${core.url}/console/session`, { cookie, headers: { Origin: core.url } })).status).to.equal(200);
+      });
+    });
+
+    describe('the tenancy of staff', () => {
+      const select = (cookie: string, body: object) => ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body });
+
+      it('is selected, seen, and let go of', async () => {
+        const cookie = await signIn(core.url, 'stan@example.com');
+        const selected = await select(cookie, { kind: 'account', id: world.account.id });
+        expect(selected.status).to.equal(200);
+        expect(selected.json['tenancy']).to.deep.equal({ kind: 'account', id: world.account.id, name: 'Blue Clinic' });
+        expect((await session(cookie)).text).to.equal(selected.text);
+        expect((await select(cookie, { kind: 'partner', id: world.partner.id })).json['tenancy']).to.include({
+          kind: 'partner',
+          name: 'Northwind Voice',
+        });
+        expect((await select(cookie, { kind: null })).json['tenancy']).to.equal(null);
+      });
+
+      it('is refused to everybody else', async () => {
+        for (const email of ['ada@example.com', 'pat@example.com', 'tia@example.com']) {
+          const cookie = await signIn(core.url, email);
+          const answer = await select(cookie, { kind: 'account', id: world.account.id });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'forbidden']);
+          expect((await ask('GET', `${core.url}/console/tenancies`, { cookie })).status).to.equal(403);
+        }
+      });
+
+      it('has to exist', async () => {
+        const cookie = await signIn(core.url, 'stan@example.com');
+        expect((await select(cookie, { kind: 'partner', id: world.account.id })).status).to.equal(404);
+        expect((await select(cookie, { kind: 'nonsense', id: 'x' })).status).to.equal(422);
+      });
+
+      it('is searched by name, case and accents aside, best match first', async () => {
+        const cookie = await signIn(core.url, 'stan@example.com');
+        const search = async (text: string) => {
+          const { json } = await ask('GET', `${core.url}/console/tenancies?search=${encodeURIComponent(text)}`, { cookie });
+          return json['tenancies'];
+        };
+        expect(await search('CLÍNIC')).to.deep.equal([
+          { kind: 'account', id: world.account.id, name: 'Blue Clinic', partnerName: 'Northwind Voice' },
+          { kind: 'account', id: world.siblingAccount.id, name: 'Green Clinic', partnerName: 'Northwind Voice' },
+        ]);
+        expect(await search('south')).to.deep.equal([{ kind: 'partner', id: world.otherPartner.id, name: 'Southgate Calling' }]);
+        expect(await search('%')).to.deep.equal([]);
+        expect(await search('')).to.have.length(5);
+      });
+
+      it('answers 400 to a query that it does not know', async () => {
+        const cookie = await signIn(core.url, 'stan@example.com');
+        const answer = await ask('GET', `${core.url}/console/tenancies?searhc=x`, { cookie });
+        expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+      });
+    });
+
+    describe('campaigns', () => {
+      const seenBy = async (email: string, tenancy?: object) => {
+        const cookie = await signIn(core.url, email);
+        if (tenancy) await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy });
+        const { json } = await ask('GET', `${core.url}/console/campaigns`, { cookie });
+        return JSON.parse(JSON.stringify(json['campaigns'])).map(({ name }: { name: string }) => name);
+      };
+
+      it('are those of the scope', async () => {
+        expect(await seenBy('ada@example.com')).to.deep.equal(['Appointment reminders']);
+        expect(await seenBy('tia@example.com')).to.deep.equal(['Appointment reminders']);
+        expect(await seenBy('pat@example.com')).to.deep.equal(['Appointment reminders', 'Recalls']);
+        expect(await seenBy('stan@example.com')).to.deep.equal([]);
+        expect(await seenBy('stan@example.com', { kind: 'account', id: world.otherAccount.id })).to.deep.equal(['Inspections']);
+        expect(await seenBy('stan@example.com', { kind: 'partner', id: world.partner.id })).to.deep.equal([
+          'Appointment reminders',
+          'Recalls',
+        ]);
+      });
+    });
+
+    describe('audit events', () => {
+      it('are left for each thing that is changed', async () => {
+        const events: { action: string; actor_name: string; address: string }[] = await beside.storage.database
+          .read('audit_events')
+          .orderBy('id');
+        const actions = new Set(events.map(({ action }) => action));
+        for (const action of ['session.started', 'session.ended', 'tenancy.selected', 'password.changed', 'user.added', 'user.deleted']) {
+          expect([...actions]).to.contain(action);
+        }
+        expect(
+          events.filter(({ actor_name }) => actor_name === 'Otto Other').every(({ address }) => address.startsWith('198.51.100.')),
+        ).to.equal(true);
+      });
+    });
+  });
+});
+
+function setCookies(answer: Answer): string[] {
+  return [answer.headers['set-cookie'] ?? []].flat();
+}

@@ -1,0 +1,187 @@
+import { expect } from 'chai';
+import { apiKeysSchema } from '#contract/console.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { importAll, importFileSchema } from '../../core/domain/import.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { type Beside, createKey, createWorld, openBeside, placeCall, signIn, type World } from '../support/world.ts';
+
+type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
+
+const everyone: Who[] = [
+  'account',
+  'teammate',
+  'sibling',
+  'partner',
+  'tied',
+  'other',
+  'otherPartner',
+  'staff in account',
+  'staff in partner',
+];
+
+/** Whose keys each viewer sees and revokes. Each key is named for its creator. */
+const sees: Record<Who | 'staff', Who[]> = {
+  account: ['account'],
+  teammate: ['teammate'],
+  sibling: ['sibling'],
+  // Every user under the partner; staff are under none.
+  partner: ['account', 'teammate', 'sibling', 'partner', 'tied'],
+  // Made in the account that the login is tied to, by anyone.
+  tied: ['account', 'teammate', 'tied', 'staff in account'],
+  other: ['other'],
+  otherPartner: ['other', 'otherPartner'],
+  'staff in account': ['account', 'teammate', 'tied', 'staff in account'],
+  'staff in partner': ['account', 'teammate', 'sibling', 'partner', 'tied', 'staff in account', 'staff in partner'],
+  staff: [],
+};
+
+type Place = 'campaign' | 'siblingCampaign' | 'otherCampaign';
+const places: Place[] = ['campaign', 'siblingCampaign', 'otherCampaign'];
+
+/** The campaigns that each key reaches. */
+const reaches: Record<Who, Place[]> = {
+  account: ['campaign'],
+  teammate: ['campaign'],
+  sibling: ['siblingCampaign'],
+  partner: ['campaign', 'siblingCampaign'],
+  tied: ['campaign', 'siblingCampaign'],
+  other: ['otherCampaign'],
+  otherPartner: ['otherCampaign'],
+  'staff in account': ['campaign'],
+  'staff in partner': ['campaign', 'siblingCampaign'],
+};
+
+const emails: Record<Who | 'staff', string> = {
+  account: 'ada',
+  teammate: 'tom',
+  sibling: 'sue',
+  partner: 'pat',
+  tied: 'tia',
+  other: 'oda',
+  otherPartner: 'otto',
+  'staff in account': 'stan',
+  'staff in partner': 'stan',
+  staff: 'stan',
+};
+
+describe('who sees, revokes and reaches what', () => {
+  onEachDatabase((kind) => {
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+    const cookies = new Map<string, string>();
+    const keys = new Map<string, { id: string; keyValue: string }>();
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database);
+      beside = await openBeside(database);
+      world = await createWorld(beside.ports);
+      for (const who of [...everyone, 'staff'] as const) {
+        const cookie = await signIn(core.url, `${emails[who]}@example.com`);
+        cookies.set(who, cookie);
+        const tenancy = {
+          'staff in account': { kind: 'account', id: world.account.id },
+          'staff in partner': { kind: 'partner', id: world.partner.id },
+        };
+        if (who === 'staff in account' || who === 'staff in partner') {
+          await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy[who] });
+        }
+      }
+      for (const who of everyone) keys.set(who, await createKey(core.url, cookies.get(who) ?? '', who));
+    });
+    after(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
+    const keyOf = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
+
+    for (const viewer of [...everyone, 'staff'] as const) {
+      it(`${viewer} lists what is in sight, and no more`, async () => {
+        const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(viewer))).json);
+        expect(apiKeys.map(({ name }) => name).sort()).to.deep.equal([...sees[viewer]].sort());
+        expect(total).to.equal(sees[viewer].length);
+        const hasOwners = apiKeys.every(({ owner }) => owner !== undefined);
+        if (apiKeys.length > 0)
+          expect(hasOwners).to.equal(['partner', 'tied', 'otherPartner', 'staff in account', 'staff in partner'].includes(viewer));
+      });
+
+      for (const creator of everyone) {
+        const inSight = sees[viewer].includes(creator);
+        it(`${viewer} ${inSight ? 'sees' : 'does not see'} the key of ${creator} by its id`, async () => {
+          const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}/revocation`, as(viewer));
+          expect(answer.status).to.equal(inSight ? 200 : 404);
+        });
+
+        it(`${viewer} ${inSight ? 'revokes' : 'cannot revoke'} a key of ${creator}`, async () => {
+          const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
+          const answer = await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(viewer));
+          expect(answer.status).to.equal(inSight ? 204 : 404);
+          const [place = 'campaign'] = reaches[creator];
+          expect((await placeCall(core.url, world[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
+          if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
+        });
+      }
+    }
+
+    for (const creator of everyone) {
+      for (const place of places) {
+        const inReach = reaches[creator].includes(place);
+        it(`a key of ${creator} ${inReach ? 'reaches' : 'does not reach'} the ${place}`, async () => {
+          const placed = await placeCall(core.url, world[place].id, keyOf(creator).keyValue);
+          expect(placed.status).to.equal(inReach ? 202 : 403);
+          const url = `${core.url}/api/v1/campaigns/${world[place].id}/contacts/on-demand/by-request-id/none`;
+          const cancelled = await ask('DELETE', url, { key: keyOf(creator).keyValue });
+          expect(cancelled.status).to.equal(inReach ? 404 : 403);
+        });
+      }
+    }
+
+    describe('a key follows its creator', () => {
+      const file = (user: object) =>
+        importFileSchema.parse({
+          partners: [
+            { externalId: 'p1', name: 'First' },
+            { externalId: 'p2', name: 'Second' },
+          ],
+          accounts: [
+            { externalId: 'a1', name: 'First account', partner: 'p1' },
+            { externalId: 'a2', name: 'Second account', partner: 'p2' },
+          ],
+          campaigns: [
+            { externalId: 'c1', name: 'First campaign', account: 'a1' },
+            { externalId: 'c2', name: 'Second campaign', account: 'a2' },
+          ],
+          users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
+        });
+      const bring = (user: object) => importAll(beside.ports, beside.storage.imports, operator, file(user));
+
+      it('who is moved, promoted or demoted, at the next request', async () => {
+        const { passwords } = await bring({ userType: 'account', account: 'a1' });
+        const cookie = await signIn(core.url, 'mover@example.com', passwords[0]?.password);
+        const { keyValue } = await createKey(core.url, cookie);
+        const campaigns: { id: string; external_id: string }[] = await beside.storage.database
+          .read('campaigns')
+          .whereIn('external_id', ['c1', 'c2']);
+        const statuses = async () => {
+          const found: Record<string, number> = {};
+          for (const { id, external_id } of campaigns) found[external_id] = (await placeCall(core.url, id, keyValue)).status;
+          return found;
+        };
+        expect(await statuses()).to.deep.equal({ c1: 202, c2: 403 });
+        await bring({ userType: 'account', account: 'a2' });
+        expect(await statuses()).to.deep.equal({ c1: 403, c2: 202 });
+        await bring({ userType: 'partner', partner: 'p1' });
+        expect(await statuses()).to.deep.equal({ c1: 202, c2: 403 });
+        await bring({ userType: 'partner', partner: 'p2', account: 'a2' });
+        expect(await statuses()).to.deep.equal({ c1: 403, c2: 202 });
+        await bring({ userType: 'staff' });
+        expect(await statuses()).to.deep.equal({ c1: 202, c2: 403 });
+      });
+    });
+  });
+});
