@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { paths } from '#contract/paths.ts';
 import type { ObserveBatch } from './storage/calls.ts';
 
 /** Numbers in use in a pool of database connections. */
@@ -8,7 +9,6 @@ export type Metrics = {
   /** @param seconds from the request's arrival to the end of its answer */
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
-  onSignIn(result: 'accepted' | 'refused' | 'throttled'): void;
   watchPool(name: string, use: PoolUse): void;
   registry: Registry;
 };
@@ -28,7 +28,7 @@ export function createMetrics(): Metrics {
   });
   const authentications = new Counter({
     name: 'callkey_api_key_authentications_total',
-    help: 'Requests on the key-authenticated endpoints, by whether their key was accepted',
+    help: 'Requests on the key-authenticated endpoints, by whether their key was accepted, refused, or could not be looked up',
     labelNames: ['result'],
     registers,
   });
@@ -45,7 +45,8 @@ export function createMetrics(): Metrics {
     buckets: [1, 2, 4, 8, 16, 32, 64],
     registers,
   });
-  const connections = new Gauge({
+  const pools = new Map<string, PoolUse>();
+  new Gauge({
     name: 'callkey_database_connections',
     help: 'Database connections in use and free, and requests that wait for one, by pool',
     labelNames: ['pool', 'state'],
@@ -56,17 +57,22 @@ export function createMetrics(): Metrics {
       }
     },
   });
-  const pools = new Map<string, PoolUse>();
-  void connections;
 
   return {
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
-      if (route.startsWith('/api/')) authentications.inc({ result: status === 401 ? 'refused' : status >= 500 ? 'undecided' : 'accepted' });
+      if (route.startsWith('/api/')) authentications.inc({ result: resultOf(status) });
+      if (route === paths.session && method === 'POST') signIns.inc({ result: resultOf(status) });
     },
     onBatch: (operation, size) => batches.observe({ operation }, size),
-    onSignIn: (result) => signIns.inc({ result }),
     watchPool: (name, use) => pools.set(name, use),
     registry,
   };
+}
+
+/** What became of the credentials of a request, told from its answer. */
+function resultOf(status: number): 'accepted' | 'refused' | 'throttled' | 'undecided' {
+  if (status === 401) return 'refused';
+  if (status === 429) return 'throttled';
+  return status >= 500 ? 'undecided' : 'accepted';
 }

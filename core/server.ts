@@ -42,6 +42,7 @@ export async function startCore(
     onBatch: metrics.onBatch,
     onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
   });
+  const servings: Serving[] = [];
   try {
     const applied = await storage.migrate();
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
@@ -63,10 +64,10 @@ export async function startCore(
       config.management &&
       createManagementApp({ registry: metrics.registry, isReady: async () => !isDraining && (await storage.isReady()), log });
 
-    const servers: Server[] = [];
     const listen = async (listener: RequestListener, where: { host: string; port: number }, tls: Config['tls']) => {
-      const server = serve(listener, tls);
-      servers.push(server);
+      const serving = serve(listener, tls);
+      const { server } = serving;
+      servings.push(serving);
       server.listen(where.port, where.host);
       await once(server, 'listening');
       return urlOf(server, where.host, tls !== null);
@@ -82,29 +83,50 @@ export async function startCore(
       async close() {
         isDraining = true;
         clearInterval(sweeping);
-        await Promise.all(servers.map(drain));
+        await Promise.all(servings.map(({ drain }) => drain()));
         await storage.close();
       },
     };
   } catch (error) {
+    for (const { server } of servings) server.close();
     await storage.close().catch(() => undefined);
     throw error;
   }
 }
 
-function serve(listener: RequestListener, tls: Config['tls']): Server {
+type Serving = { server: Server; drain(): Promise<void> };
+
+function serve(listener: RequestListener, tls: Config['tls']): Serving {
   // Slow clients are cut off; idle ones are kept for longer than most proxies keep them, so that it is not this side that hangs up.
   const options = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, keepAliveTimeout: 65_000 };
-  return tls ? createHttpsServer({ ...options, ...tls }, listener) : createHttpServer(options, listener);
-}
+  const server = tls ? createHttpsServer({ ...options, ...tls }, listener) : createHttpServer(options, listener);
 
-/** `close` takes no new connections and ends idle ones; the others end with the answer under way, or at the deadline. */
-async function drain(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  const deadline = setTimeout(() => server.closeAllConnections(), drainDeadline.toMillis());
-  await closed;
-  clearTimeout(deadline);
+  let underWay = 0;
+  let isDraining = false;
+  const hangUpWhenDone = () => {
+    if (isDraining && underWay === 0) server.closeAllConnections();
+  };
+  server.on('request', (_request, response) => {
+    underWay++;
+    response.once('close', () => {
+      underWay--;
+      hangUpWhenDone();
+    });
+  });
+
+  return {
+    server,
+    /** Takes no new connections, and ends those there are once every accepted request is answered, or at the deadline. */
+    async drain() {
+      const closed = once(server, 'close');
+      server.close();
+      isDraining = true;
+      hangUpWhenDone();
+      const deadline = setTimeout(() => server.closeAllConnections(), drainDeadline.toMillis());
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
 }
 
 function urlOf(server: Server, host: string, secure: boolean): string {

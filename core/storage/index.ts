@@ -50,7 +50,7 @@ export function openStorage(
     throttle: throttling.throttle,
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
-    migrate: () => migrate(database),
+    ...reportingOutages({ migrate: () => migrate(database) }),
     isReady: () => isMigrated(database).catch(() => false),
     async close() {
       await lastUsed.close();

@@ -5,6 +5,7 @@ import knex, { type Knex } from 'knex';
 import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js';
 import Client from 'knex/lib/dialects/sqlite3/index.js';
 import type { Database as Connection, Statement } from 'sqlite3';
+import { Problem } from '../domain/problem.ts';
 import type { Database, Row } from './database.ts';
 
 /**
@@ -54,8 +55,7 @@ class SqliteWriterClient extends SqliteClient {
 
 /** One writer connection and a few readers on one file, which is made, readable by its owner alone, when it is missing. */
 export function openSqlite(filename: string): Database {
-  mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
-  closeSync(openSync(filename, 'a', 0o600));
+  makeFile(filename);
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       client,
@@ -86,6 +86,16 @@ export function openSqlite(filename: string): Database {
       await write.destroy();
     },
   };
+}
+
+function makeFile(filename: string): void {
+  try {
+    mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
+    closeSync(openSync(filename, 'a', 0o600));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Problem('unavailable', `The database file ${filename} cannot be opened (${reason}).`, { cause: error });
+  }
 }
 
 /**

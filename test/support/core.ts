@@ -55,19 +55,32 @@ export type CoreProcess = {
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 };
 
+/** What is running still, so that a test that fails leaves nothing behind. */
+const running = new Set<ChildProcess>();
+
+export function killAll(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
 /** `node core/main.ts` as a process of its own. */
-export async function spawnCore(databaseUrl: string, environment: Record<string, string> = {}): Promise<CoreProcess> {
+export async function spawnCore(
+  databaseUrl: string,
+  environment: Record<string, string> = {},
+  directory = process.cwd(),
+): Promise<CoreProcess> {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [main], {
     env: { PATH, HOME, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: directory,
   });
   const stdout: string[] = [];
   const stderr: string[] = [];
   const urls = new Map<unknown, string>();
-  const ended = once(child, 'exit');
+  running.add(child);
+  const ended = once(child, 'exit').finally(() => running.delete(child));
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line));
   const listening = new Promise<void>((resolve) => {
     createInterface({ input: child.stdout }).on('line', (line) => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { killAll } from './core.ts';
 import { type PostgresServer, startPostgres } from './postgres.ts';
 
 export const databaseKinds = ['sqlite', 'postgres'] as const;
@@ -31,6 +32,7 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(60_000);
+    killAll();
     await (await postgres)?.stop();
     for (const directory of directories) rmSync(directory, { recursive: true, force: true });
   },

@@ -1,0 +1,91 @@
+// Fills an empty database with a small, believable tenancy for a first look: a partner, two accounts, campaigns, a user of each type
+// and a few API keys. Refuses a database that has users already.
+import { randomBytes } from 'node:crypto';
+import { ConfigError, readDatabaseLocation } from '../core/config.ts';
+import { createApiKey } from '../core/domain/api-keys.ts';
+import { operator } from '../core/domain/audit.ts';
+import type { Ports } from '../core/domain/ports.ts';
+import { Problem } from '../core/domain/problem.ts';
+import { addAccount, addCampaign, addPartner } from '../core/domain/tenancies.ts';
+import type { User } from '../core/domain/tenancy.ts';
+import { addUser } from '../core/domain/users.ts';
+import { argon2Passwords } from '../core/passwords.ts';
+import { openStorage } from '../core/storage/index.ts';
+import { systemClock, systemRandomness } from '../core/system.ts';
+
+/** One password for all of them, made anew each time: this is a database to play with. */
+const password = randomBytes(9).toString('base64url');
+
+async function fill(ports: Ports): Promise<string> {
+  if ((await ports.stores.users.count()) > 0) {
+    throw new Problem('conflict', 'This database has users already. Name an empty one: DATABASE_URL=sqlite:./data/demo.db npm run demo');
+  }
+  const partner = await addPartner(ports, operator, 'Northwind Voice');
+  const clinic = await addAccount(ports, operator, 'Harbour Dental', partner.id);
+  const garage = await addAccount(ports, operator, 'Miller & Sons Garage', partner.id);
+  const reminders = await addCampaign(ports, operator, 'Appointment reminders', clinic.id);
+  await addCampaign(ports, operator, 'Missed appointments', clinic.id);
+  await addCampaign(ports, operator, 'Car ready for pick-up', garage.id);
+
+  const add = async (email: string, name: string, userType: User['userType'], accountId: string | null, partnerId: string | null) => {
+    const { user } = await addUser(ports, operator, { email, name, userType, accountId, partnerId }, password);
+    return user;
+  };
+  const ada = await add('ada@harbour.example', 'Ada Byrne', 'account', clinic.id, null);
+  const grace = await add('grace@harbour.example', 'Grace Okafor', 'account', clinic.id, null);
+  const paul = await add('paul@northwind.example', 'Paul Lindqvist', 'partner', null, partner.id);
+  await add('tess@northwind.example', 'Tess Moreau', 'partner', garage.id, partner.id);
+  await add('sam@callkey.example', 'Sam Whitaker', 'staff', null, null);
+
+  const key = async (user: User, name: string, expiration: Parameters<typeof createApiKey>[3]['expiration']) => {
+    const actor = { who: { id: user.id, name: user.name }, address: 'local' };
+    const { keyValue } = await createApiKey(ports, { ...user, tenancy: null }, actor, { name, expiration, timeZone: 'Europe/Dublin' });
+    return keyValue;
+  };
+  const keyValue = await key(ada, 'Practice software', { kind: 'years', years: 1 });
+  await key(grace, 'Front desk tablet', { kind: 'none' });
+  await key(paul, 'Nightly sync', { kind: 'years', years: 5 });
+
+  return `The database now has a partner with two accounts, three campaigns, five users and three API keys.
+
+Sign in with the password  ${password}  as
+  ada@harbour.example      an account user
+  grace@harbour.example    her teammate
+  paul@northwind.example   a partner user
+  tess@northwind.example   a partner user, tied to one account
+  sam@callkey.example      service staff
+
+Start the core with  npm start  and, in another terminal, place a first call with the key of Ada's practice software:
+
+export CALLKEY_API_KEY=${keyValue}
+printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
+  curl -i http://127.0.0.1:8080/api/v1/campaigns/${reminders.id}/contacts/on-demand \\
+  -H @- -H 'Content-Type: application/json' \\
+  -d '{"requestId":"first-call","contact":{"phone":"+353861234567","name":"Ada Lovelace"}}'
+
+and cancel it, before it is dialed:
+
+printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
+  curl -i -X DELETE http://127.0.0.1:8080/api/v1/campaigns/${reminders.id}/contacts/on-demand/by-request-id/first-call -H @-
+
+(The key goes through a pipe, since every user of the machine can see the arguments of a command.)
+`;
+}
+
+try {
+  const storage = openStorage(readDatabaseLocation(process.env), systemClock, {
+    onBatch: () => undefined,
+    onBackgroundError: () => undefined,
+  });
+  try {
+    await storage.migrate();
+    const { stores, throttle } = storage;
+    const ports = { clock: systemClock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness), stores, throttle };
+    process.stdout.write(await fill(ports));
+  } finally {
+    await storage.close();
+  }
+} catch (error) {
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = error instanceof ConfigError ? 2 : 1;
+}

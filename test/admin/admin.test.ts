@@ -1,0 +1,299 @@
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Ended, runScript } from '../support/commands.ts';
+import { spawnCore } from '../support/core.ts';
+import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone } from '../support/world.ts';
+
+const password = 'correct horse battery staple';
+
+describe('the admin command line', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    const admin = (args: string[], input?: string): Promise<Ended> =>
+      runScript('core/admin.ts', args, { env: { DATABASE_URL: database }, ...(input === undefined ? {} : { input }) });
+    /** Runs with --json. @returns the one object that it answers with */
+    const json = async (...args: string[]) => {
+      const { code, stdout, stderr } = await admin([...args, '--json']);
+      expect([code, stderr]).to.deep.equal([0, '']);
+      expect(stdout).to.match(/^\{.*\}\n$/);
+      return JSON.parse(stdout);
+    };
+
+    beforeEach(async () => {
+      database = await freshDatabase(kind);
+    });
+
+    it('sets up a tenancy that places a call, with a core running on the same database', async () => {
+      const core = await spawnCore(database);
+      const { partner } = await json('partner', 'add', 'Northwind Voice');
+      expect(Object.keys(partner)).to.deep.equal(['id', 'name']);
+      const { account } = await json('account', 'add', 'Blue Clinic', '--partner', partner.id);
+      expect(account).to.include({ name: 'Blue Clinic', partnerId: partner.id });
+      const { campaign } = await json('campaign', 'add', 'Reminders', '--account', account.id);
+      expect(campaign).to.include({ name: 'Reminders', accountId: account.id });
+      const added = await admin(
+        ['user', 'add', 'Ada@Example.com', '--name', 'Ada', '--type', 'account', '--account', account.id, '--password-stdin', '--json'],
+        `${password}\n`,
+      );
+      const { user, ...rest } = JSON.parse(added.stdout);
+      expect(user).to.include({ email: 'ada@example.com', name: 'Ada', userType: 'account' });
+      expect(rest).to.deep.equal({});
+      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com', password));
+      expect((await placeCall(core.url, campaign.id, keyValue)).status).to.equal(202);
+      await core.stop();
+    });
+
+    it('makes a one-time password where none is given, which signs in', async () => {
+      const core = await spawnCore(database);
+      const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+      const cookie = await signIn(core.url, 'stan@example.com', made);
+      await core.stop();
+      expect(cookie).to.contain('callkey_session=');
+    });
+
+    it('adds partner users, tied or not, and says what is wrong with others', async () => {
+      const { partner } = await json('partner', 'add', 'One');
+      const { partner: other } = await json('partner', 'add', 'Other');
+      const { account } = await json('account', 'add', 'A', '--partner', partner.id);
+      const add = (...more: string[]) => admin(['user', 'add', 'x@example.com', '--name', 'X', ...more]);
+      for (const [args, complaint] of [
+        [['--type', 'account'], 'needs an account'],
+        [['--type', 'account', '--account', account.id, '--partner', partner.id], 'no partner'],
+        [['--type', 'account', '--account', 'none'], 'There is no account none'],
+        [['--type', 'partner'], 'needs a partner'],
+        [['--type', 'partner', '--partner', other.id, '--account', account.id], 'not beneath'],
+        [['--type', 'staff', '--account', account.id], 'neither'],
+        [['--type', 'boss'], 'Allowed choices are account, partner, staff'],
+      ] as const) {
+        const { code, stderr } = await add(...args);
+        expect([code, stderr.includes(complaint)], stderr).to.deep.equal([2, true]);
+      }
+      expect((await add('--type', 'partner', '--partner', partner.id, '--account', account.id)).code).to.equal(0);
+      const again = await add('--type', 'staff');
+      expect([again.code, again.stderr]).to.deep.equal([4, 'error: There is a user with the e-mail address x@example.com already.\n']);
+    });
+
+    it('deletes a user with keys and sessions, and ends sessions', async () => {
+      const core = await spawnCore(database);
+      const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+      const { partner } = await json('partner', 'add', 'One');
+      const cookie = await signIn(core.url, 'stan@example.com', made);
+      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'partner', id: partner.id } });
+      const { keyValue } = await createKey(core.url, cookie);
+      expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(403);
+      expect(await json('session', 'revoke', 'stan@example.com')).to.include({ sessions: 1 });
+      expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
+      expect(await json('user', 'delete', 'stan@example.com')).to.include({ apiKeys: 1, sessions: 0 });
+      expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(401);
+      await core.stop();
+      expect((await admin(['user', 'delete', 'stan@example.com'])).code).to.equal(3);
+    });
+
+    it('lists and revokes keys of everybody, and cancels their queued calls when asked', async () => {
+      const core = await spawnCore(database);
+      const { partner } = await json('partner', 'add', 'One');
+      const { account } = await json('account', 'add', 'A', '--partner', partner.id);
+      const { campaign } = await json('campaign', 'add', 'C', '--account', account.id);
+      await admin(
+        ['user', 'add', 'ada@example.com', '--name', 'Ada', '--type', 'account', '--account', account.id, '--password-stdin'],
+        password,
+      );
+      const { id, keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com', password), 'CRM');
+      await placeCall(core.url, campaign.id, keyValue, { requestId: 'r1', contact: { phone: somePhone() } });
+      const { apiKeys, total } = await json('key', 'list');
+      expect([total, apiKeys[0].name, apiKeys[0].owner.name]).to.deep.equal([1, 'CRM', 'Ada']);
+      expect(JSON.stringify(apiKeys)).not.to.contain('svc_sk_live_');
+      await json('key', 'revoke', id, '--cancel-queued-calls');
+      expect((await ask('DELETE', `${onDemand(core.url, campaign.id)}/by-request-id/r1`, { key: keyValue })).status).to.equal(401);
+      await core.stop();
+      const beside = await openBeside(database);
+      const states = await beside.storage.database.read('calls').pluck('state');
+      await beside.close();
+      expect(states).to.deep.equal(['cancelled']);
+      expect((await admin(['key', 'revoke', id])).code).to.equal(3);
+    });
+
+    it('gives a user a new password and ends their sessions', async () => {
+      const core = await spawnCore(database);
+      const { password: first } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+      const cookie = await signIn(core.url, 'stan@example.com', first);
+      const { password: second } = await json('user', 'password', 'stan@example.com');
+      expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
+      await signIn(core.url, 'stan@example.com', second);
+      await core.stop();
+      expect(second).not.to.equal(first);
+    });
+
+    it('refuses a password that is too short', async () => {
+      const { code, stderr } = await admin(
+        ['user', 'add', 'x@example.com', '--name', 'X', '--type', 'staff', '--password-stdin'],
+        'short\n',
+      );
+      expect([code, stderr.includes('at least 8 characters')]).to.deep.equal([2, true]);
+      expect(stderr).not.to.contain('short');
+    });
+
+    it('lists users for people and for programs', async () => {
+      await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+      expect((await admin(['user', 'list'])).stdout).to.match(
+        /^E-MAIL +NAME +TYPE +OF +KEYS +LAST SIGN-IN\nstan@example\.com +Stan +staff +0 +Never\n$/,
+      );
+      expect((await json('user', 'list')).users).to.have.length(1);
+    });
+
+    describe('import', () => {
+      const file = (content: unknown) => {
+        const path = join(freshDirectory(), 'import.json');
+        writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+        return path;
+      };
+      const all = {
+        partners: [{ externalId: 'p1', name: 'One' }],
+        accounts: [{ externalId: 'a1', name: 'A', partner: 'p1' }],
+        campaigns: [{ externalId: 'c1', name: 'C', account: 'a1' }],
+        users: [
+          { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account', account: 'a1' },
+          { externalId: 'u2', email: 'pat@example.com', name: 'Pat', userType: 'partner', partner: 'p1' },
+          { externalId: 'u3', email: 'stan@example.com', name: 'Stan', userType: 'staff' },
+        ],
+      };
+
+      it('adds everything once, changes what has changed, and leaves the rest', async () => {
+        const first = await json('import', file(all));
+        expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
+        expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
+          'ada@example.com',
+          'pat@example.com',
+          'stan@example.com',
+        ]);
+        const second = await json('import', file(all));
+        expect([second.partners, second.accounts, second.campaigns, second.users].map(({ unchanged }) => unchanged)).to.deep.equal([
+          1, 1, 1, 3,
+        ]);
+        expect(second.passwords).to.deep.equal([]);
+        const third = await json('import', file({ partners: [{ externalId: 'p1', name: 'Renamed' }] }));
+        expect(third.partners).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
+      });
+
+      for (const [what, content, complaint] of [
+        ['what is not JSON', '{', 'cannot be read as JSON'],
+        ['an unknown field', { people: [] }, 'people'],
+        ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
+        ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
+        ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
+      ] as const) {
+        it(`refuses ${what}, says where, and imports nothing`, async () => {
+          const { code, stderr } = await admin(['import', file(content)]);
+          expect([code, stderr.includes(complaint)], stderr).to.deep.equal([2, true]);
+        });
+      }
+
+      it('refuses to move an account, and takes nothing of a file that it refuses', async () => {
+        await json('import', file(all));
+        const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
+        const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
+        expect([code, stderr.includes('stands elsewhere')], stderr).to.deep.equal([2, true]);
+        expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
+      });
+    });
+
+    it('checks what could go wrong', async () => {
+      const before = await admin(['check']);
+      expect([before.code, before.stdout.includes('WRONG  schema')]).to.deep.equal([1, true]);
+      await json('migrate');
+      const { ok, checks } = await json('check');
+      expect([ok, checks.length > 3]).to.deep.equal([true, true]);
+    });
+
+    it('says that the database cannot be reached, without its password', async () => {
+      // A file is no folder; and nobody listens on port 1.
+      if (kind === 'sqlite') await json('migrate');
+      database =
+        kind === 'sqlite'
+          ? `sqlite:${join(database.slice('sqlite:'.length), 'callkey.db')}`
+          : 'postgres://callkey:hunter2@127.0.0.1:1/callkey';
+      const { code, stderr } = await admin(['user', 'list']);
+      expect(code).to.equal(5);
+      expect(stderr).to.match(/^error: .+\n$/);
+      expect(stderr).not.to.contain('hunter2');
+    });
+
+    it('exits with 2 and a hint when it is used wrongly', async () => {
+      for (const args of [
+        ['nonsense'],
+        ['partner', 'add'],
+        ['account', 'add', 'x'],
+        ['key', 'revoke'],
+        ['user', 'add', 'x@y.z', '--nonsense'],
+      ]) {
+        const { code, stdout, stderr } = await admin(args);
+        expect([code, stdout, stderr.includes('--help')], args.join(' ')).to.deep.equal([2, '', true]);
+      }
+    });
+  });
+
+  describe('backup', () => {
+    it('copies a SQLite database that is being written to, and the copy serves', async () => {
+      const database = await freshDatabase('sqlite');
+      const core = await spawnCore(database);
+      const beside = await openBeside(database);
+      const world = await createWorld(beside.ports);
+      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+      let placed = 0;
+      let isBusy = true;
+      const load = (async () => {
+        while (isBusy) if ((await placeCall(core.url, world.campaign.id, keyValue)).status === 202) placed++;
+      })();
+      const file = join(freshDirectory(), 'backup.db');
+      const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
+      isBusy = false;
+      await load;
+      await core.stop();
+      await beside.close();
+      expect(code).to.equal(0);
+      expect(statSync(file).mode & 0o777).to.equal(0o600);
+      const restored = await spawnCore(`sqlite:${file}`);
+      const answer = await placeCall(restored.url, world.campaign.id, keyValue);
+      const { stdout } = await runScript('core/admin.ts', ['check', '--json'], { env: { DATABASE_URL: `sqlite:${file}` } });
+      await restored.stop();
+      expect(answer.status).to.equal(202);
+      expect(JSON.parse(stdout).ok).to.equal(true);
+      expect(placed).to.be.greaterThan(0);
+    });
+
+    it('never writes over a file', async () => {
+      const database = await freshDatabase('sqlite');
+      const file = join(freshDirectory(), 'there-already');
+      writeFileSync(file, 'precious');
+      const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
+      expect([code, statSync(file).size]).to.deep.equal([4, 8]);
+    });
+  });
+});
+
+describe('the demo', () => {
+  it('fills an empty database, and its first call works as printed', async () => {
+    const database = await freshDatabase('sqlite');
+    const demo = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    expect(demo.code).to.equal(0);
+    const key = /CALLKEY_API_KEY=(\S+)/.exec(demo.stdout)?.[1] ?? '';
+    const campaign = /campaigns\/([\w-]+)\//.exec(demo.stdout)?.[1] ?? '';
+    const body = /-d '(\{.*\})'/.exec(demo.stdout)?.[1] ?? '';
+    const core = await spawnCore(database);
+    expect((await placeCall(core.url, campaign, key, JSON.parse(body))).status).to.equal(202);
+    const cookie = await signIn(core.url, 'sam@callkey.example', /password {2}(\S+)/.exec(demo.stdout)?.[1] ?? '');
+    await core.stop();
+    expect(cookie).to.contain('callkey_session=');
+  });
+
+  it('is refused on a database that has users', async () => {
+    const database = await freshDatabase('sqlite');
+    await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    const again = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    expect([again.code, again.stdout]).to.deep.equal([1, '']);
+    expect(again.stderr).to.contain('has users already');
+  });
+});

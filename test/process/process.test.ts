@@ -1,0 +1,285 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { ask, textAt } from '../support/http.ts';
+import { createKey, createWorld, openBeside, password, placeCall, signIn, somePhone } from '../support/world.ts';
+
+const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
+
+/** Starts a core that is expected to give up. */
+function fails(environment: Record<string, string>) {
+  const { PATH = '' } = process.env;
+  const { status, stderr, stdout } = spawnSync(process.execPath, [main], {
+    env: { PATH, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
+    encoding: 'utf8',
+    cwd: freshDirectory(),
+    timeout: 15_000,
+  });
+  return { status, stderr, stdout };
+}
+
+describe('the process', () => {
+  describe('a wrong value in the environment stops the start with one line that names the variable', () => {
+    for (const [variable, value, more] of [
+      ['PORT', 'http', {}],
+      ['PORT', '65536', {}],
+      ['MANAGEMENT_PORT', 'of', {}],
+      ['DATABASE_URL', 'mysql://localhost/x', {}],
+      ['DATABASE_URL', 'sqlite:', {}],
+      ['DATABASE_URL', 'sqlite::memory:', {}],
+      ['SESSION_SECRETS', 'too short', {}],
+      ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
+      ['TRUSTED_PROXIES', 'everyone', {}],
+      ['LOG_LEVEL', 'loud', {}],
+      ['TLS_CERT_FILE', '/nowhere/cert.pem', { TLS_KEY_FILE: '/nowhere/key.pem' }],
+      ['TLS_KEY_FILE', '', { TLS_CERT_FILE: '/nowhere/cert.pem' }],
+    ] as const) {
+      it(`${variable}=${value}`, () => {
+        const { status, stderr } = fails({ ...more, [variable]: value });
+        expect(status).to.equal(1);
+        expect(stderr).to.match(new RegExp(`^${variable}: [^\n]+\n$`));
+        if (value !== '') expect(stderr).not.to.contain(`${value}\n`);
+      });
+    }
+  });
+
+  it('says why it cannot start when the port is taken', async () => {
+    const database = await freshDatabase('sqlite');
+    const first = await spawnCore(database);
+    const { status, stdout } = fails({ DATABASE_URL: database, PORT: new URL(first.url).port });
+    await first.stop();
+    expect(status).to.equal(1);
+    expect(stdout).to.contain('EADDRINUSE');
+  });
+
+  it('makes the first user once, and tells its password on the terminal and not in the log', async () => {
+    const database = await freshDatabase('sqlite');
+    const first = await spawnCore(database);
+    const once = /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1] ?? '';
+    const signedIn = await ask('POST', `${first.url}/console/session`, { body: { email: 'admin@localhost', password: once } });
+    await first.stop();
+    expect(signedIn.status).to.equal(201);
+    expect(signedIn.json).to.include({ passwordChangeDue: true });
+    expect(first.stdout.join('\n')).not.to.contain(once);
+    const second = await spawnCore(database);
+    await second.stop();
+    expect(second.stderr).to.deep.equal([]);
+  });
+
+  it('keeps database and session secret from other users of the machine, and sessions over a restart', async () => {
+    const directory = freshDirectory();
+    const database = `sqlite:${join(directory, 'deep', 'callkey.db')}`;
+    const first = await spawnCore(database, { SESSION_SECRETS: '' });
+    const beside = await openBeside(database);
+    await createWorld(beside.ports);
+    const cookie = await signIn(first.url, 'ada@example.com');
+    await first.stop();
+    const second = await spawnCore(database, { SESSION_SECRETS: '' });
+    const answer = await ask('GET', `${second.url}/console/session`, { cookie });
+    await second.stop();
+    await beside.close();
+    expect(answer.status).to.equal(200);
+    for (const file of ['callkey.db', 'callkey.db.session-secret']) {
+      expect(statSync(join(directory, 'deep', file)).mode & 0o777).to.equal(0o600);
+    }
+  });
+
+  it('takes cookies that an older session secret has signed', async () => {
+    const database = await freshDatabase('sqlite');
+    const older = 'the older secret of more than 32 characters';
+    const first = await spawnCore(database, { SESSION_SECRETS: older });
+    const beside = await openBeside(database);
+    await createWorld(beside.ports);
+    await beside.close();
+    const cookie = await signIn(first.url, 'ada@example.com');
+    await first.stop();
+    const second = await spawnCore(database, { SESSION_SECRETS: `a newer secret of more than 32 characters,${older}` });
+    const answer = await ask('GET', `${second.url}/console/session`, { cookie });
+    await second.stop();
+    expect(answer.status).to.equal(200);
+  });
+
+  it('serves https when it has a certificate, and sets Secure cookies there', async () => {
+    const directory = freshDirectory();
+    const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
+    execFileSync(
+      'openssl',
+      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'].concat([
+        '-subj',
+        '/CN=localhost',
+        '-keyout',
+        files.key,
+        '-out',
+        files.cert,
+      ]),
+      { stdio: 'ignore' },
+    );
+    const core = await spawnCore(await freshDatabase('sqlite'), { TLS_CERT_FILE: files.cert, TLS_KEY_FILE: files.key });
+    expect(core.url).to.match(/^https:/);
+    const agent = new HttpsAgent({ ca: readFileSync(files.cert), servername: 'localhost' });
+    const status = await new Promise((resolve, reject) => {
+      httpsGet(`${core.url}/console/session`, { agent }, (response) => resolve(response.statusCode)).on('error', reject);
+    });
+    await core.stop();
+    expect(status).to.equal(401);
+  });
+
+  onEachDatabase((kind) => {
+    it('finishes accepted requests when it is told to stop, and exits with 0', async () => {
+      const database = await freshDatabase(kind);
+      const core = await spawnCore(database);
+      const beside = await openBeside(database);
+      const world = await createWorld(beside.ports);
+      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+      let accepted = 0;
+      const load = Promise.all(
+        Array.from({ length: 16 }, async () => {
+          try {
+            for (;;) if ((await placeCall(core.url, world.campaign.id, keyValue)).status === 202) accepted++;
+          } catch {
+            // The listener has closed.
+          }
+        }),
+      );
+      while (accepted < 200) await new Promise((resolve) => setImmediate(resolve));
+      const code = await core.stop();
+      await load;
+      const [{ calls } = { calls: 0 }]: { calls: number }[] = await beside.storage.database.read('calls').count({ calls: '*' });
+      await beside.close();
+      expect(code).to.equal(0);
+      expect(Number(calls)).to.equal(accepted);
+      expect(core.stdout.map((line) => JSON.parse(line).msg)).to.include.members(['draining', 'stopped']);
+    });
+
+    it('does not wait for clients that send nothing more', async () => {
+      const core = await spawnCore(await freshDatabase(kind));
+      const { port, hostname } = new URL(core.url);
+      const idle = connect(Number(port), hostname);
+      await new Promise((resolve) => idle.write('GET / HTTP/1.1\r\nHost: x\r\n', resolve));
+      const code = await core.stop('SIGINT');
+      idle.destroy();
+      expect(code).to.equal(0);
+    });
+
+    it('loses no call that it has acknowledged when it is killed, again and again', async function () {
+      this.timeout(60_000);
+      const database = await freshDatabase(kind);
+      const beside = await openBeside(database);
+      const world = await createWorld(beside.ports);
+      const acknowledged = new Set<string>();
+      const cancelled = new Set<string>();
+      let core: CoreProcess = await spawnCore(database);
+      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+      for (let round = 0; round < 5; round++) {
+        const { url } = core;
+        const goal = acknowledged.size + 150;
+        const load = Promise.all(
+          Array.from({ length: 16 }, async () => {
+            try {
+              for (;;) {
+                const placed = await placeCall(url, world.campaign.id, keyValue);
+                const contactId = textAt(placed, 'contactId');
+                acknowledged.add(contactId);
+                if (acknowledged.size % 3) continue;
+                const gone = await ask('DELETE', `${url}/api/v1/campaigns/${world.campaign.id}/contacts/on-demand/${contactId}`, {
+                  key: keyValue,
+                });
+                if (gone.status === 200) cancelled.add(contactId);
+              }
+            } catch {
+              // Killed.
+            }
+          }),
+        );
+        while (acknowledged.size < goal) await new Promise((resolve) => setImmediate(resolve));
+        expect(await core.stop('SIGKILL')).to.equal('SIGKILL');
+        await load;
+        core = await spawnCore(database);
+      }
+      await core.stop();
+      const rows: { contact_id: string; state: string }[] = await beside.storage.database.read('calls').select('contact_id', 'state');
+      const found = new Map(rows.map(({ contact_id, state }) => [contact_id, state]));
+      await beside.close();
+      expect([...acknowledged].filter((id) => !found.has(id))).to.deep.equal([]);
+      expect([...cancelled].filter((id) => found.get(id) !== 'cancelled')).to.deep.equal([]);
+    });
+
+    it('writes no secret anywhere, whatever it is told to log', async () => {
+      const database = await freshDatabase(kind);
+      const core = await spawnCore(database, { LOG_LEVEL: 'trace' });
+      const beside = await openBeside(database);
+      const world = await createWorld(beside.ports);
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const { id, keyValue } = await createKey(core.url, cookie, 'Canary');
+      await placeCall(core.url, world.campaign.id, keyValue);
+      await placeCall(core.url, world.campaign.id, keyValue, { contact: { phone: somePhone(), [keyValue]: keyValue } });
+      await placeCall(core.url, keyValue, keyValue);
+      await ask('GET', `${core.url}/${keyValue}?key=${keyValue}`, {
+        key: keyValue,
+        headers: { 'User-Agent': keyValue, Referer: keyValue },
+      });
+      await ask('GET', `${core.url}/console/api-keys/${keyValue}/revocation`, { cookie });
+      await ask('POST', `${core.url}/console/session`, { body: { email: keyValue, password: keyValue } });
+      await ask('POST', `${core.url}/console/password`, {
+        cookie,
+        body: { currentPassword: password, newPassword: 'another canary password' },
+      });
+      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+      const { text: metrics } = await ask('GET', `${core.managementUrl}/metrics`);
+      await core.stop();
+      const tables = await Promise.all(
+        ['users', 'api_keys', 'retired_api_keys', 'sessions', 'audit_events', 'calls', 'sign_in_attempts'].map((table) =>
+          beside.storage.database.read(table),
+        ),
+      );
+      await beside.close();
+      const sessionId = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
+      const everything = [...core.stdout, ...core.stderr, metrics, JSON.stringify(tables)].join('\n');
+      expect(core.stdout.filter((line) => line.includes('"msg":"request"'))).to.have.length.above(8);
+      for (const secret of [keyValue.slice(12, 40), sessionId, password, 'another canary password'])
+        expect(everything).not.to.contain(secret);
+    });
+
+    it('tells its operator whether it lives, whether it is ready, and how it does', async () => {
+      const database = await freshDatabase(kind);
+      const core = await spawnCore(database);
+      const beside = await openBeside(database);
+      const world = await createWorld(beside.ports);
+      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+      await placeCall(core.url, world.campaign.id, keyValue);
+      await placeCall(core.url, world.campaign.id, 'nonsense');
+      const look = (path: string) => ask('GET', `${core.managementUrl}${path}`);
+      expect((await look('/healthz')).status).to.equal(200);
+      expect((await look('/readyz')).status).to.equal(200);
+      const { text } = await look('/metrics');
+      await core.stop();
+      await beside.close();
+      const route = '/api/v1/campaigns/:campaignId/contacts/on-demand';
+      expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="202"} 1`);
+      expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="401"} 1`);
+      expect(text).to.contain('callkey_api_key_authentications_total{result="accepted"} 1');
+      expect(text).to.contain('callkey_batch_size_count{operation="place"} 1');
+      expect(text).to.match(/callkey_database_connections\{pool="\w+",state="used"\} \d/);
+      expect(text).to.contain('callkey_sign_ins_total{result="accepted"} 1');
+    });
+  });
+
+  it('has no management listener when that is off', async () => {
+    const core = await spawnCore(await freshDatabase('sqlite'), { MANAGEMENT_PORT: 'off' });
+    await core.stop();
+    expect(core.managementUrl).to.equal('');
+  });
+
+  it('puts the default database where it is started, in a folder of its own', async () => {
+    const directory = freshDirectory();
+    const core = await spawnCore('', { SESSION_SECRETS: '' }, directory);
+    await core.stop();
+    expect(existsSync(join(directory, 'data', 'callkey.db'))).to.equal(true);
+  });
+});

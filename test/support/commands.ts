@@ -1,0 +1,21 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+export type Ended = { code: number; stdout: string; stderr: string };
+
+/** Runs a script of the project as a process of its own. */
+export async function runScript(
+  script: string,
+  args: string[],
+  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
+): Promise<Ended> {
+  const { PATH = '', HOME = '' } = process.env;
+  const file = fileURLToPath(new URL(`../../${script}`, import.meta.url));
+  const child = spawn(process.execPath, [file, ...args], { env: { PATH, HOME, ...env }, stdio: 'pipe' });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code, stdout, stderr };
+}
