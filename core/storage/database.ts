@@ -1,7 +1,5 @@
 import { resolve } from 'node:path';
 import type { Knex } from 'knex';
-import { openPostgres } from './postgres.ts';
-import { openSqlite } from './sqlite.ts';
 
 export type Row = Readonly<Record<string, string | number | null>>;
 
@@ -35,6 +33,8 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
 }
 
-export function openDatabase(location: DatabaseLocation): Database {
-  return location.kind === 'sqlite' ? openSqlite(location.filename) : openPostgres(location.url);
-}
+/**
+ * Knex prints what goes wrong in its pools as plain text on standard output, where the log is JSON. It all comes back as errors, too:
+ * those are logged.
+ */
+export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };

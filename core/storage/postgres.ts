@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import type { Database, Row } from './database.ts';
+import { type Database, quiet, type Row } from './database.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
 const migrationLock = '27975062105318777';
@@ -19,6 +19,7 @@ export function openPostgres(connectionString: string): Database {
     connection: { connectionString, types, application_name: 'callkey', connectionTimeoutMillis: 3_000, keepAlive: true },
     // Errors carry the statement without its parameters, which no log should have.
     compileSqlOnError: false,
+    log: quiet,
     acquireConnectionTimeout: 3_000,
     pool: {
       min: 0,

@@ -6,7 +6,7 @@ import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.
 import Client from 'knex/lib/dialects/sqlite3/index.js';
 import type { Database as Connection, Statement } from 'sqlite3';
 import { Problem } from '../domain/problem.ts';
-import type { Database, Row } from './database.ts';
+import { type Database, quiet, type Row } from './database.ts';
 
 /**
  * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. A checkpoint at 1,000 pages keeps the WAL near 4 MB;
@@ -61,6 +61,7 @@ export function openSqlite(filename: string): Database {
       client,
       connection: { filename },
       useNullAsDefault: true,
+      log: quiet,
       compileSqlOnError: false,
       acquireConnectionTimeout: 10_000,
       pool: { min: 0, max: connections },

@@ -19,6 +19,7 @@ const tableName = 'schema_migrations';
 export async function migrate(database: Database): Promise<string[]> {
   return database.write.transaction(async (trx) => {
     await database.lockMigrations(trx);
+    await refuseNewer(trx);
     const [, applied]: [number, string[]] = await trx.migrate.latest({
       tableName,
       migrationSource: {
@@ -36,6 +37,13 @@ export async function migrate(database: Database): Promise<string[]> {
     });
     return applied;
   });
+}
+
+async function refuseNewer(trx: Knex.Transaction): Promise<void> {
+  if (!(await trx.schema.hasTable(tableName))) return;
+  const applied: string[] = await trx(tableName).pluck('name');
+  const unknown = applied.filter((name) => !migrations.some((migration) => migration.name === name));
+  if (unknown.length > 0) throw new Error(`The database is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
 }
 
 /** Whether every migration that this program knows has been applied. */

@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import sqlite3 from 'sqlite3';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+/** A way to a server that can be cut and mended. */
+async function cable(target: URL) {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far).pipe(near);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return {
+    url: Object.assign(new URL(target), { hostname: '127.0.0.1', port: String(port) }).href,
+    async cut() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+    async mend() {
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
+    },
+  };
+}
+
+async function withKey(database: string, core: CoreProcess): Promise<{ world: World; key: string; cookie: string }> {
+  const beside = await openBeside(database);
+  const world = await createWorld(beside.ports);
+  await beside.close();
+  const cookie = await signIn(core.url, 'ada@example.com');
+  return { world, cookie, key: (await createKey(core.url, cookie)).keyValue };
+}
+
+describe('when the database cannot be asked', () => {
+  it('a core on PostgreSQL answers 503 and never a stale yes, and recovers by itself', async () => {
+    const database = await freshDatabase('postgres');
+    const line = await cable(new URL(database));
+    const core = await spawnCore(line.url);
+    const { world, key, cookie } = await withKey(database, core);
+    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+
+    await line.cut();
+    const placed = await placeCall(core.url, world.campaign.id, key);
+    const listed = await ask('GET', `${core.url}/console/api-keys`, { cookie });
+    for (const answer of [placed, listed]) {
+      expect([answer.status, codeOf(answer)]).to.deep.equal([503, 'unavailable']);
+      expect(Number(answer.headers['retry-after'])).to.be.greaterThan(0);
+    }
+    expect((await placeCall(core.url, world.campaign.id, 'nonsense')).status).to.equal(401);
+    expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(503);
+    expect((await ask('GET', `${core.managementUrl}/healthz`)).status).to.equal(200);
+
+    await line.mend();
+    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+    expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
+    expect(await core.stop()).to.equal(0);
+    await line.cut();
+  });
+
+  it('a core on SQLite answers 503 while another process holds the file, and recovers by itself', async () => {
+    const database = await freshDatabase('sqlite');
+    const core = await spawnCore(database);
+    const { world, key } = await withKey(database, core);
+    const holder = new sqlite3.Database(database.slice('sqlite:'.length));
+    const execute = (sql: string) =>
+      new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
+    await execute('BEGIN IMMEDIATE');
+    const locked = await placeCall(core.url, world.campaign.id, key);
+    expect([locked.status, codeOf(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
+    await execute('ROLLBACK');
+    await new Promise((resolve) => holder.close(resolve));
+    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+    await core.stop();
+  });
+
+  it('a core on a full disk answers 503, keeps what it has acknowledged, and recovers by itself', async function () {
+    const directory = freshDirectory();
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });
+    } catch {
+      // Only root can mount: elsewhere this one cannot be tried.
+      this.skip();
+    }
+    try {
+      const database = `sqlite:${join(directory, 'callkey.db')}`;
+      const core = await spawnCore(database);
+      const { world, key } = await withKey(database, core);
+      const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1_000)]));
+      const statuses: number[] = [];
+      for (let call = 0; call < 100 && statuses.at(-1) !== 503; call++) {
+        statuses.push(
+          (await placeCall(core.url, world.campaign.id, key, { requestId: `r${call}`, contact: { phone: somePhone() }, variables })).status,
+        );
+      }
+      expect(statuses.at(-1)).to.equal(503);
+      execFileSync('mount', ['-o', 'remount,size=64m', directory]);
+      expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+      expect(await core.stop()).to.equal(0);
+      const beside = await openBeside(database);
+      const kept: string[] = await beside.storage.database.read('calls').pluck('request_id');
+      await beside.close();
+      const acknowledged = statuses.flatMap((status, call) => (status === 202 ? [`r${call}`] : []));
+      expect(acknowledged.filter((id) => !kept.includes(id))).to.deep.equal([]);
+    } finally {
+      execFileSync('umount', ['-l', directory]);
+    }
+  });
+});
