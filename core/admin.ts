@@ -3,10 +3,10 @@ import { Command, CommanderError, Option } from 'commander';
 import { userTypes } from '#contract/console.ts';
 import * as commands from './admin/commands.ts';
 import { outputTo } from './admin/output.ts';
-import { ConfigError, readDatabaseLocation } from './config.ts';
+import { ConfigError, readDatabaseLocation, readRetentionDays } from './config.ts';
 import { Problem } from './domain/problem.ts';
 import { argon2Passwords } from './passwords.ts';
-import { openStorage } from './storage/index.ts';
+import { openStorage, unobserved } from './storage/index.ts';
 import { systemClock, systemRandomness } from './system.ts';
 
 const exitCodes = `
@@ -81,6 +81,12 @@ function createProgram(): Command {
   const session = program.command('session').description('who is signed in');
   session.command('revoke').argument('<email>').description("end all of a user's sessions").action(run(commands.sessionRevoke));
 
+  const retention = program
+    .command('retention')
+    .description('erasing the contact data of calls that ended long ago (RETENTION_DAYS, 90 by default)');
+  retention.command('show').description('how many calls are due').action(run(commands.retentionShow));
+  retention.command('run').description('erase them now; a core does it each hour').action(run(commands.retentionRun));
+
   program
     .command('import')
     .argument('<file>')
@@ -103,7 +109,7 @@ function run<Input extends unknown[]>(command: Run<Input>, { migrates } = { migr
     const location = readDatabaseLocation(process.env);
     const asJson = program.opts<{ json?: true }>().json ?? false;
     const output = outputTo(process, asJson);
-    const storage = openStorage(location, systemClock, { onBatch: () => undefined, onBackgroundError: () => undefined });
+    const storage = openStorage(location, systemClock, unobserved);
     try {
       if (migrates) await storage.migrate();
       const ports = {
@@ -112,8 +118,10 @@ function run<Input extends unknown[]>(command: Run<Input>, { migrates } = { migr
         passwords: argon2Passwords(systemRandomness),
         throttle: storage.throttle,
         stores: storage.stores,
+        onOutcome: () => undefined,
       };
-      const deps = { ports, storage, location, output, readInput: () => text(process.stdin) };
+      const retentionDays = readRetentionDays(process.env);
+      const deps = { ports, storage, location, output, retentionDays, readInput: () => text(process.stdin) };
       // Commander adds the command itself after a command's own arguments and options.
       if ((await command(deps, ...(input.slice(0, -1) as Input))) === false) process.exitCode = 1;
     } finally {

@@ -15,6 +15,7 @@ export type AppDeps = {
   /** Newest first: the newest signs, all of them verify. */
   sessionSecrets: readonly string[];
   trustedProxies: readonly string[];
+  dialerSecrets: readonly string[];
 };
 
 /** The public listener's onion, from the outside in. */
@@ -27,6 +28,6 @@ export function createApp(deps: AppDeps): Koa<State> {
   app.use(observing(deps.observeRequest, deps.log));
   app.use(draining(deps.isDraining));
   app.use(answeringProblems(deps.log));
-  useRoutes(app, { ports: deps.ports, ...trustOf(deps.trustedProxies) }, deps.sessionSecrets);
+  useRoutes(app, { ports: deps.ports, dialerSecrets: deps.dialerSecrets, ...trustOf(deps.trustedProxies) }, deps.sessionSecrets);
   return app;
 }

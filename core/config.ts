@@ -14,7 +14,16 @@ export type Config = Readonly<{
   sessionSecrets: readonly string[] | null;
   trustedProxies: readonly string[];
   logLevel: LogLevel;
+  dialer: DialerConfig;
+  /** After how many days the contact data of ended calls is erased; null keeps it. */
+  retentionDays: number | null;
 }>;
+
+export type DialerConfig =
+  | Readonly<{ kind: 'off' }>
+  | Readonly<{ kind: 'simulated'; concurrency: number }>
+  /** Secrets: the newest first. */
+  | Readonly<{ kind: 'webhook'; concurrency: number; url: string; secrets: readonly string[]; deduplicates: boolean }>;
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -46,6 +55,18 @@ const list = z
 
 const secretLength = 32;
 
+const secrets = list
+  .refine((given) => given.every((secret) => secret.length >= secretLength), {
+    error: `give secrets of at least ${secretLength} characters each, separated by commas, the newest first`,
+  })
+  .transform((given) => (given.length === 0 ? null : given));
+
+const retentionDays = z
+  .string()
+  .default('90')
+  .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'give a number of days, or off' })
+  .transform((text) => (text === 'off' ? null : Number(text)));
+
 const databaseUrl = z
   .string()
   .default('sqlite:./data/callkey.db')
@@ -64,12 +85,21 @@ const schema = z.object({
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   DATABASE_URL: databaseUrl,
-  SESSION_SECRETS: list
-    .refine((secrets) => secrets.every((secret) => secret.length >= secretLength), {
-      error: `give secrets of at least ${secretLength} characters each, separated by commas, the newest first`,
-    })
-    .transform((secrets) => (secrets.length === 0 ? null : secrets)),
+  SESSION_SECRETS: secrets,
   TRUSTED_PROXIES: list.refine(areAddresses, { error: 'give IP addresses or CIDR ranges, separated by commas' }),
+  DIALER: z.enum(['simulated', 'webhook', 'off'], { error: 'give simulated, webhook or off' }).default('off'),
+  DIALER_URL: z
+    .string()
+    .refine(isSafeUrl, { error: 'give an https address, or an http one on this machine, without a user or password' })
+    .optional(),
+  DIALER_SECRETS: secrets,
+  DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'give true or false' }).default('false'),
+  DIALER_CONCURRENCY: z
+    .string()
+    .default('10')
+    .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'give a number from 1 to 1000' })
+    .transform(Number),
+  RETENTION_DAYS: retentionDays,
   LOG_LEVEL: z.enum(logLevels, { error: `give one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -91,7 +121,32 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     sessionSecrets: env.SESSION_SECRETS,
     trustedProxies: env.TRUSTED_PROXIES,
     logLevel: env.LOG_LEVEL,
+    dialer: dialerOf(env),
+    retentionDays: env.RETENTION_DAYS,
   });
+}
+
+function dialerOf(env: z.output<typeof schema>): DialerConfig {
+  const { DIALER: kind, DIALER_CONCURRENCY: concurrency } = env;
+  if (kind === 'off') return { kind };
+  if (kind === 'simulated') return { kind, concurrency };
+  if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is needed with DIALER=webhook');
+  if (env.DIALER_SECRETS === null)
+    throw new ConfigError('DIALER_SECRETS', `is needed with DIALER=webhook: give a secret of at least ${secretLength} characters`);
+  return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
+}
+
+/** Contacts go to this address: over https, or not over a network at all. */
+function isSafeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback));
+}
+
+/** After how many days contact data is erased, for tools that serve nothing. @throws ConfigError */
+export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): number | null {
+  return parse(z.object({ RETENTION_DAYS: retentionDays }), environment).RETENTION_DAYS;
 }
 
 /** The database alone, for tools that serve nothing. @throws ConfigError */

@@ -1,14 +1,20 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { paths } from '#contract/paths.ts';
+import type { DialerObserver } from './dialer/loop.ts';
 import type { ObserveBatch } from './storage/calls.ts';
 
 /** Numbers in use in a pool of database connections. */
 export type PoolUse = () => { used: number; free: number; waiting: number };
 
+/** Calls that are due, and for how many seconds the oldest has been. */
+export type QueueLook = () => Promise<{ due: number; oldestSeconds: number }>;
+
 export type Metrics = {
   /** @param seconds from the request's arrival to the end of its answer */
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
+  dialer: DialerObserver;
+  watchQueue(look: QueueLook): void;
   watchPool(name: string, use: PoolUse): void;
   registry: Registry;
 };
@@ -58,7 +64,36 @@ export function createMetrics(): Metrics {
     },
   });
 
+  const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
+  const claims = counter('callkey_dialer_claims_total', 'Calls that this process has claimed for dialing');
+  const handoffs = counter('callkey_dialer_handoffs_total', 'Attempts to hand a call to the provider, by result', ['result']);
+  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that were over before their call was settled');
+  const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
+
+  let lookAtQueue: QueueLook | undefined;
+  const depth = new Gauge({ name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet', registers });
+  new Gauge({
+    name: 'callkey_queue_oldest_seconds',
+    help: 'For how long the oldest due call has been due',
+    registers,
+    async collect() {
+      if (!lookAtQueue) return;
+      const { due, oldestSeconds } = await lookAtQueue().catch(() => ({ due: Number.NaN, oldestSeconds: Number.NaN }));
+      depth.set(due);
+      this.set(oldestSeconds);
+    },
+  });
+
   return {
+    dialer: {
+      onClaim: (calls) => claims.inc(calls),
+      onHandoff: (result) => handoffs.inc({ result }),
+      onLeaseLost: () => leasesLost.inc(),
+      onOutcome: (state) => outcomes.inc({ state }),
+    },
+    watchQueue: (look) => {
+      lookAtQueue = look;
+    },
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
       if (route.startsWith('/api/')) authentications.inc({ result: resultOf(status) });

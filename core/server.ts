@@ -5,10 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
-import type { Config } from './config.ts';
+import type { Config, DialerConfig } from './config.ts';
+import { type Dialer, startDialer } from './dialer/loop.ts';
+import { simulatedProvider } from './dialer/simulated.ts';
+import { webhookProvider } from './dialer/webhook.ts';
 import { operator } from './domain/audit.ts';
+import type { Provider } from './domain/dialing.ts';
 import type { Clock, Ports, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
+import { eraseOldContacts } from './domain/retention.ts';
 import { sessionLimits } from './domain/sessions.ts';
 import { addUser } from './domain/users.ts';
 import { createManagementApp } from './http/management.ts';
@@ -38,8 +43,10 @@ export async function startCore(
 ): Promise<Core> {
   const { log, clock, randomness } = outside;
   const metrics = createMetrics();
+  let dialer: Dialer | undefined;
   const storage = openStorage(config.database, clock, {
     onBatch: metrics.onBatch,
+    onPlaced: () => dialer?.wake(),
     onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
   });
   const servings: Serving[] = [];
@@ -48,7 +55,14 @@ export async function startCore(
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 
-    const ports: Ports = { clock, randomness, stores: storage.stores, throttle: storage.throttle, passwords: argon2Passwords(randomness) };
+    const ports: Ports = {
+      clock,
+      randomness,
+      stores: storage.stores,
+      throttle: storage.throttle,
+      passwords: argon2Passwords(randomness),
+      onOutcome: metrics.dialer.onOutcome,
+    };
     const firstUser = await makeFirstUser(ports);
 
     let isDraining = false;
@@ -59,6 +73,7 @@ export async function startCore(
       isDraining: () => isDraining,
       sessionSecrets,
       trustedProxies: config.trustedProxies,
+      dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
     });
     const management =
       config.management &&
@@ -74,7 +89,22 @@ export async function startCore(
     };
     const managementUrl = management && config.management && (await listen(management.callback(), config.management, null));
     const url = await listen(app.callback(), config, config.tls);
-    const sweeping = sweepSessions(ports, log);
+    const sweeping = sweep(ports, config.retentionDays, log);
+    metrics.watchQueue(() => queueLook(ports));
+    const provider = providerOf(config.dialer, clock);
+    if (provider && config.dialer.kind !== 'off') {
+      const { concurrency } = config.dialer;
+      dialer = startDialer({
+        store: ports.stores.dialing,
+        provider,
+        concurrency,
+        clock,
+        random: () => randomOf(randomness),
+        log,
+        observer: metrics.dialer,
+      });
+    }
+    announceDialer(config.dialer, log);
 
     return {
       url,
@@ -83,6 +113,7 @@ export async function startCore(
       async close() {
         isDraining = true;
         clearInterval(sweeping);
+        await dialer?.close();
         await Promise.all(servings.map(({ drain }) => drain()));
         await storage.close();
       },
@@ -149,11 +180,43 @@ async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
   }
 }
 
-function sweepSessions(ports: Ports, log: Logger): NodeJS.Timeout {
-  const sweep = () => {
+/** Each hour: forgets sessions that are over, and erases what is past its retention. */
+function sweep(ports: Ports, retentionDays: number | null, log: Logger): NodeJS.Timeout {
+  const sweepOnce = async () => {
     const now = ports.clock.now();
-    const limits = { lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) };
-    ports.stores.sessions.sweep(limits).catch((err) => log.warn({ err }, 'sweeping sessions failed'));
+    await ports.stores.sessions.sweep({ lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) });
+    if (retentionDays === null) return;
+    const erased = await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);
+    if (erased > 0) log.info({ calls: erased }, 'contact data erased');
   };
-  return setInterval(sweep, sweepEvery.toMillis()).unref();
+  return setInterval(() => sweepOnce().catch((err) => log.warn({ err }, 'sweeping failed')), sweepEvery.toMillis()).unref();
+}
+
+function providerOf(dialer: DialerConfig, clock: Clock): Provider | null {
+  switch (dialer.kind) {
+    case 'off':
+      return null;
+    case 'simulated':
+      return simulatedProvider(clock);
+    case 'webhook':
+      return webhookProvider(dialer, clock);
+  }
+}
+
+function announceDialer(dialer: DialerConfig, log: Logger): void {
+  if (dialer.kind === 'off') log.warn('DIALER is off: calls stay queued');
+  if (dialer.kind === 'simulated') log.warn('DIALER is simulated: no phone rings, and outcomes are made up');
+  if (dialer.kind === 'webhook')
+    log.info({ provider: new URL(dialer.url).origin, deduplicates: dialer.deduplicates }, 'dialing through a webhook');
+}
+
+async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number }> {
+  const now = ports.clock.now().toMillis();
+  const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
+  return { due, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
+}
+
+/** Evenly from 0 to 1. */
+function randomOf(randomness: Randomness): number {
+  return Buffer.from(randomness.bytes(4)).readUInt32BE() / 2 ** 32;
 }

@@ -10,7 +10,7 @@ import { addAccount, addCampaign, addPartner } from '../core/domain/tenancies.ts
 import type { User } from '../core/domain/tenancy.ts';
 import { addUser } from '../core/domain/users.ts';
 import { argon2Passwords } from '../core/passwords.ts';
-import { openStorage } from '../core/storage/index.ts';
+import { openStorage, unobserved } from '../core/storage/index.ts';
 import { systemClock, systemRandomness } from '../core/system.ts';
 
 /** One password for all of them, made anew each time: this is a database to play with. */
@@ -73,14 +73,18 @@ printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
 }
 
 try {
-  const storage = openStorage(readDatabaseLocation(process.env), systemClock, {
-    onBatch: () => undefined,
-    onBackgroundError: () => undefined,
-  });
+  const storage = openStorage(readDatabaseLocation(process.env), systemClock, unobserved);
   try {
     await storage.migrate();
     const { stores, throttle } = storage;
-    const ports = { clock: systemClock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness), stores, throttle };
+    const ports = {
+      clock: systemClock,
+      randomness: systemRandomness,
+      passwords: argon2Passwords(systemRandomness),
+      stores,
+      throttle,
+      onOutcome: () => undefined,
+    };
     process.stdout.write(await fill(ports));
   } finally {
     await storage.close();

@@ -9,6 +9,7 @@ import { auditEvent, operator } from '../domain/audit.ts';
 import { importAll, importFileSchema } from '../domain/import.ts';
 import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
+import { eraseOldContacts } from '../domain/retention.ts';
 import { homeOf } from '../domain/sessions.ts';
 import { addAccount, addCampaign, addPartner } from '../domain/tenancies.ts';
 import type { User } from '../domain/tenancy.ts';
@@ -20,7 +21,14 @@ import { findings } from './check.ts';
 import { type Output, table } from './output.ts';
 
 /** What a command works with. */
-export type AdminDeps = { ports: Ports; storage: Storage; location: DatabaseLocation; output: Output; readInput: () => Promise<string> };
+export type AdminDeps = {
+  ports: Ports;
+  storage: Storage;
+  location: DatabaseLocation;
+  output: Output;
+  retentionDays: number | null;
+  readInput: () => Promise<string>;
+};
 
 const nameSchema = lineSchema(limits.name);
 const oneTimeNote = 'The password is shown this once and works for seven days, until its user has chosen another.';
@@ -72,7 +80,7 @@ export async function userDelete({ ports, output }: AdminDeps, email: string, op
 }
 
 export async function userList({ ports, output }: AdminDeps): Promise<void> {
-  const users = await ports.stores.users.list();
+  const users = await ports.stores.users.list({ kind: 'all' });
   const json = users.map((user) => ({
     ...userJson(user),
     createdAt: wire(user.createdAt),
@@ -157,6 +165,20 @@ export async function importFile({ ports, storage, output }: AdminDeps, file: st
 export async function backup({ storage, location, output }: AdminDeps, file: string): Promise<void> {
   await backUp(storage, location, file);
   output.answer({ backup: { file } }, `Wrote ${file}.`);
+}
+
+export async function retentionShow({ ports, output, retentionDays }: AdminDeps): Promise<void> {
+  if (retentionDays === null) {
+    output.answer({ retentionDays, erasable: 0 }, 'RETENTION_DAYS is off: contact data is kept.');
+    return;
+  }
+  const erasable = await ports.stores.retention.countErasable(ports.clock.now().minus({ days: retentionDays }));
+  output.answer({ retentionDays, erasable }, `${erasable} calls ended more than ${retentionDays} days ago and still have contact data.`);
+}
+
+export async function retentionRun({ ports, output, retentionDays }: AdminDeps): Promise<void> {
+  const erased = retentionDays === null ? 0 : await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);
+  output.answer({ retentionDays, erased }, `Erased the contact data of ${erased} calls.`);
 }
 
 export async function migrateSchema({ storage, output }: AdminDeps): Promise<void> {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { callStates } from './calls.ts';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
-import { codePoints, identifierSchema, instantSchema, lineSchema, normalEmail } from './text.ts';
+import { codePoints, emailSchema, identifierSchema, instantSchema, lineSchema, normalEmail } from './text.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
@@ -113,3 +114,93 @@ export const campaignsSchema = z.object({
   campaigns: z.array(z.object({ id: identifierSchema, name: z.string(), account: namedSchema })),
 });
 export type CampaignsView = z.infer<typeof campaignsSchema>;
+
+// Calls
+
+export const callsQuerySchema = z.strictObject({
+  state: z.enum(callStates, { error: `Give one of ${callStates.join(', ')}.` }).optional(),
+  /** Found in the contact's name or phone number, or in the request id. */
+  search: z.string().max(limits.search).default(''),
+  cursor: identifierSchema.optional(),
+});
+export type CallsQuery = z.output<typeof callsQuerySchema>;
+
+export const callSchema = z.object({
+  requestId: z.string(),
+  contactId: identifierSchema,
+  /** The phone number is null once contact data has been erased. */
+  contact: z.object({ phone: z.string().nullable(), name: z.string().nullable() }),
+  state: z.enum(callStates),
+  detail: z.string().nullable(),
+  placedAt: instantSchema,
+  dialedAt: instantSchema.nullable(),
+  endedAt: instantSchema.nullable(),
+  /** The key that placed it; null where that is a key outside the viewer's sight. */
+  apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
+  /** Nobody's phone rang: the core made the outcome up. */
+  simulated: z.boolean(),
+});
+export type CallView = z.infer<typeof callSchema>;
+
+export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
+export type CallsView = z.infer<typeof callsSchema>;
+
+// People
+
+export const userSchema = z.object({
+  id: identifierSchema,
+  email: z.string(),
+  name: z.string(),
+  userType: userTypeSchema,
+  account: namedSchema.nullable(),
+  partner: namedSchema.nullable(),
+  createdAt: instantSchema,
+  lastSignInAt: instantSchema.nullable(),
+  apiKeys: z.number().int(),
+});
+export type UserView = z.infer<typeof userSchema>;
+
+export const usersSchema = z.object({ users: z.array(userSchema) });
+
+export const createUserSchema = z.strictObject({
+  email: emailSchema,
+  name: lineSchema(limits.name),
+  userType: userTypeSchema,
+  /** Left out: the account of the creator's scope, if that is an account. */
+  accountId: identifierSchema.optional(),
+  /** Left out: the partner of the creator's scope. */
+  partnerId: identifierSchema.optional(),
+});
+export type CreateUser = z.infer<typeof createUserSchema>;
+
+/** The password is shown this once, to be changed by its user. */
+export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
+
+export const deletionSchema = z.object({
+  user: userSchema,
+  apiKeys: z.array(
+    z.object({ id: identifierSchema, name: z.string(), lastUsedAt: instantSchema.nullable(), queuedCalls: z.number().int() }),
+  ),
+  sessions: z.number().int(),
+});
+export type DeletionView = z.infer<typeof deletionSchema>;
+
+// Activity
+
+export const activityQuerySchema = z.strictObject({ cursor: identifierSchema.optional() });
+
+export const activitySchema = z.object({
+  events: z.array(
+    z.object({
+      id: identifierSchema,
+      at: instantSchema,
+      /** Null for what the operator did on the machine itself. */
+      actor: namedSchema.nullable(),
+      action: z.string(),
+      subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
+      address: z.string(),
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+});
+export type ActivityView = z.infer<typeof activitySchema>;

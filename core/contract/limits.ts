@@ -19,6 +19,10 @@ export const limits = {
   /** Code points in a password: OWASP ASVS 5.0 6.2.1 and 6.2.9. */
   passwordMin: 8,
   passwordMax: 128,
+  /** Code points in what a provider says of a call. */
+  detail: 500,
+  /** Rows on a page of calls or of activity. */
+  page: 50,
   variables: 50,
   variableName: 64,
   variableValue: 1_000,

@@ -13,6 +13,13 @@ export const paths = {
   apiKey: '/console/api-keys/:id',
   apiKeyRevocation: '/console/api-keys/:id/revocation',
   campaigns: '/console/campaigns',
+  calls: '/console/campaigns/:id/calls',
+  users: '/console/users',
+  user: '/console/users/:id',
+  userDeletion: '/console/users/:id/deletion',
+  activity: '/console/activity',
+
+  outcomes: '/dialer/outcomes',
 } as const;
 
 type Parameters<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`

@@ -1,7 +1,12 @@
 import type { DateTime } from 'luxon';
 import type { Named, UserType } from '#contract/console.ts';
+import type { OutcomeState } from '#contract/dialer.ts';
+import type { ActivityStore } from './activity.ts';
 import type { AuditEvent } from './audit.ts';
-import type { Account, Home, KeySight, Reach, Tenancy, User } from './tenancy.ts';
+import type { CallListStore } from './call-list.ts';
+import type { DialingStore } from './dialing.ts';
+import type { RetentionStore } from './retention.ts';
+import type { Account, Home, KeySight, PeopleSight, Reach, Tenancy, User } from './tenancy.ts';
 
 export type Clock = {
   /** The current instant, in UTC. */
@@ -158,7 +163,12 @@ export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | 
 
 export type UserStore = {
   count(): Promise<number>;
-  list(): Promise<ListedUser[]>;
+  /** Those in sight, the oldest first; with an id, that one if it is in sight. */
+  list(sight: PeopleSight | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
+  /** What a user has that would go with them: keys, the newest first, and the number of sessions. */
+  holdings(
+    userId: string,
+  ): Promise<{ apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[]; sessions: number }>;
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` when the e-mail address is taken */
   add(user: NewUser, event: AuditEvent): Promise<void>;
@@ -187,6 +197,10 @@ export type Stores = {
   sessions: SessionStore;
   users: UserStore;
   tenancies: TenancyStore;
+  callList: CallListStore;
+  activity: ActivityStore;
+  dialing: DialingStore;
+  retention: RetentionStore;
 };
 
 /** All that the domain needs of the outside. */
@@ -196,4 +210,6 @@ export type Ports = {
   passwords: Passwords;
   throttle: SignInThrottle;
   stores: Stores;
+  /** Hears of each outcome that a provider reports. */
+  onOutcome(state: OutcomeState): void;
 };

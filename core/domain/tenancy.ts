@@ -40,15 +40,35 @@ export type KeySight =
   | { kind: 'all' }
   | { kind: 'nothing' };
 
+/** Which users a viewer sees, adds and deletes. */
+export type PeopleSight =
+  | { kind: 'account'; accountId: string; partnerId: string }
+  | { kind: 'partner'; partnerId: string }
+  /** The service's own staff. */
+  | { kind: 'staff' }
+  | { kind: 'nothing' };
+
+/** Whose doings a viewer sees. */
+export type ActivitySight =
+  | { kind: 'own'; userId: string }
+  | { kind: 'account'; accountId: string }
+  | { kind: 'partner'; partnerId: string }
+  /** What belongs to no partner. */
+  | { kind: 'service' }
+  | { kind: 'nothing' };
+
 /** What a user may see and act on. */
 export type TenancyScope = {
   /** Where a key made now belongs; null where none can be made. */
   home: Home | null;
   apiKeys: KeySight;
   campaigns: Reach;
+  people: PeopleSight;
+  activity: ActivitySight;
 };
 
-const nothing: TenancyScope = { home: null, apiKeys: { kind: 'nothing' }, campaigns: { kind: 'nothing' } };
+const none = { kind: 'nothing' } as const;
+const nothing: TenancyScope = { home: null, apiKeys: none, campaigns: none, people: none, activity: none };
 
 /** The one place that says what each type of user sees. What a *key* reaches is said once in storage, where it is enforced. */
 export function scopeOf(viewer: Viewer): TenancyScope {
@@ -60,6 +80,9 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         home: { accountId, partnerId },
         apiKeys: { kind: 'own', userId: viewer.id },
         campaigns: { kind: 'account', accountId },
+        people: none,
+        // A teammate's keys are not to be seen, nor what is done with them.
+        activity: { kind: 'own', userId: viewer.id },
       };
     }
     case 'partner': {
@@ -70,6 +93,8 @@ export function scopeOf(viewer: Viewer): TenancyScope {
           home: { accountId: null, partnerId },
           apiKeys: { kind: 'people', partnerId },
           campaigns: { kind: 'partner', partnerId },
+          people: { kind: 'partner', partnerId },
+          activity: { kind: 'partner', partnerId },
         };
       }
       const accountId = viewer.account.id;
@@ -77,15 +102,20 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         home: { accountId, partnerId },
         apiKeys: { kind: 'account', accountId, userId: viewer.id },
         campaigns: { kind: 'account', accountId },
+        people: { kind: 'account', accountId, partnerId },
+        activity: { kind: 'account', accountId },
       };
     }
     case 'staff': {
-      if (!viewer.tenancy) return nothing;
+      if (!viewer.tenancy) return { ...nothing, people: { kind: 'staff' }, activity: { kind: 'service' } };
       const { kind, id, partnerId } = viewer.tenancy;
+      const reach: Exclude<Reach, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
       return {
         home: { accountId: kind === 'account' ? id : null, partnerId },
         apiKeys: { kind: 'home', tenancy: { kind, id } },
-        campaigns: kind === 'account' ? { kind: 'account', accountId: id } : { kind: 'partner', partnerId: id },
+        campaigns: reach,
+        people: reach.kind === 'account' ? { ...reach, partnerId } : reach,
+        activity: reach,
       };
     }
   }

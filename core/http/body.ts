@@ -23,7 +23,12 @@ export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: S
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  return check(schema, parse(await readBytes(ctx)));
+  return readJson(await readBytes(ctx), schema);
+}
+
+/** Checks bytes that are to be JSON. @throws Problem `malformed-request` or `invalid` */
+export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema): z.output<Schema> {
+  return check(schema, parse(bytes));
 }
 
 /** Checks a query. @throws Problem `malformed-request` */
@@ -34,7 +39,8 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   throw new Problem('malformed-request', `The query is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
 }
 
-async function readBytes(ctx: Context): Promise<Buffer> {
+/** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
+export async function readBytes(ctx: Context): Promise<Buffer> {
   try {
     return await getRawBody(ctx.req, { limit: limits.bodyBytes, length: ctx.req.headers['content-length'] ?? null });
   } catch (error) {

@@ -26,6 +26,8 @@ export type HttpDeps = {
   /** Where a request comes from: see `trust.ts`. */
   addressOf(ctx: Context): string;
   isSecure(ctx: Context): boolean;
+  /** With which a provider may have signed outcomes, the newest first. Empty where there is no such provider. */
+  dialerSecrets: readonly string[];
 };
 
 export function sessionOf(ctx: Context): { id: Digest; data: Session } {

@@ -3,10 +3,13 @@ import type Koa from 'koa';
 import { paths } from '#contract/paths.ts';
 import { Problem } from '../domain/problem.ts';
 import * as apiKeys from './console/api-keys.ts';
+import * as calls from './console/calls.ts';
+import * as people from './console/people.ts';
 import * as consoleSessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
 import type { Context, HttpDeps, State, Step } from './context.ts';
 import { badEncoding, cancelByContact, cancelByRequest, isDecodable, place, withApiKey } from './on-demand.ts';
+import { takeOutcome } from './outcomes.ts';
 import { refuse } from './problems.ts';
 import { sameSite } from './same-site.ts';
 import { sessions } from './sessions.ts';
@@ -15,17 +18,20 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 type ConsoleHandler = (ctx: Context, deps: HttpDeps) => Promise<void>;
 
 /**
- * The routes, in two groups that never meet: what a key opens, and what a session opens. A request that is for neither is refused like
- * any other that is not let in, so that the paths of the service cannot be told from those that it has not.
+ * The routes, in groups that never meet: what a key opens, what a provider's signature opens, and what a session opens. A request
+ * that is for none is refused like any other that is not let in, so that the paths of the service cannot be told from those that it has
+ * not.
  */
 export function useRoutes(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): void {
   const onDemand = onDemandRoutes(deps);
+  const dialer = dialerRoutes(deps);
   const inConsole = consoleRoutes(deps);
   app
     .use(onDemand.routes())
+    .use(dialer.routes())
     .use(sessions(app, deps, secrets))
     .use(inConsole.routes())
-    .use(nowhere([onDemand, inConsole]));
+    .use(nowhere([onDemand, dialer, inConsole]));
 }
 
 /** A key opens these three doors only. A session cookie is not looked at. */
@@ -34,6 +40,13 @@ function onDemandRoutes(deps: HttpDeps): Router<State> {
   add(router, 'POST', paths.placeCall, withApiKey(deps, place));
   add(router, 'DELETE', paths.cancelCallByContact, withApiKey(deps, cancelByContact));
   add(router, 'DELETE', paths.cancelCallByRequest, withApiKey(deps, cancelByRequest));
+  return router;
+}
+
+/** A provider's signature opens this one. */
+function dialerRoutes(deps: HttpDeps): Router<State> {
+  const router = new Router<State>(exact);
+  add(router, 'POST', paths.outcomes, takeOutcome(deps));
   return router;
 }
 
@@ -56,6 +69,12 @@ function consoleRoutes(deps: HttpDeps): Router<State> {
   inSession('GET', paths.apiKeyRevocation, apiKeys.showRevocation);
   inSession('DELETE', paths.apiKey, apiKeys.revoke);
   inSession('GET', paths.campaigns, tenancies.campaigns);
+  inSession('GET', paths.calls, calls.list);
+  inSession('GET', paths.users, people.list);
+  inSession('POST', paths.users, people.add);
+  inSession('GET', paths.userDeletion, people.showDeletion);
+  inSession('DELETE', paths.user, people.remove);
+  inSession('GET', paths.activity, calls.activity);
   return router;
 }
 

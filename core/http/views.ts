@@ -1,13 +1,15 @@
 import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
-import type { ApiKeyView, SessionView } from '#contract/console.ts';
+import type { ActivityView, ApiKeyView, CallView, Named, SessionView, UserView } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
+import type { ListedEvent } from '../domain/activity.ts';
+import type { ListedCall } from '../domain/call-list.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { ApiKey, Session } from '../domain/ports.ts';
+import type { ApiKey, ListedUser, Session } from '../domain/ports.ts';
 import { scopeOf, seesOthersKeys, type Viewer } from '../domain/tenancy.ts';
 
 /** RFC 3339 in UTC with milliseconds. */
-function wire(at: DateTime): string {
+export function wire(at: DateTime): string {
   return at.toJSDate().toISOString();
 }
 
@@ -31,13 +33,12 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
     expiryTimeZone: key.expiryTimeZone,
     expired: isExpired(key.expiresAt?.toMillis() ?? null, now.toMillis()),
   };
-  if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = { isYou: key.creator.id === viewer.id, name: key.creator.name };
+  if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = ownerView(key.creator, viewer);
   return view;
 }
 
 export function sessionView(session: Session): SessionView {
   const { user, tenancy } = session;
-  const named = (thing: { id: string; name: string } | null) => thing && { id: thing.id, name: thing.name };
   return {
     viewer: {
       id: user.id,
@@ -50,4 +51,45 @@ export function sessionView(session: Session): SessionView {
     tenancy: tenancy && { kind: tenancy.kind, id: tenancy.id, name: tenancy.name },
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
   };
+}
+
+export function callView(call: ListedCall, viewer: Viewer): CallView {
+  return {
+    requestId: call.requestId,
+    contactId: call.contactId,
+    contact: { phone: call.phone, name: call.name },
+    state: call.state,
+    detail: call.detail,
+    placedAt: wire(call.placedAt),
+    dialedAt: call.dialedAt && wire(call.dialedAt),
+    endedAt: call.endedAt && wire(call.endedAt),
+    apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
+    simulated: call.isSimulated,
+  };
+}
+
+export function userView(user: ListedUser): UserView {
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    userType: user.userType,
+    account: named(user.account),
+    partner: named(user.partner),
+    createdAt: wire(user.createdAt),
+    lastSignInAt: user.lastSignInAt && wire(user.lastSignInAt),
+    apiKeys: user.apiKeys,
+  };
+}
+
+export function eventView({ id, at, actor, action, subject, address }: ListedEvent): ActivityView['events'][number] {
+  return { id, at: wire(at), actor, action, subject, address };
+}
+
+function ownerView(creator: Named, viewer: Viewer) {
+  return { isYou: creator.id === viewer.id, name: creator.name };
+}
+
+function named(thing: Named | null): Named | null {
+  return thing && { id: thing.id, name: thing.name };
 }

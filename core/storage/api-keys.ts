@@ -3,9 +3,28 @@ import type { ApiKey, ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { KeySight } from '../domain/tenancy.ts';
 import { record } from './audit.ts';
+import { cancelled } from './calls.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './faults.ts';
 import { instant, instantOrNull } from './instants.ts';
+
+/** Narrows a query on keys, named `k`, to those that a viewer sees. */
+export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.QueryBuilder {
+  switch (sight.kind) {
+    case 'own':
+      return keys.where('k.creator_id', sight.userId);
+    case 'account':
+      return keys.where((either) => either.where('k.account_id', sight.accountId).orWhere('k.creator_id', sight.userId));
+    case 'people':
+      return keys.where('k.creator_partner_id', sight.partnerId);
+    case 'home':
+      return keys.where(sight.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', sight.tenancy.id);
+    case 'all':
+      return keys;
+    case 'nothing':
+      return keys.whereRaw('1 = 0');
+  }
+}
 
 type ApiKeyRow = {
   id: string;
@@ -21,24 +40,7 @@ type ApiKeyRow = {
 };
 
 export function apiKeyStore({ read, write }: Database): ApiKeyStore {
-  /** The keys in sight, or null when there can be none. */
-  const inSight = (sight: KeySight): Knex.QueryBuilder => {
-    const keys = read('api_keys as k');
-    switch (sight.kind) {
-      case 'own':
-        return keys.where('k.creator_id', sight.userId);
-      case 'account':
-        return keys.where((either) => either.where('k.account_id', sight.accountId).orWhere('k.creator_id', sight.userId));
-      case 'people':
-        return keys.where('k.creator_partner_id', sight.partnerId);
-      case 'home':
-        return keys.where(sight.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', sight.tenancy.id);
-      case 'all':
-        return keys;
-      case 'nothing':
-        return keys.whereRaw('1 = 0');
-    }
-  };
+  const inSight = (sight: KeySight) => narrowToSight(read('api_keys as k'), sight);
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ApiKeyRow, ApiKeyRow[]> =>
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
 
@@ -115,23 +117,19 @@ export async function retire(
   which: { id: string } | { creator_id: string },
   options: RevokeOptions,
 ): Promise<string[]> {
-  const retired: { id: string; name: string; creator_id: string }[] = await trx('api_keys')
-    .select('id', 'name', 'creator_id')
+  const retired: Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'account_id' | 'partner_id'>[] = await trx('api_keys')
+    .select('id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id')
     .where(which)
     .forUpdate();
-  for (const { id, name, creator_id } of retired) {
-    const owner_name = trx('users').select('name').where('id', creator_id);
-    await trx('retired_api_keys').insert({ id, name, owner_name, retired_at: options.at.toMillis() });
+  for (const key of retired) {
+    const creator_name = trx('users').select('name').where('id', key.creator_id);
+    await trx('retired_api_keys').insert({ ...key, creator_name, retired_at: options.at.toMillis() });
   }
   await trx('api_keys').where(which).delete();
   const ids = retired.map(({ id }) => id);
   if (options.cancelQueuedCalls) {
-    for (const id of ids) {
-      await trx('calls')
-        .where({ api_key_id: id })
-        .whereRaw(`state = 'queued'`)
-        .update({ state: 'cancelled', cancelled_at: options.at.toMillis() });
-    }
+    const at = options.at.toMillis();
+    for (const id of ids) await trx.raw(`UPDATE calls SET ${cancelled('?')} WHERE api_key_id = ? AND state = 'queued'`, [at, at, id]);
   }
   return ids;
 }

@@ -21,6 +21,11 @@ const callColumns = {
   not_after: 'bigint',
 } as const;
 
+/** A call that is cancelled is over, and the dialer has nothing more to do with it. */
+export function cancelled(at: string): string {
+  return `state = 'cancelled', cancelled_at = ${at}, ended_at = ${at}, due_at = NULL`;
+}
+
 /** How often a request is asked again that was left alone, and then nothing was found to be in its way. */
 const attempts = 5;
 
@@ -30,7 +35,7 @@ type Explanation = { allowed: true; call: Row | null } | { allowed: false; refus
  * Each operation is one statement for a whole batch, which changes only what every rule allows. What it left alone is then explained
  * by a look-up; the explanation decides nothing but which refusal, or which earlier answer, is given.
  */
-export function callStore(database: Database, lastUsed: LastUsed, observe: ObserveBatch): CallStore {
+export function callStore(database: Database, lastUsed: LastUsed, observe: ObserveBatch, onPlaced: () => void): CallStore {
   const batching = { size: database.batchSize, lanes: database.lanes, isFaultOfOne: isDataFault };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
@@ -64,6 +69,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
       for (let attempt = 0; attempt < attempts; attempt++) {
         if (await insert(row)) {
           lastUsed.note(request.digest, request.at);
+          onPlaced();
           return { kind: 'placed' };
         }
         const explanation = await explained(request, { requestId: call.requestId });
@@ -77,10 +83,10 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
     async cancel(request, reference): Promise<Cancellation> {
       const row = requestRow(request, 'requestId' in reference ? { request_id: reference.requestId } : { contact_id: reference.contactId });
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const cancelled = await ('requestId' in reference ? cancel.byRequest : cancel.byContact)(row);
-        if (cancelled) {
+        const won = await ('requestId' in reference ? cancel.byRequest : cancel.byContact)(row);
+        if (won) {
           lastUsed.note(request.digest, request.at);
-          return asCancelled(cancelled);
+          return asCancelled(won);
         }
         const explanation = await explained(request, reference);
         if (!explanation.allowed) return { kind: explanation.refusal };
@@ -105,8 +111,9 @@ function unsettled(): Problem {
 function inserter(database: Database) {
   const columns = Object.keys(callColumns);
   const statement = database.prepare(
-    `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, ${columns.join(', ')})
-     SELECT c.id, c.account_id, k.id, 'queued', r.at, ${columns.map((column) => `r.${column}`).join(', ')}
+    `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
+     SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
+       ${columns.map((column) => `r.${column}`).join(', ')}
      FROM ${database.asRows({ ...requestColumns, ...callColumns })} ${joinAuthority}
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING
@@ -122,7 +129,7 @@ function inserter(database: Database) {
 
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
-    `UPDATE calls SET state = 'cancelled', cancelled_at = r.at
+    `UPDATE calls SET ${cancelled('r.at')}
      FROM ${database.asRows({ ...requestColumns, [by]: 'text' })} ${joinAuthority}
      WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND calls.state = 'queued'
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
@@ -130,10 +137,10 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   );
   const target = (row: Row) => `${row['campaign_id']} ${row[by]}`;
   return async (rows: Row[]): Promise<(Row | null)[]> => {
-    const cancelled = new Map((await statement(rows.toSorted(byTarget(by)))).map((row) => [target(row), row]));
+    const changed = new Map((await statement(rows.toSorted(byTarget(by)))).map((row) => [target(row), row]));
     // A row says which call was cancelled, not for which request: where several asked for the same call, each is explained on its own.
     const asked = Map.groupBy(rows, target);
-    return rows.map((row) => (asked.get(target(row))?.length === 1 ? (cancelled.get(target(row)) ?? null) : null));
+    return rows.map((row) => (asked.get(target(row))?.length === 1 ? (changed.get(target(row)) ?? null) : null));
   };
 }
 

@@ -2,13 +2,17 @@ import type { Knex } from 'knex';
 import type { ImportStore } from '../domain/import.ts';
 import type { Clock, SignInThrottle, Stores } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
+import { activityStore } from './audit.ts';
+import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
 import type { Database, DatabaseLocation } from './database.ts';
+import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './faults.ts';
 import { importStore } from './import.ts';
 import { lastUsedOf } from './last-used.ts';
 import { isMigrated, migrate } from './migrations/index.ts';
 import { openDatabase } from './open.ts';
+import { retentionStore } from './retention.ts';
 import { sessionStore } from './sessions.ts';
 import { tenancyStore } from './tenancies.ts';
 import { signInThrottle } from './throttle.ts';
@@ -16,6 +20,17 @@ import { userStore } from './users.ts';
 
 /** A pool of connections by its name, and what is in use in it. */
 export type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
+
+/** What the rest of the process hears of. */
+export type StorageObservers = {
+  onBatch: ObserveBatch;
+  /** A call was placed, and may be due. */
+  onPlaced: () => void;
+  onBackgroundError: (error: unknown) => void;
+};
+
+/** For tools that only pass by. */
+export const unobserved: StorageObservers = { onBatch: () => undefined, onPlaced: () => undefined, onBackgroundError: () => undefined };
 
 export type Storage = {
   database: Database;
@@ -31,11 +46,7 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-export function openStorage(
-  location: DatabaseLocation,
-  clock: Clock,
-  observers: { onBatch: ObserveBatch; onBackgroundError: (error: unknown) => void },
-): Storage {
+export function openStorage(location: DatabaseLocation, clock: Clock, observers: StorageObservers): Storage {
   const database = openDatabase(location);
   const lastUsed = lastUsedOf(database, clock, observers.onBackgroundError);
   const throttling = signInThrottle(database, location);
@@ -43,10 +54,14 @@ export function openStorage(
     database,
     stores: {
       apiKeys: reportingOutages(apiKeyStore(database)),
-      calls: reportingOutages(callStore(database, lastUsed, observers.onBatch)),
+      calls: reportingOutages(callStore(database, lastUsed, observers.onBatch, observers.onPlaced)),
       sessions: reportingOutages(sessionStore(database)),
       users: reportingOutages(userStore(database)),
       tenancies: reportingOutages(tenancyStore(database)),
+      callList: reportingOutages(callListStore(database)),
+      activity: reportingOutages(activityStore(database)),
+      dialing: reportingOutages(dialingStore(database)),
+      retention: reportingOutages(retentionStore(database)),
     },
     throttle: throttling.throttle,
     imports: reportingOutages(importStore(database)),

@@ -73,7 +73,8 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
   };
 }
 
-function campaignsOf(read: Knex, reach: Reach): Knex.QueryBuilder {
+/** The campaigns within a reach, named `c`, with their accounts, named `a`. */
+export function campaignsOf(read: Knex, reach: Reach): Knex.QueryBuilder {
   const campaigns = read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id');
   switch (reach.kind) {
     case 'account':

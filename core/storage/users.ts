@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { UserType } from '#contract/console.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import type { User } from '../domain/tenancy.ts';
+import type { PeopleSight, User } from '../domain/tenancy.ts';
 import { retire } from './api-keys.ts';
 import { record } from './audit.ts';
 import type { Database } from './database.ts';
@@ -40,6 +40,21 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<UserRow, UserRow[]> {
     );
 }
 
+function narrowToPeople(users: Knex.QueryBuilder, sight: PeopleSight | { kind: 'all' }): Knex.QueryBuilder {
+  switch (sight.kind) {
+    case 'account':
+      return users.where('u.account_id', sight.accountId);
+    case 'partner':
+      return users.where('u.partner_id', sight.partnerId);
+    case 'staff':
+      return users.where('u.user_type', 'staff');
+    case 'all':
+      return users;
+    case 'nothing':
+      return users.whereRaw('1 = 0');
+  }
+}
+
 export function userOf(row: UserRow): User {
   const { account_id, account_name, partner_id, partner_name } = row;
   return {
@@ -59,8 +74,8 @@ export function userStore({ read, write }: Database): UserStore {
       return Number(counted.users);
     },
 
-    async list() {
-      const rows: ListedRow[] = await selectUsers(read)
+    async list(sight, id) {
+      const rows: ListedRow[] = await narrowToPeople(id === undefined ? selectUsers(read) : selectUsers(read).where('u.id', id), sight)
         .select('u.created_at', 'u.last_sign_in_at')
         .select(read('api_keys').count('*').where('creator_id', read.ref('u.id')).as('api_keys'))
         .orderBy('u.created_at')
@@ -71,6 +86,27 @@ export function userStore({ read, write }: Database): UserStore {
         lastSignInAt: instantOrNull(row.last_sign_in_at),
         apiKeys: Number(row.api_keys),
       }));
+    },
+
+    async holdings(userId) {
+      const queued = read('calls').count('*').where('api_key_id', read.ref('k.id')).whereRaw(`state = 'queued'`);
+      const keys: { id: string; name: string; last_used_at: number | null; queued: number | string }[] = await read('api_keys as k')
+        .select('k.id', 'k.name', 'k.last_used_at', queued.as('queued'))
+        .where('k.creator_id', userId)
+        .orderBy([
+          { column: 'k.created_at', order: 'desc' },
+          { column: 'k.id', order: 'desc' },
+        ]);
+      const counted = await read('sessions').where({ user_id: userId }).count({ sessions: '*' }).first<{ sessions: number | string }>();
+      return {
+        apiKeys: keys.map((key) => ({
+          id: key.id,
+          name: key.name,
+          lastUsedAt: instantOrNull(key.last_used_at),
+          queuedCalls: Number(key.queued),
+        })),
+        sessions: Number(counted.sessions),
+      };
     },
 
     async findByEmail(email) {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { scopeOf, type TenancyScope, type Viewer } from '../../core/domain/tenancy.ts';
 
 const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
+const nobody = { kind: 'nothing' } as const;
 const partner = { id: 'p1', name: 'Northwind Voice' };
 const viewer = (some: Partial<Viewer>): Viewer => ({
   id: 'u1',
@@ -23,6 +24,8 @@ describe('the tenancy scope', () => {
         home: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'own', userId: 'u1' },
         campaigns: { kind: 'account', accountId: 'a1' },
+        people: nobody,
+        activity: { kind: 'own', userId: 'u1' },
       },
     ],
     [
@@ -32,6 +35,8 @@ describe('the tenancy scope', () => {
         home: { accountId: null, partnerId: 'p1' },
         apiKeys: { kind: 'people', partnerId: 'p1' },
         campaigns: { kind: 'partner', partnerId: 'p1' },
+        people: { kind: 'partner', partnerId: 'p1' },
+        activity: { kind: 'partner', partnerId: 'p1' },
       },
     ],
     [
@@ -41,6 +46,8 @@ describe('the tenancy scope', () => {
         home: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'account', accountId: 'a1', userId: 'u1' },
         campaigns: { kind: 'account', accountId: 'a1' },
+        people: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
+        activity: { kind: 'account', accountId: 'a1' },
       },
     ],
     [
@@ -50,6 +57,8 @@ describe('the tenancy scope', () => {
         home: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'home', tenancy: { kind: 'account', id: 'a1' } },
         campaigns: { kind: 'account', accountId: 'a1' },
+        people: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
+        activity: { kind: 'account', accountId: 'a1' },
       },
     ],
     [
@@ -59,9 +68,15 @@ describe('the tenancy scope', () => {
         home: { accountId: null, partnerId: 'p1' },
         apiKeys: { kind: 'home', tenancy: { kind: 'partner', id: 'p1' } },
         campaigns: { kind: 'partner', partnerId: 'p1' },
+        people: { kind: 'partner', partnerId: 'p1' },
+        activity: { kind: 'partner', partnerId: 'p1' },
       },
     ],
-    ['staff with nothing selected: nothing', viewer({}), { home: null, apiKeys: { kind: 'nothing' }, campaigns: { kind: 'nothing' } }],
+    [
+      'staff with nothing selected: the service itself',
+      viewer({}),
+      { home: null, apiKeys: nobody, campaigns: nobody, people: { kind: 'staff' }, activity: { kind: 'service' } },
+    ],
     [
       'a tenancy on anyone but staff does not count',
       viewer({ userType: 'account', account, tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2' } }),
@@ -69,6 +84,8 @@ describe('the tenancy scope', () => {
         home: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'own', userId: 'u1' },
         campaigns: { kind: 'account', accountId: 'a1' },
+        people: nobody,
+        activity: { kind: 'own', userId: 'u1' },
       },
     ],
   ];

@@ -219,7 +219,7 @@ describe('API keys in the console', () => {
         const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
         await revoke(id);
         const rows: object[] = await beside.storage.database.read('retired_api_keys');
-        expect(rows[0]).to.include({ id, name: 'Old CRM', owner_name: 'Ada Account' });
+        expect(rows[0]).to.include({ id, name: 'Old CRM', creator_name: 'Ada Account' });
         expect(JSON.stringify(rows)).not.to.contain(hash('sha256', keyValue, 'hex'));
       });
 

@@ -160,7 +160,7 @@ describe('the process', () => {
     it('does not wait for clients that send nothing more', async () => {
       const core = await spawnCore(await freshDatabase(kind));
       const { port, hostname } = new URL(core.url);
-      const idle = connect(Number(port), hostname);
+      const idle = connect(Number(port), hostname).on('error', () => undefined);
       await new Promise((resolve) => idle.write('GET / HTTP/1.1\r\nHost: x\r\n', resolve));
       const code = await core.stop('SIGINT');
       idle.destroy();

@@ -5,7 +5,7 @@ import { addAccount, addCampaign, addPartner } from '../../core/domain/tenancies
 import { addUser } from '../../core/domain/users.ts';
 import { argon2Passwords } from '../../core/passwords.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
-import { openStorage, type Storage } from '../../core/storage/index.ts';
+import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
 import { type Answer, ask, cookiesOf, textAt } from './http.ts';
@@ -18,7 +18,7 @@ export type Beside = { ports: Ports; storage: Storage; close(): Promise<void> };
 export async function openBeside(databaseUrl: string, clock: Clock = systemClock): Promise<Beside> {
   const location = parseDatabaseUrl(databaseUrl);
   if (!location) throw new Error(`${databaseUrl} names no database.`);
-  const storage = openStorage(location, clock, { onBatch: () => undefined, onBackgroundError: () => undefined });
+  const storage = openStorage(location, clock, unobserved);
   await storage.migrate();
   const ports: Ports = {
     clock,
@@ -26,6 +26,7 @@ export async function openBeside(databaseUrl: string, clock: Clock = systemClock
     passwords: argon2Passwords(testRandomness),
     throttle: storage.throttle,
     stores: storage.stores,
+    onOutcome: () => undefined,
   };
   return { ports, storage, close: () => storage.close() };
 }

@@ -80,7 +80,11 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE TABLE retired_api_keys (
       id ${id} PRIMARY KEY,
       name text NOT NULL,
-      owner_name text NOT NULL,
+      creator_id ${id} NOT NULL,
+      creator_name text NOT NULL,
+      creator_partner_id ${id},
+      account_id ${id},
+      partner_id ${id} NOT NULL,
       retired_at ${instant} NOT NULL
     ) ${strict}`,
 
@@ -117,9 +121,13 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     ) ${strict}`,
     `CREATE INDEX audit_events_of_account ON audit_events (account_id, id)`,
     `CREATE INDEX audit_events_of_partner ON audit_events (partner_id, id)`,
+    `CREATE INDEX audit_events_of_actor ON audit_events (actor_id, id)`,
 
     // No foreign keys: each would cost a locked row a call. Campaigns are never deleted, and a call outlives the key that placed it.
     // contact_id grows with time, so rows are added at the end of table and indexes alike.
+    // due_at is when the dialer has to look at a call next; null once there is nothing more to do. attempt counts the claims, and fences
+    // off those that are over. handoff: null, not tried yet; open, an attempt is under way; retry, it has failed for certain; doubt, it may
+    // have come through; taken, the provider has the call.
     `CREATE TABLE calls (
       contact_id ${id} PRIMARY KEY,
       campaign_id ${id} NOT NULL,
@@ -135,9 +143,21 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
       not_after ${instant},
       placed_at ${instant} NOT NULL,
       cancelled_at ${instant},
+      due_at ${instant},
+      attempt integer NOT NULL DEFAULT 0,
+      handoff text,
+      provider text,
+      dialed_at ${instant},
+      ended_at ${instant},
+      duration_seconds integer,
+      detail text,
       UNIQUE (campaign_id, request_id)
     ) ${dialect === 'postgres' ? '' : 'STRICT, WITHOUT ROWID'}`,
     `CREATE INDEX calls_queued_by_api_key ON calls (api_key_id) WHERE state = 'queued'`,
+    `CREATE INDEX calls_of_campaign ON calls (campaign_id, contact_id)`,
+    `CREATE INDEX calls_due ON calls (account_id, due_at, contact_id) WHERE due_at IS NOT NULL`,
+    `CREATE INDEX calls_lapsing ON calls (not_after) WHERE state = 'queued' AND not_after IS NOT NULL`,
+    `CREATE INDEX calls_to_erase ON calls (ended_at) WHERE ended_at IS NOT NULL AND phone IS NOT NULL`,
   ];
   for (const statement of statements) await trx.raw(statement);
 }

@@ -1,0 +1,16 @@
+import { DateTime } from 'luxon';
+import type { Outcome } from '#contract/dialer.ts';
+import type { Ports } from './ports.ts';
+import { Problem, unauthorizedDetail } from './problem.ts';
+
+/** Takes what a provider reports. Repeats are taken, too; a final state stays as it is. */
+export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
+  const known = await ports.stores.dialing.reportOutcome(outcome.handoffId, {
+    state: outcome.state,
+    detail: outcome.detail ?? null,
+    endedAt: outcome.endedAt === undefined ? ports.clock.now().toMillis() : DateTime.fromISO(outcome.endedAt).toMillis(),
+    durationSeconds: outcome.durationSeconds ?? null,
+  });
+  if (!known) throw new Problem('unauthorized', unauthorizedDetail);
+  ports.onOutcome(outcome.state);
+}

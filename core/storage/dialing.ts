@@ -1,0 +1,172 @@
+import type { Knex } from 'knex';
+import type { ClaimedCall, DialingStore, Settlement } from '../domain/dialing.ts';
+import type { Database, Row } from './database.ts';
+
+/** Of how many accounts calls are claimed in one go. The next go begins with the accounts after them. */
+const accountsAtOnce = 100;
+
+export function dialingStore(database: Database): DialingStore {
+  const { read, write } = database;
+  let lastAccount = '';
+
+  return {
+    async claim(limit, provider, now, leaseUntil) {
+      // A look first, on a reader: an idle dialer must not take the writer's lock every second.
+      const accounts = await accountsWithDue(read, lastAccount, now, Math.min(limit, accountsAtOnce));
+      if (accounts.length === 0) return [];
+      lastAccount = accounts.at(-1) ?? '';
+      const each = Math.ceil(limit / accounts.length);
+      return write.transaction(async (trx) => {
+        await lapse(trx, now);
+        const picked = await pick(trx, accounts, now, each);
+        return picked.length === 0 ? [] : claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
+      });
+    },
+
+    async settle(call, settlement) {
+      // The attempt fences off whoever comes late; the state keeps an outcome that was reported in the meantime.
+      const settled = await write('calls')
+        .where({ contact_id: call.contactId, attempt: call.attempt, state: 'dialing' })
+        .update(columnsOf(settlement));
+      return settled > 0;
+    },
+
+    async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }) {
+      const changed = await write('calls')
+        .where({ contact_id: contactId, state: 'dialing' })
+        .whereNotNull('handoff')
+        .update({
+          ...{ state, detail, ended_at: endedAt, duration_seconds: durationSeconds, due_at: null, handoff: 'taken' },
+          dialed_at: write.raw('coalesce(dialed_at, ?)', [endedAt]),
+        });
+      if (changed > 0) return true;
+      const known: unknown = await read('calls').where({ contact_id: contactId }).whereNotNull('handoff').first('contact_id');
+      return known !== undefined;
+    },
+
+    async queue(now) {
+      const row = await read('calls')
+        .whereNotNull('due_at')
+        .where('due_at', '<=', now)
+        .whereNot('state', 'dialing')
+        .count({ due: '*' })
+        .min({ oldest: 'due_at' })
+        .first<{ due: number | string; oldest: number | null }>();
+      return { due: Number(row.due), oldestDueAt: row.oldest };
+    },
+  };
+}
+
+/**
+ * The next accounts, after a given one and around, that have due calls. Steps from account to account in the index, since one of them may
+ * have a million.
+ */
+async function accountsWithDue(from: Knex, after: string, now: number, limit: number): Promise<string[]> {
+  const found: string[] = [];
+  for (const start of [after, '']) {
+    const rows = await rowsOf<{ account_id: string }>(
+      from,
+      `WITH RECURSIVE waiting (account_id) AS (
+         SELECT min(account_id) FROM calls WHERE due_at IS NOT NULL AND account_id > ?
+         UNION ALL
+         SELECT (SELECT min(calls.account_id) FROM calls WHERE due_at IS NOT NULL AND calls.account_id > waiting.account_id)
+         FROM waiting WHERE waiting.account_id IS NOT NULL
+       )
+       SELECT account_id FROM waiting
+       WHERE account_id IS NOT NULL
+         AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
+       LIMIT ?`,
+      [start, now, limit],
+    );
+    for (const { account_id } of rows) if (!found.includes(account_id)) found.push(account_id);
+    if (found.length >= limit || start === '') break;
+  }
+  return found.slice(0, limit);
+}
+
+/** Calls that nobody has dialed in their time. */
+async function lapse(trx: Knex.Transaction, now: number): Promise<void> {
+  await trx('calls')
+    .where('state', 'queued')
+    .whereNotNull('not_after')
+    .where('not_after', '<', now)
+    .update({ state: 'lapsed', ended_at: now, due_at: null });
+}
+
+/** The oldest due calls of each account. Those that another process is claiming are passed over. */
+async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<string[]> {
+  const isPostgres = trx.client.config.client === 'pg';
+  const picked: string[] = [];
+  for (const account of accounts) {
+    const due = trx('calls')
+      .where('account_id', account)
+      .whereNotNull('due_at')
+      .where('due_at', '<=', now)
+      .orderBy('due_at')
+      .orderBy('contact_id')
+      .limit(each);
+    const ids: string[] = await (isPostgres ? due.forUpdate().skipLocked() : due).pluck('contact_id');
+    picked.push(...ids);
+  }
+  return picked;
+}
+
+async function claimPicked(
+  trx: Knex.Transaction,
+  contactIds: string[],
+  provider: string,
+  now: number,
+  leaseUntil: number,
+): Promise<ClaimedCall[]> {
+  const marks = contactIds.map(() => '?').join(', ');
+  const rows = await rowsOf<Row>(
+    trx,
+    `UPDATE calls SET state = 'dialing', attempt = attempt + 1, due_at = ?, provider = ?,
+       handoff = CASE WHEN handoff = 'taken' THEN 'taken' WHEN handoff IN ('open', 'doubt') THEN 'doubt' ELSE 'open' END
+     WHERE contact_id IN (${marks}) AND due_at <= ? AND state IN ('queued', 'dialing')
+     RETURNING contact_id, request_id, campaign_id, phone, name, time_zone, variables, placed_at, not_before, not_after, attempt, handoff`,
+    [leaseUntil, provider, ...contactIds, now],
+  );
+  return rows.map((row) => claimedCall(row, leaseUntil));
+}
+
+function columnsOf(settlement: Settlement) {
+  switch (settlement.kind) {
+    case 'taken':
+      return { handoff: 'taken', dialed_at: settlement.dialedAt, due_at: settlement.dueAt };
+    case 'retry':
+      return { handoff: settlement.handoff, due_at: settlement.dueAt };
+    case 'ended': {
+      const { state, detail, endedAt, durationSeconds } = settlement;
+      return { state, detail, ended_at: endedAt, duration_seconds: durationSeconds, due_at: null };
+    }
+  }
+}
+
+function claimedCall(row: Row, leaseUntil: number): ClaimedCall {
+  const text = (column: string) => (typeof row[column] === 'string' ? row[column] : null);
+  const number = (column: string) => (typeof row[column] === 'number' ? row[column] : null);
+  const handoff = text('handoff');
+  return {
+    contactId: text('contact_id') ?? '',
+    requestId: text('request_id') ?? '',
+    campaignId: text('campaign_id') ?? '',
+    phone: text('phone') ?? '',
+    name: text('name'),
+    timeZone: text('time_zone'),
+    variables: Object.fromEntries(JSON.parse(text('variables') ?? '[]')),
+    placedAt: number('placed_at') ?? 0,
+    notBefore: number('not_before'),
+    notAfter: number('not_after'),
+    attempt: number('attempt') ?? 0,
+    handoff: handoff === 'taken' || handoff === 'doubt' ? handoff : 'open',
+    leaseUntil,
+  };
+}
+
+/** The rows of a raw statement, whichever shape the driver gives them. */
+async function rowsOf<Found>(from: Knex, sql: string, bindings: (string | number)[]): Promise<Found[]> {
+  const result: unknown = await from.raw(sql, bindings);
+  const rows = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : result;
+  return rows as Found[];
+}
