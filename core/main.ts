@@ -1,11 +1,13 @@
 import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { ConfigError, readConfig } from './config.ts';
 import { createLog } from './log.ts';
 import { type Core, startCore } from './server.ts';
 import { sessionSecretsOf } from './session-secrets.ts';
 import { systemClock, systemRandomness } from './system.ts';
 
-enableCompileCache();
+// In a folder of the project's own: in the shared temporary one, somebody else could have put code in its place.
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url)));
 
 /** For people at the terminal; the log on standard output stays JSON. */
 function say(text: string): void {

@@ -97,7 +97,8 @@ export function createMetrics(): Metrics {
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
       if (route.startsWith('/api/')) authentications.inc({ result: resultOf(status) });
-      if (route === paths.session && method === 'POST') signIns.inc({ result: resultOf(status) });
+      if (route === paths.session && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
+        signIns.inc({ result: resultOf(status) });
     },
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),

@@ -31,14 +31,15 @@ export function argon2Passwords(randomness: Randomness): Passwords {
     argon2.hash(password.normalize('NFC'), { ...parameters, salt: Buffer.from(randomness.bytes(saltBytes)) });
 
   // What a password is checked against where there is no user, so that both take the same time.
-  let nobody: Promise<string> | undefined;
+  let nobody: string | undefined;
 
   return {
     hash: async (password) => queued(() => hash(password)),
     async verify(stored, password) {
-      nobody ??= hash(Buffer.from(randomness.bytes(24)).toString('base64'));
-      const against = stored ?? (await nobody);
-      const matches = await queued(() => argon2.verify(against, password.normalize('NFC')));
+      const matches = await queued(async () => {
+        nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
+        return argon2.verify(stored ?? nobody, password.normalize('NFC'));
+      });
       return matches && stored !== null;
     },
   };

@@ -19,7 +19,7 @@ import { addUser } from './domain/users.ts';
 import { createManagementApp } from './http/management.ts';
 import { createMetrics } from './metrics.ts';
 import { argon2Passwords } from './passwords.ts';
-import { openStorage } from './storage/index.ts';
+import { openStorage, type Storage } from './storage/index.ts';
 
 export type Core = {
   /** Where the public listener is reached. */
@@ -63,7 +63,6 @@ export async function startCore(
       passwords: argon2Passwords(randomness),
       onOutcome: metrics.dialer.onOutcome,
     };
-    const firstUser = await makeFirstUser(ports);
 
     let isDraining = false;
     const app = createApp({
@@ -89,7 +88,9 @@ export async function startCore(
     };
     const managementUrl = management && config.management && (await listen(management.callback(), config.management, null));
     const url = await listen(app.callback(), config, config.tls);
-    const sweeping = sweep(ports, config.retentionDays, log);
+    // After the listeners are up: a start that fails must not have shown its one password to nobody.
+    const firstUser = await makeFirstUser(ports);
+    const sweeping = sweep(ports, storage.throttle, config.retentionDays, log);
     metrics.watchQueue(() => queueLook(ports));
     const provider = providerOf(config.dialer, clock);
     if (provider && config.dialer.kind !== 'off') {
@@ -131,6 +132,9 @@ function serve(listener: RequestListener, tls: Config['tls']): Serving {
   // Slow clients are cut off; idle ones are kept for longer than most proxies keep them, so that it is not this side that hangs up.
   const options = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, keepAliveTimeout: 65_000 };
   const server = tls ? createHttpsServer({ ...options, ...tls }, listener) : createHttpServer(options, listener);
+
+  // Node answers expectations that it does not know with 417, whoever asks: here, who is calling comes first.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 
   let underWay = 0;
   let isDraining = false;
@@ -180,11 +184,12 @@ async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
   }
 }
 
-/** Each hour: forgets sessions that are over, and erases what is past its retention. */
-function sweep(ports: Ports, retentionDays: number | null, log: Logger): NodeJS.Timeout {
+/** Each hour: forgets sessions and throttle counters that are over, and erases what is past its retention. */
+function sweep(ports: Ports, throttle: Storage['throttle'], retentionDays: number | null, log: Logger): NodeJS.Timeout {
   const sweepOnce = async () => {
     const now = ports.clock.now();
     await ports.stores.sessions.sweep({ lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) });
+    await throttle.sweep();
     if (retentionDays === null) return;
     const erased = await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);
     if (erased > 0) log.info({ calls: erased }, 'contact data erased');

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { callStates } from './calls.ts';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
-import { codePoints, emailSchema, identifierSchema, instantSchema, lineSchema, normalEmail } from './text.ts';
+import { codePoints, emailSchema, identifierSchema, instantSchema, isPrintable, lineSchema, normalEmail } from './text.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
@@ -10,6 +10,8 @@ export type UserType = z.infer<typeof userTypeSchema>;
 
 export const tenancyKindSchema = z.enum(['account', 'partner'], { error: 'Give account or partner.' });
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
+
+const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Leave out control characters.' }).default('');
 
 const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
@@ -52,7 +54,7 @@ export const sessionSchema = z.object({
 });
 export type SessionView = z.infer<typeof sessionSchema>;
 
-export const tenanciesQuerySchema = z.strictObject({ search: z.string().max(limits.search).default('') });
+export const tenanciesQuerySchema = z.strictObject({ search: searchSchema });
 
 export const tenanciesSchema = z.object({
   tenancies: z.array(z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string(), partnerName: z.string().optional() })),
@@ -120,7 +122,7 @@ export type CampaignsView = z.infer<typeof campaignsSchema>;
 export const callsQuerySchema = z.strictObject({
   state: z.enum(callStates, { error: `Give one of ${callStates.join(', ')}.` }).optional(),
   /** Found in the contact's name or phone number, or in the request id. */
-  search: z.string().max(limits.search).default(''),
+  search: searchSchema,
   cursor: identifierSchema.optional(),
 });
 export type CallsQuery = z.output<typeof callsQuerySchema>;

@@ -39,7 +39,8 @@ export function isIdentifier(text: string): boolean {
 export const identifierSchema = z.string().refine(isIdentifier, { error: 'This is no identifier of this service.' });
 
 /** RFC 3339 in UTC with milliseconds, on the wire. */
-export const instantSchema = z.iso.datetime({ error: 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.' });
+const instantError = { error: 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.' };
+export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
 
 /** Lower case and without surrounding space: two spellings of one address are one user. */
 export function normalEmail(text: string): string {

@@ -24,7 +24,7 @@ export async function addPerson(
   actor: Actor,
   input: CreateUser,
 ): Promise<{ user: ListedUser; password: string }> {
-  const place = placeWithin(sightOf(viewer), input);
+  const place = await placeWithin(ports, sightOf(viewer), input);
   const { email, name, userType } = input;
   const { user, password } = await addUser(ports, actor, { email, name, userType, ...place }, null);
   if (password === null) throw new Error('A user without a password was added.');
@@ -53,7 +53,11 @@ async function findPerson(ports: Ports, viewer: Viewer, id: string): Promise<Lis
 }
 
 /** Where a new user belongs. What is left out comes from the scope; what is named must lie within it. */
-function placeWithin(sight: PeopleSight, { userType, accountId, partnerId }: CreateUser): Pick<UserInput, 'accountId' | 'partnerId'> {
+async function placeWithin(
+  ports: Ports,
+  sight: PeopleSight,
+  { userType, accountId, partnerId }: CreateUser,
+): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
   if (sight.kind === 'nothing' || (sight.kind === 'staff') !== (userType === 'staff')) {
     throw new Problem(
       'forbidden',
@@ -63,6 +67,8 @@ function placeWithin(sight: PeopleSight, { userType, accountId, partnerId }: Cre
   if (sight.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
   if (partnerId !== undefined && partnerId !== sight.partnerId) throw outOfScope('partnerId', 'partner');
   if (sight.kind === 'account' && accountId !== undefined && accountId !== sight.accountId) throw outOfScope('accountId', 'account');
+  const account = accountId === undefined ? null : await ports.stores.tenancies.findAccount(accountId);
+  if (accountId !== undefined && account?.partnerId !== sight.partnerId) throw outOfScope('accountId', 'account');
   return {
     accountId: accountId ?? (sight.kind === 'account' ? sight.accountId : null),
     partnerId: userType === 'partner' ? sight.partnerId : (partnerId ?? null),

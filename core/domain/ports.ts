@@ -16,7 +16,7 @@ export type Clock = {
 export type Randomness = {
   /** Bytes from a cryptographic source. */
   bytes(size: number): Uint8Array;
-  /** A fresh identifier. Later ones sort after earlier ones, so that tables grow at their end. */
+  /** A fresh identifier. It sorts after those of earlier milliseconds, so that tables grow at their end. */
   id(): string;
 };
 
@@ -126,7 +126,8 @@ export type Session = {
 
 /** Session ids are kept as digests. */
 export type SessionStore = {
-  start(id: Digest, userId: string, at: DateTime, event: AuditEvent): Promise<void>;
+  /** @returns false, and starts none, when the user no longer has that password hash */
+  start(id: Digest, userId: string, passwordHash: string, at: DateTime, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Acts on known sessions only: a slow request must not bring a session back. */
   touch(id: Digest, at: DateTime): Promise<void>;
@@ -172,8 +173,13 @@ export type UserStore = {
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` when the e-mail address is taken */
   add(user: NewUser, event: AuditEvent): Promise<void>;
-  /** Ends the user's sessions but for `keep`. */
-  setPassword(userId: string, password: NewPassword, keep: Digest | null, event: AuditEvent): Promise<void>;
+  /**
+   * Ends the user's sessions but for `keep`.
+   *
+   * @param replacing the hash that the user must still have; null for any
+   * @returns false, and changes nothing, when the user has another one by now
+   */
+  setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
   /** Takes keys and sessions along, in one transaction. @returns what went, or null when there was no such user */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
 };

@@ -1,6 +1,7 @@
 import { Duration } from 'luxon';
+import { isPrintable } from '#contract/text.ts';
 import { type Actor, auditEvent } from './audit.ts';
-import type { Digest, Ports, Session } from './ports.ts';
+import type { Credentials, Digest, Ports, Session } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 import type { Home, User, Viewer } from './tenancy.ts';
 
@@ -15,22 +16,29 @@ export const sessionLimits = {
 export async function checkPassword(
   ports: Ports,
   attempt: { email: string; password: string; address: string; current: Session | null },
-): Promise<User> {
+): Promise<Credentials> {
   const { email, address } = attempt;
   const taken = { email, address, trusted: attempt.current?.user.email === email };
   // Taken before the password is looked at, so that many attempts at once count as many.
   await ports.throttle.take(taken);
-  const credentials = await ports.stores.users.findByEmail(email);
-  const matches = await ports.passwords.verify(credentials?.passwordHash ?? null, attempt.password);
+  // An address that nobody can have is not looked up: databases do not take every character.
+  const credentials = isPrintable(email) ? await ports.stores.users.findByEmail(email) : null;
+  const matches = await ports.passwords.verify(credentials?.passwordHash ?? null, attempt.password).catch(async (error) => {
+    // Only a wrong password counts, not a crowd at the door.
+    await ports.throttle.giveBack(taken);
+    throw error;
+  });
   const lapsed = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
   if (!credentials || !matches || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
   await ports.throttle.giveBack(taken);
-  return credentials.user;
+  return credentials;
 }
 
-export async function startSession(ports: Ports, id: Digest, user: User, address: string): Promise<void> {
+/** @throws Problem `unauthorized` when the password that was checked is no longer the user's */
+export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
   const event = auditEvent(ports, { who: user, address }, 'session.started', sessionOf(user), homeOf(user));
-  await ports.stores.sessions.start(id, user.id, ports.clock.now(), event);
+  const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
+  if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
 
 /** The session, if it is there and within its limits. */

@@ -73,27 +73,32 @@ export async function changePassword(
   input: { currentPassword: string; newPassword: string },
   keep: Digest,
 ): Promise<void> {
-  const attempt = { email: user.email, address: actor.address, trusted: true };
+  // Counted apart from sign-ins: whoever has got at a session must not guess on, nor lock its user out.
+  const attempt = { email: `change ${user.email}`, address: actor.address, trusted: false };
   await ports.throttle.take(attempt);
   const credentials = await ports.stores.users.findByEmail(user.email);
-  if (!(await ports.passwords.verify(credentials?.passwordHash ?? null, input.currentPassword))) {
-    const message = 'This is not your current password.';
-    throw new Problem('invalid', message, { errors: [{ path: 'currentPassword', message }] });
-  }
+  if (!credentials || !(await ports.passwords.verify(credentials.passwordHash, input.currentPassword))) throw wrongCurrentPassword();
   await ports.throttle.giveBack(attempt);
   if (input.newPassword === input.currentPassword) {
     const message = 'Choose another password than the current one.';
     throw new Problem('invalid', message, { errors: [{ path: 'newPassword', message }] });
   }
   const event = auditEvent(ports, actor, 'password.changed', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
-  await ports.stores.users.setPassword(user.id, { hash: await ports.passwords.hash(input.newPassword), expiresAt: null }, keep, event);
+  const stored = { hash: await ports.passwords.hash(input.newPassword), expiresAt: null };
+  const changed = await ports.stores.users.setPassword(user.id, stored, credentials.passwordHash, keep, event);
+  if (!changed) throw wrongCurrentPassword();
+}
+
+function wrongCurrentPassword(): Problem {
+  const message = 'This is not your current password.';
+  return new Problem('invalid', message, { errors: [{ path: 'currentPassword', message }] });
 }
 
 /** The operator gives a user a new password; all their sessions end. Makes a one-time password when none is given. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
-  await ports.stores.users.setPassword(user.id, stored, null, event);
+  await ports.stores.users.setPassword(user.id, stored, null, null, event);
   return { password: made };
 }
 

@@ -45,7 +45,11 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
     return await getRawBody(ctx.req, { limit: limits.bodyBytes, length: ctx.req.headers['content-length'] ?? null });
   } catch (error) {
     const type = error instanceof Error && 'type' in error ? error.type : undefined;
-    if (type === 'entity.too.large') throw new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`);
+    if (type === 'entity.too.large') {
+      // What is still to come is read and thrown away: otherwise the connection would hang.
+      ctx.req.resume();
+      throw new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`);
+    }
     if (type === 'request.aborted' || type === 'request.size.invalid') {
       throw new Problem('malformed-request', 'The body ended before it was complete.', { cause: error });
     }
@@ -55,14 +59,24 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
 
 function parse(bytes: Buffer): unknown {
   try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
+    const text = utf8.decode(bytes);
+    // Validation would pass over this name in silence, and a variable would be lost.
+    if (text.includes('__proto__')) JSON.parse(text, refuseProto);
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof Problem) throw error;
     throw new Problem('malformed-request', 'The body is not JSON in UTF-8.');
   }
 }
 
+function refuseProto(name: string, value: unknown): unknown {
+  if (name !== '__proto__') return value;
+  const message = 'Nothing can have the name __proto__.';
+  throw new Problem('invalid', message, { errors: [{ path: name, message }] });
+}
+
 function check<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(input);
+  const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
   const errors = fieldErrors(parsed.error);
   const [first] = errors;

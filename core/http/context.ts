@@ -1,9 +1,9 @@
 import type Koa from 'koa';
 import { isIdentifier } from '#contract/text.ts';
 import type { Actor } from '../domain/audit.ts';
-import type { Digest, Ports, Session } from '../domain/ports.ts';
+import type { Credentials, Digest, Ports, Session } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import type { User, Viewer } from '../domain/tenancy.ts';
+import type { Viewer } from '../domain/tenancy.ts';
 
 /** What the steps of one request tell each other. */
 export type State = {
@@ -14,7 +14,7 @@ export type State = {
   /** The session that the request's cookie opens. */
   session?: { id: Digest; data: Session };
   /** Whom the request is signing in. */
-  signingIn?: User;
+  signingIn?: Credentials;
 };
 
 export type Context = Koa.ParameterizedContext<State>;

@@ -28,7 +28,7 @@ export function withApiKey({ ports }: HttpDeps, handler: KeyedHandler): Step {
     const digest = digestOf(keyValue);
     const campaignId = parameter(ctx, 'campaignId');
     ctx.set('Cache-Control', 'no-store');
-    if (!isDecodable(ctx.path)) {
+    if (!isDecodable(ctx.url)) {
       await authenticate(ports, digest);
       throw badEncoding();
     }
@@ -61,7 +61,7 @@ export const cancelByRequest: KeyedHandler = async (ctx, ports, digest, campaign
   ctx.body = cancelledCallView(await cancelCall(ports, digest, campaignId, { requestId: isRequestId(requestId) ? requestId : nothing }));
 };
 
-/** Whether every percent-encoding in a path is one. */
+/** Whether every percent-encoding in a path or query is one. */
 export function isDecodable(path: string): boolean {
   if (!path.includes('%')) return true;
   try {
@@ -73,5 +73,5 @@ export function isDecodable(path: string): boolean {
 }
 
 export function badEncoding(): Problem {
-  return new Problem('malformed-request', 'The path has bad percent-encoding.');
+  return new Problem('malformed-request', 'The address has bad percent-encoding.');
 }

@@ -92,7 +92,7 @@ function add(router: Router<State>, method: Method, path: string, ...steps: Step
 function nowhere(routers: Router<State>[]): Step {
   return async (ctx) => {
     if (!ctx.state.session) return refuse(ctx);
-    if (!isDecodable(ctx.path)) throw badEncoding();
+    if (!isDecodable(ctx.url)) throw badEncoding();
     const methods = new Set(routers.flatMap((router) => router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)));
     const allow = [...methods].join(', ');
     if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
@@ -103,7 +103,7 @@ function nowhere(routers: Router<State>[]): Step {
 const signedIn: Step = async (ctx, next) => (ctx.state.session ? next() : refuse(ctx));
 
 const decodable: Step = async (ctx, next) => {
-  if (!isDecodable(ctx.path)) throw badEncoding();
+  if (!isDecodable(ctx.url)) throw badEncoding();
   return next();
 };
 

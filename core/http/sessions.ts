@@ -1,10 +1,13 @@
 import Cookies from 'cookies';
 import type Koa from 'koa';
 import createSession from 'koa-session';
+import type { z } from 'zod';
 import { digestOf } from '../domain/api-keys.ts';
+import type { Credentials } from '../domain/ports.ts';
+import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession } from '../domain/sessions.ts';
-import type { User } from '../domain/tenancy.ts';
-import { actorOf, type Context, type HttpDeps, type State, type Step } from './context.ts';
+import { readBody } from './body.ts';
+import { actorOf, type Context, type HttpDeps, type State, type Step, sessionOf } from './context.ts';
 
 /** What koa-session hands to its store: always with the request's context, which its types leave open. */
 type StoreOptions = { ctx?: Context };
@@ -39,10 +42,10 @@ export function sessions(app: Koa<State>, deps: HttpDeps, secrets: readonly stri
         },
         // Only a sign-in makes a session; one that was ended while a request was under way stays ended.
         async set(sessionId: string, _data: unknown, _maxAge: unknown, { ctx }: StoreOptions) {
-          const user = ctx?.state.signingIn;
-          if (!user) return;
+          const credentials = ctx?.state.signingIn;
+          if (!credentials) return;
           const id = digestOf(sessionId);
-          await startSession(ports, id, user, deps.addressOf(ctx));
+          await startSession(ports, id, credentials, deps.addressOf(ctx));
           const data = await ports.stores.sessions.find(id);
           if (data) ctx.state.session = { id, data };
         },
@@ -62,10 +65,27 @@ export function sessions(app: Koa<State>, deps: HttpDeps, secrets: readonly stri
 }
 
 /** Starts a session under a fresh id, and ends the one that the request came with. */
-export async function signInto(ctx: Context, user: User): Promise<void> {
-  ctx.state.signingIn = user;
+export async function signInto(ctx: Context, credentials: Credentials): Promise<void> {
+  ctx.state.signingIn = credentials;
   const session: KoaSession = ctx['session'];
   await session.regenerate();
+}
+
+/**
+ * Reads a body, and then looks at the session again: a body can take its time, and a session that has ended meanwhile, or whose user has
+ * moved, must not act any more.
+ */
+export async function readBodyInSession<Schema extends z.ZodType>(
+  ctx: Context,
+  { ports }: HttpDeps,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  const body = await readBody(ctx, schema);
+  const { id } = sessionOf(ctx);
+  const data = await resumeSession(ports, id);
+  if (!data) throw new Problem('unauthorized', unauthorizedDetail);
+  ctx.state.session = { id, data };
+  return body;
 }
 
 /** Ends the session and takes its cookie back. */

@@ -47,12 +47,17 @@ export function apiKeyStore({ read, write }: Database): ApiKeyStore {
   return {
     async create(key, digest, event) {
       const creating = write.transaction(async (trx) => {
+        // Held until the end: an import that moves the creator waits, and then finds this key.
+        const creator: { partner_id: string | null } | undefined = await trx('users')
+          .where({ id: key.creator.id })
+          .forShare()
+          .first('partner_id');
         await trx('api_keys').insert({
           id: key.id,
           digest,
           name: key.name,
           creator_id: key.creator.id,
-          creator_partner_id: trx('users').select('partner_id').where('id', key.creator.id),
+          creator_partner_id: creator?.partner_id ?? null,
           account_id: key.home.accountId,
           partner_id: key.home.partnerId,
           created_at: key.createdAt.toMillis(),
@@ -117,20 +122,24 @@ export async function retire(
   which: { id: string } | { creator_id: string },
   options: RevokeOptions,
 ): Promise<string[]> {
-  const retired: Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'account_id' | 'partner_id'>[] = await trx('api_keys')
-    .select('id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id')
-    .where(which)
-    .forUpdate();
-  for (const key of retired) {
-    const creator_name = trx('users').select('name').where('id', key.creator_id);
-    await trx('retired_api_keys').insert({ ...key, creator_name, retired_at: options.at.toMillis() });
+  const ids: string[] = await trx('api_keys').where(which).forUpdate().pluck('id');
+  const at = options.at.toMillis();
+  const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
+  const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
+  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??)', ['retired_api_keys', ...columns, 'creator_name', 'retired_at'])).insert(
+    trx('api_keys')
+      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint)', [at]))
+      .where(which),
+  );
+  if (options.cancelQueuedCalls) {
+    const placedWith = trx('api_keys').select('id').where(which).toSQL();
+    await trx.raw(`UPDATE calls SET ${cancelled('?')} WHERE state = 'queued' AND api_key_id IN (${placedWith.sql})`, [
+      at,
+      at,
+      ...placedWith.bindings,
+    ]);
   }
   await trx('api_keys').where(which).delete();
-  const ids = retired.map(({ id }) => id);
-  if (options.cancelQueuedCalls) {
-    const at = options.at.toMillis();
-    for (const id of ids) await trx.raw(`UPDATE calls SET ${cancelled('?')} WHERE api_key_id = ? AND state = 'queued'`, [at, at, id]);
-  }
   return ids;
 }
 

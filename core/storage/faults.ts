@@ -7,7 +7,8 @@ const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
 /** Data, constraints, limits; and deadlocks, which a request on its own does not get into. */
 const postgresData = /^(22|23|40|54)/;
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
-const outageMessage = /Connection terminated|connection timeout|timeout expired|not queryable|Unable to acquire a connection|aborted/i;
+const outageMessage =
+  /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -39,7 +40,9 @@ export function isForeignKeyViolation(error: unknown): boolean {
 /** Turns an outage into the problem that tells the caller to come back; leaves all else as it is. */
 export function asProblem(error: unknown): unknown {
   if (!isOutage(error)) return error;
-  return new Problem('unavailable', 'The service cannot reach its database. Try again shortly.', { cause: error, retryAfter: 2 });
+  const isLocked = /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
+  const what = isLocked ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
+  return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
 }
 
 /** A store whose every method reports outages as problems. */

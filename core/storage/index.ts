@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { ImportStore } from '../domain/import.ts';
-import type { Clock, SignInThrottle, Stores } from '../domain/ports.ts';
+import type { Clock, Stores } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { activityStore } from './audit.ts';
 import { callListStore } from './call-list.ts';
@@ -35,7 +35,7 @@ export const unobserved: StorageObservers = { onBatch: () => undefined, onPlaced
 export type Storage = {
   database: Database;
   stores: Stores;
-  throttle: SignInThrottle;
+  throttle: ReturnType<typeof signInThrottle>;
   imports: ImportStore;
   /** The pools of connections, for whoever watches them. */
   pools: readonly Pool[];
@@ -49,7 +49,7 @@ export type Storage = {
 export function openStorage(location: DatabaseLocation, clock: Clock, observers: StorageObservers): Storage {
   const database = openDatabase(location);
   const lastUsed = lastUsedOf(database, clock, observers.onBackgroundError);
-  const throttling = signInThrottle(database, location);
+  const throttle = signInThrottle(database);
   return {
     database,
     stores: {
@@ -63,14 +63,13 @@ export function openStorage(location: DatabaseLocation, clock: Clock, observers:
       dialing: reportingOutages(dialingStore(database)),
       retention: reportingOutages(retentionStore(database)),
     },
-    throttle: throttling.throttle,
+    throttle,
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
     ...reportingOutages({ migrate: () => migrate(database) }),
     isReady: () => isMigrated(database).catch(() => false),
     async close() {
       await lastUsed.close();
-      await throttling.close();
       await database.close();
     },
   };

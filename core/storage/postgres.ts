@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { type Database, quiet, type Row } from './database.ts';
+import { isOutage } from './faults.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
 const migrationLock = '27975062105318777';
@@ -16,7 +17,14 @@ const types: Knex.PgCustomTypesConfig = {
 export function openPostgres(connectionString: string): Database {
   const pool = knex({
     client: 'pg',
-    connection: { connectionString, types, application_name: 'callkey', connectionTimeoutMillis: 3_000, keepAlive: true },
+    connection: {
+      connectionString,
+      types,
+      application_name: 'callkey',
+      connectionTimeoutMillis: 3_000,
+      query_timeout: 12_000,
+      keepAlive: true,
+    },
     // Errors carry the statement without its parameters, which no log should have.
     compileSqlOnError: false,
     log: quiet,
@@ -50,6 +58,10 @@ export function openPostgres(connectionString: string): Database {
         try {
           const result = await connection.query<Row>({ name, text: sql, values: [JSON.stringify(rows)] });
           return result.rows;
+        } catch (error) {
+          // A server that froze has not answered yet: the connection cannot be asked anything else.
+          if (isOutage(error)) Object.assign(connection, { __knex__disposed: error });
+          throw error;
         } finally {
           pool.client.releaseConnection(connection);
         }

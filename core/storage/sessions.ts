@@ -22,13 +22,16 @@ type SessionRow = UserRow & {
 /** Sessions are known by the digest of their id: a copy of the table opens none of them. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
-    async start(id, userId, at, event) {
+    async start(id, userId, passwordHash, at, event) {
       const starting = write.transaction(async (trx) => {
+        const unchanged: unknown = await trx('users').where({ id: userId, password_hash: passwordHash }).forUpdate().first('id');
+        if (unchanged === undefined) return false;
         await trx('sessions').insert({ id, user_id: userId, started_at: at.toMillis(), last_seen_at: at.toMillis() });
         await trx('users').where({ id: userId }).update({ last_sign_in_at: at.toMillis() });
         await record(trx, event);
+        return true;
       });
-      await starting.catch(rejectOrphan);
+      return starting.catch(rejectOrphan);
     },
 
     async find(id) {

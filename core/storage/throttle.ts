@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { RateLimiterPostgres, RateLimiterRes, RateLimiterSQLite, type RateLimiterStoreAbstract } from 'rate-limiter-flexible';
-import sqlite3 from 'sqlite3';
+import { isIPv6 } from 'node:net';
+import { RateLimiterRes } from 'rate-limiter-flexible';
+import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
 import type { SignInThrottle } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import type { Database, DatabaseLocation } from './database.ts';
+import type { Database } from './database.ts';
 import { asProblem } from './faults.ts';
 
 /**
@@ -21,21 +22,24 @@ export const throttleLimits = {
 type Kind = keyof typeof throttleLimits;
 
 /** The counters are in the database, so they hold over all processes and restarts. */
-export function signInThrottle(database: Database, location: DatabaseLocation): { throttle: SignInThrottle; close(): Promise<void> } {
-  const { limiter, close } = location.kind === 'sqlite' ? sqliteLimiter(location.filename) : postgresLimiter(database);
-  const limiters = { pair: limiter('pair'), account: limiter('account'), address: limiter('address') };
+export function signInThrottle(database: Database): SignInThrottle & { sweep(): Promise<void> } {
+  const limiters = {
+    pair: new DatabaseLimiter(database, 'pair'),
+    account: new DatabaseLimiter(database, 'account'),
+    address: new DatabaseLimiter(database, 'address'),
+  };
 
   const countersOf = ({ email, address, trusted }: { email: string; address: string; trusted: boolean }): [Kind, string][] => {
     const pair: [Kind, string][] = trusted
       ? []
       : [
-          ['pair', digest(`${email} ${address}`)],
+          ['pair', digest(`${email} ${networkOf(address)}`)],
           ['account', digest(email)],
         ];
-    return [...pair, ['address', digest(address)]];
+    return [...pair, ['address', digest(networkOf(address))]];
   };
 
-  const throttle: SignInThrottle = {
+  return {
     async take(attempt) {
       for (const [kind, key] of countersOf(attempt)) {
         try {
@@ -51,8 +55,20 @@ export function signInThrottle(database: Database, location: DatabaseLocation): 
         else await limiters[kind].reward(key);
       }
     },
+    async sweep() {
+      await database.write('sign_in_attempts').where('expire', '<', Date.now()).delete();
+    },
   };
-  return { throttle, close };
+}
+
+/** One customer has a whole /64 of IPv6 addresses: they count as one (RFC 6177). */
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.split('::');
+  const left = head.split(':').filter((group) => group !== '');
+  const right = (tail ?? '').split(':').filter((group) => group !== '');
+  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
+  return [...left, ...zeros, ...right].slice(0, 4).join(':');
 }
 
 function tooMany(millis: number): Problem {
@@ -65,39 +81,51 @@ function digest(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
-type MakeLimiter = (kind: Kind) => RateLimiterStoreAbstract;
+type Counted = { points: number; expire: number };
 
-const tableName = 'sign_in_attempts';
+/**
+ * The library's counting on this database's writer, one statement at a time. (Its own SQLite store keeps transactions open when two
+ * attempts meet, and with them the lock on the whole file.)
+ */
+class DatabaseLimiter extends RateLimiterStoreAbstract {
+  readonly #database: Database;
 
-/** On a connection of its own: the library's savepoint must not take in other statements, nor they it. */
-function sqliteLimiter(filename: string): { limiter: MakeLimiter; close(): Promise<void> } {
-  const connection = new sqlite3.Database(filename);
-  connection.configure('busyTimeout', 5_000);
-  return {
-    limiter: (kind) =>
-      new RateLimiterSQLite({
-        storeClient: connection,
-        storeType: 'sqlite3',
-        tableName,
-        tableCreated: true,
-        keyPrefix: kind,
-        ...throttleLimits[kind],
-      }),
-    close: () => new Promise((resolve, reject) => connection.close((error) => (error ? reject(error) : resolve()))),
-  };
-}
+  constructor(database: Database, kind: Kind) {
+    const limit = throttleLimits[kind];
+    // A key that is over its limit is refused from memory: a flood costs no writes.
+    super({ storeClient: database, keyPrefix: kind, ...limit, inMemoryBlockOnConsumed: limit.points + 1 });
+    this.#database = database;
+  }
 
-function postgresLimiter(database: Database): { limiter: MakeLimiter; close(): Promise<void> } {
-  return {
-    limiter: (kind) =>
-      new RateLimiterPostgres({
-        storeClient: database.write,
-        storeType: 'knex',
-        tableName,
-        tableCreated: true,
-        keyPrefix: kind,
-        ...throttleLimits[kind],
-      }),
-    close: () => Promise.resolve(),
-  };
+  protected async _upsert(key: string | number, points: number, duration: number, forceExpire = false): Promise<Counted | undefined> {
+    const now = Date.now();
+    const isOver = forceExpire ? '1 = 1' : 'sign_in_attempts.expire <= ?';
+    const counted = await this.#database.write.raw(
+      `INSERT INTO sign_in_attempts (key, points, expire) VALUES (?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET
+         points = CASE WHEN ${isOver} THEN excluded.points ELSE sign_in_attempts.points + excluded.points END,
+         expire = CASE WHEN ${isOver} THEN excluded.expire ELSE sign_in_attempts.expire END
+       RETURNING points, expire`,
+      forceExpire ? [String(key), points, now + duration] : [String(key), points, now + duration, now, now],
+    );
+    const rows: Counted[] = Array.isArray(counted) ? counted : counted.rows;
+    return rows[0];
+  }
+
+  protected async _get(key: string | number): Promise<Counted | null> {
+    const found: Counted | undefined = await this.#database
+      .read('sign_in_attempts')
+      .where({ key })
+      .where('expire', '>', Date.now())
+      .first('points', 'expire');
+    return found ?? null;
+  }
+
+  protected async _delete(key: string | number): Promise<boolean> {
+    return (await this.#database.write('sign_in_attempts').where({ key }).delete()) > 0;
+  }
+
+  protected _getRateLimiterRes(_key: string | number, changed: number, { points, expire }: Counted): RateLimiterRes {
+    return new RateLimiterRes(Math.max(this.points - points, 0), Math.max(expire - Date.now(), 0), points, changed === points);
+  }
 }

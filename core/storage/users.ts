@@ -137,16 +137,17 @@ export function userStore({ read, write }: Database): UserStore {
       }
     },
 
-    async setPassword(userId, { hash, expiresAt }, keep, event) {
-      await write.transaction(async (trx) => {
-        await trx('users')
-          .where({ id: userId })
-          .update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
+    async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
+      return write.transaction(async (trx) => {
+        const user = trx('users').where(replacing === null ? { id: userId } : { id: userId, password_hash: replacing });
+        const changed = await user.update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
+        if (changed === 0) return false;
         await trx('sessions')
           .where({ user_id: userId })
           .whereNot('id', keep ?? '')
           .delete();
         await record(trx, event);
+        return true;
       });
     },
 

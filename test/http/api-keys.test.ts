@@ -226,7 +226,7 @@ describe('API keys in the console', () => {
       it('leaves an audit event, as creating does', async () => {
         const { id } = await createKey(core.url, cookie, 'CRM');
         await revoke(id);
-        const events: object[] = await beside.storage.database.read('audit_events').where({ subject_id: id }).orderBy('id');
+        const events: object[] = await beside.storage.database.read('audit_events').where({ subject_id: id }).orderBy('action');
         expect(events).to.have.length(2);
         const common = { actor_id: world.users.account.id, subject_name: 'CRM', account_id: world.account.id, address: '127.0.0.1' };
         expect(events[0]).to.include({ action: 'api-key.created', ...common });

@@ -363,19 +363,17 @@ describe('sessions', () => {
       });
     });
 
-    describe('audit events', () => {
-      it('are left for each thing that is changed', async () => {
-        const events: { action: string; actor_name: string; address: string }[] = await beside.storage.database
-          .read('audit_events')
-          .orderBy('id');
-        const actions = new Set(events.map(({ action }) => action));
-        for (const action of ['session.started', 'session.ended', 'tenancy.selected', 'password.changed', 'user.added', 'user.deleted']) {
-          expect([...actions]).to.contain(action);
-        }
-        expect(
-          events.filter(({ actor_name }) => actor_name === 'Otto Other').every(({ address }) => address.startsWith('198.51.100.')),
-        ).to.equal(true);
-      });
+    it('leave an audit event for each thing they change', async () => {
+      const cookie = await signIn(core.url, 'stan@example.com');
+      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'account', id: world.account.id } });
+      await ask('DELETE', `${core.url}/console/session`, { cookie });
+      const events: { action: string; address: string; account_id: string | null }[] = await beside.storage.database
+        .read('audit_events')
+        .where({ actor_id: world.users.staff.id });
+      for (const action of ['session.started', 'tenancy.selected', 'session.ended']) {
+        expect(events.map((event) => event.action)).to.include(action);
+      }
+      expect(events.find(({ action }) => action === 'tenancy.selected')).to.include({ address: '127.0.0.1', account_id: world.account.id });
     });
   });
 });

@@ -29,11 +29,16 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
   for (const kind of databaseKinds) describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => tests(kind));
 }
 
+/** Leaves nothing behind: no process, no server, no file. */
+export async function cleanUp(): Promise<void> {
+  killAll();
+  await (await postgres)?.stop();
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+}
+
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(60_000);
-    killAll();
-    await (await postgres)?.stop();
-    for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+    await cleanUp();
   },
 };

@@ -8,8 +8,9 @@ import {
 } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { createApiKey, identifyApiKey, listApiKeys, previewRevocation, revokeApiKey } from '../../domain/api-keys.ts';
-import { readBody, readQuery } from '../body.ts';
+import { readQuery } from '../body.ts';
 import { actorOf, type Context, type HttpDeps, idOf, viewerOf } from '../context.ts';
+import { readBodyInSession } from '../sessions.ts';
 import { apiKeyView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
@@ -21,8 +22,8 @@ export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
 }
 
 export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
+  const input = await readBodyInSession(ctx, deps, createApiKeySchema);
   const viewer = viewerOf(ctx);
-  const input = await readBody(ctx, createApiKeySchema);
   const { apiKey, keyValue } = await createApiKey(deps.ports, viewer, actorOf(deps, ctx), input);
   const view: CreatedApiKeyView = { apiKey: apiKeyView(apiKey, viewer, deps.ports.clock.now()), keyValue };
   ctx.status = 201;
@@ -42,9 +43,10 @@ export async function revoke(ctx: Context, deps: HttpDeps): Promise<void> {
   ctx.status = 204;
 }
 
-export async function identify(ctx: Context, { ports }: HttpDeps): Promise<void> {
+export async function identify(ctx: Context, deps: HttpDeps): Promise<void> {
+  const { ports } = deps;
+  const { sha256 } = await readBodyInSession(ctx, deps, identifyApiKeySchema);
   const viewer = viewerOf(ctx);
-  const { sha256 } = await readBody(ctx, identifyApiKeySchema);
   const apiKey = await identifyApiKey(ports, viewer, sha256.toLowerCase());
   ctx.body = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
 }

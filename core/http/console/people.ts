@@ -1,7 +1,8 @@
 import { type CreateUser, createUserSchema, type DeletionView, revokeQuerySchema } from '#contract/console.ts';
 import { addPerson, deletePerson, listPeople, previewDeletion } from '../../domain/people.ts';
-import { readBody, readQuery } from '../body.ts';
+import { readQuery } from '../body.ts';
 import { actorOf, type Context, type HttpDeps, idOf, viewerOf } from '../context.ts';
+import { readBodyInSession } from '../sessions.ts';
 import { userView, wire } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
@@ -9,7 +10,7 @@ export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
 }
 
 export async function add(ctx: Context, deps: HttpDeps): Promise<void> {
-  const input: CreateUser = await readBody(ctx, createUserSchema);
+  const input: CreateUser = await readBodyInSession(ctx, deps, createUserSchema);
   const { user, password } = await addPerson(deps.ports, viewerOf(ctx), actorOf(deps, ctx), input);
   ctx.status = 201;
   ctx.body = { user: userView(user), password };

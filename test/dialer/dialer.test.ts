@@ -1,0 +1,262 @@
+import { expect } from 'chai';
+import { callsSchema } from '#contract/console.ts';
+import { isSigned, sign } from '#contract/signature.ts';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask, textAt } from '../support/http.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+const secret = 'a secret that core and provider share';
+type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+describe('the dialer', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let core: CoreProcess;
+    let beside: Beside;
+    let world: World;
+    let key: string;
+    let cookie: string;
+    let receiver: Receiver;
+
+    const start = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
+      receiver = await startReceiver(answer);
+      const dialer = {
+        DIALER: 'webhook',
+        DIALER_URL: receiver.url,
+        DIALER_SECRETS: `${secret},the one before it of 32 characters`,
+      };
+      core = await spawnCore(database, { ...dialer, ...environment });
+      cookie = await signIn(core.url, 'ada@example.com');
+      key = (await createKey(core.url, cookie)).keyValue;
+    };
+    beforeEach(async () => {
+      database = await freshDatabase(kind);
+      beside = await openBeside(database);
+      world = await createWorld(beside.ports);
+    });
+    afterEach(async () => {
+      await core.stop();
+      await receiver.close();
+      await beside.close();
+    });
+
+    const place = (body: object = {}): Promise<Answer> =>
+      placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone() }, ...body });
+    const call = async (contactId: string): Promise<Record<string, unknown>> =>
+      beside.storage.database.read('calls').where({ contact_id: contactId }).first();
+    /** Waits until the call is in one of these states. */
+    const until = async (contactId: string, ...states: string[]) => {
+      for (;;) {
+        const found = await call(contactId);
+        if (states.includes(String(found['state']))) return found;
+      }
+    };
+    const outcome = (body: object, { with: by = secret, at = Math.floor(Date.now() / 1_000) } = {}) => {
+      const raw = JSON.stringify(body);
+      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { 'Callkey-Signature': sign(raw, by, at) } });
+    };
+
+    describe('through a webhook', () => {
+      it('hands a placed call off at once, with all that was sent, signed with the newest secret', async () => {
+        await start({});
+        const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
+        const placed = await place({ requestId: 'order-1', contact, variables: { b: '2', a: '1' } });
+        await receiver.until(1);
+        const [one] = receiver.received;
+        expect(one?.handoff).to.deep.equal({
+          handoffId: one?.handoff.handoffId,
+          requestId: 'order-1',
+          contactId: textAt(placed, 'contactId'),
+          campaignId: world.campaign.id,
+          contact,
+          variables: { a: '1', b: '2' },
+          placedAt: textAt(placed, 'placedAt'),
+        });
+        const seconds = Math.floor(Date.now() / 1_000);
+        const signature = String(one?.headers['callkey-signature']);
+        expect(isSigned(signature, one?.body ?? Buffer.alloc(0), [secret], seconds)).to.equal(true);
+        expect(isSigned(signature, Buffer.from('another body'), [secret], seconds)).to.equal(false);
+        expect(isSigned(signature, one?.body ?? Buffer.alloc(0), [secret], seconds + 301)).to.equal(false);
+        expect(one?.headers).to.include({ 'content-type': 'application/json' });
+      });
+
+      it('takes its outcome, once and for all, and shows it in the console alone', async () => {
+        await start({});
+        const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
+        await receiver.until(1);
+        const handoffId = receiver.received[0]?.handoff.handoffId;
+        const first = { handoffId, state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', durationSeconds: 42 };
+        expect((await outcome(first)).status).to.equal(204);
+        expect((await outcome(first)).status).to.equal(204);
+        expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
+        expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42 });
+        const { calls } = callsSchema.parse(
+          (await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls`, { cookie })).json,
+        );
+        expect(calls[0]).to.include({ state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', simulated: false });
+        const cancel = await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/${contactId}`, { key });
+        expect([cancel.status, cancel.text.includes('completed')]).to.deep.equal([409, false]);
+      });
+
+      it('refuses outcomes that are unsigned, stale, wrongly signed, altered, or of no hand-off, like anything else', async () => {
+        await start({});
+        const { text: reference } = await ask('GET', `${core.url}/nowhere`);
+        const contactId = textAt(await place({ notBefore: '2099-01-01T00:00:00Z' }), 'contactId');
+        const now = Math.floor(Date.now() / 1_000);
+        const body = { handoffId: contactId, state: 'completed' };
+        const raw = JSON.stringify(body);
+        const refused = [
+          await ask('POST', `${core.url}/dialer/outcomes`, { body }),
+          await outcome(body, { with: 'some other secret of many characters' }),
+          await outcome(body, { at: now - 301 }),
+          await outcome(body, { at: now + 301 }),
+          await ask('POST', `${core.url}/dialer/outcomes`, { raw: `${raw} `, headers: { 'Callkey-Signature': sign(raw, secret, now) } }),
+          await ask('POST', `${core.url}/dialer/outcomes`, {
+            raw: 'x'.repeat(70_000),
+            headers: { 'Callkey-Signature': sign(raw, secret, now) },
+          }),
+          await outcome(body),
+          await outcome({ handoffId: 'none', state: 'completed' }),
+        ];
+        for (const answer of refused) expect([answer.status, answer.text]).to.deep.equal([401, reference]);
+        expect(await call(contactId)).to.include({ state: 'queued' });
+      });
+
+      it('takes outcomes signed with an older secret, and says what is wrong with a signed one', async () => {
+        await start({});
+        await place();
+        await receiver.until(1);
+        const handoffId = receiver.received[0]?.handoff.handoffId;
+        expect((await outcome({ handoffId, state: 'ringing' })).status).to.equal(422);
+        expect((await outcome({ handoffId, state: 'no_answer' }, { with: 'the one before it of 32 characters' })).status).to.equal(204);
+      });
+
+      it('fails a call that the provider rejects, and keeps the reason', async () => {
+        await start({}, (_, response) => void response.writeHead(422).end('no such line\n'));
+        const ended = await until(textAt(await place(), 'contactId'), 'failed');
+        expect(ended['detail']).to.equal('The provider answered 422: no such line');
+        expect(receiver.received).to.have.length(1);
+      });
+
+      it('does not follow a redirect', async () => {
+        await start({}, (_, response) => void response.writeHead(307, { Location: '/elsewhere' }).end());
+        await until(textAt(await place(), 'contactId'), 'failed');
+        expect(receiver.received).to.have.length(1);
+      });
+
+      for (const status of [500, 503, 429]) {
+        it(`tries again after ${status}, under the same hand-off id`, async () => {
+          let tries = 0;
+          await start({}, (_, response) => void response.writeHead(++tries < 3 ? status : 200).end());
+          await place();
+          await receiver.until(3);
+          expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+        });
+      }
+
+      it('does not hand off again when the answer is lost: the call becomes unknown', async () => {
+        await start({}, (_, response) => void response.destroy());
+        const ended = await until(textAt(await place(), 'contactId'), 'unknown');
+        expect(ended['detail']).to.contain('answer was lost');
+        expect(receiver.received).to.have.length(1);
+      });
+
+      it('hands off again when the answer is lost and the provider de-duplicates', async () => {
+        let tries = 0;
+        await start({ DIALER_DEDUPLICATES: 'true' }, (_, response) => {
+          if (++tries === 1) response.destroy();
+          else response.writeHead(202).end();
+        });
+        await place();
+        await receiver.until(2);
+        expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+      });
+
+      it('waits for notBefore', async () => {
+        await start({});
+        const now = Date.now();
+        const later = textAt(await place({ notBefore: new Date(now + 1_500).toISOString() }), 'contactId');
+        const far = textAt(await place({ notBefore: '2099-01-01T00:00:00.000Z' }), 'contactId');
+        await receiver.until(1);
+        expect(Date.now()).to.be.at.least(now + 1_500);
+        expect(receiver.received.map(({ handoff }) => handoff.contactId)).to.deep.equal([later]);
+        expect(await call(far)).to.include({ state: 'queued' });
+      });
+
+      it('lets a call lapse that nobody has dialed by notAfter', async () => {
+        await start({ DIALER: 'off' });
+        const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
+        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
+        await core.stop();
+        core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+        await until(contactId, 'lapsed');
+        expect(receiver.received).to.deep.equal([]);
+      });
+
+      it('never hands off a call whose cancel was answered with 200', async () => {
+        await start({ DIALER_CONCURRENCY: '20' });
+        const cancelled = new Set<string>();
+        const lost = new Set<string>();
+        await Promise.all(
+          Array.from({ length: 200 }, async () => {
+            const contactId = textAt(await place(), 'contactId');
+            const answer = await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/${contactId}`, { key });
+            (answer.status === 200 ? cancelled : lost).add(contactId);
+          }),
+        );
+        await receiver.until(lost.size);
+        const called = receiver.received.map(({ handoff }) => handoff.contactId);
+        expect(called.filter((id) => cancelled.has(id))).to.deep.equal([]);
+        expect(new Set(called)).to.deep.equal(lost);
+        expect(called).to.have.length(lost.size);
+      });
+
+      it('lets no account wait for the flood of another', async () => {
+        await start({ DIALER: 'off' });
+        const otherKey = (await createKey(core.url, await signIn(core.url, 'oda@example.com'))).keyValue;
+        await Promise.all(Array.from({ length: 400 }, () => place()));
+        const single = textAt(await placeCall(core.url, world.otherCampaign.id, otherKey), 'contactId');
+        await core.stop();
+        core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret, DIALER_CONCURRENCY: '4' });
+        await receiver.until(100);
+        const turn = receiver.received.findIndex(({ handoff }) => handoff.contactId === single);
+        expect(turn).to.be.within(0, 8);
+      });
+    });
+
+    it('simulates: the same outcome for the same number, marked as simulated', async () => {
+      await start({ DIALER: 'simulated' });
+      const contactId = textAt(await place(), 'contactId');
+      const dialing = await until(contactId, 'dialing');
+      expect(dialing['provider']).to.equal('simulated');
+      const { calls } = callsSchema.parse((await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls`, { cookie })).json);
+      expect(calls[0]).to.include({ state: 'dialing', simulated: true });
+      expect(receiver.received).to.deep.equal([]);
+      // A minute from now, without waiting for it.
+      await beside.storage.database.write('calls').where({ contact_id: contactId }).whereNotNull('dialed_at').update({ due_at: 0 });
+      const ended = await until(contactId, 'completed', 'no_answer', 'busy', 'failed');
+      expect(String(ended['detail'])).to.match(/^Simulated: /);
+    });
+
+    it('of a core that was killed leaves each call to exactly one other', async function () {
+      this.timeout(60_000);
+      await start({ DIALER_DEDUPLICATES: 'true' });
+      const ids = await Promise.all(Array.from({ length: 60 }, async () => textAt(await place(), 'contactId')));
+      await core.stop('SIGKILL');
+      // The leases run out at once, so that nobody has to wait for them.
+      await beside.storage.database.write('calls').where({ state: 'dialing' }).whereNot({ handoff: 'taken' }).update({ due_at: 0 });
+      core = await spawnCore(database, {
+        DIALER: 'webhook',
+        DIALER_URL: receiver.url,
+        DIALER_SECRETS: secret,
+        DIALER_DEDUPLICATES: 'true',
+      });
+      for (const id of ids) {
+        while ((await call(id))['handoff'] !== 'taken');
+      }
+      expect(new Set(receiver.received.map(({ handoff }) => handoff.contactId))).to.deep.equal(new Set(ids));
+    });
+  });
+});

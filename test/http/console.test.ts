@@ -1,0 +1,259 @@
+import { expect } from 'chai';
+import { activitySchema, callsSchema, createdUserSchema, deletionSchema, usersSchema } from '#contract/console.ts';
+import { eraseOldContacts } from '../../core/domain/retention.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
+import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+describe('calls, people and activity in the console', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+
+    beforeEach(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      beside = await openBeside(database, clock);
+      world = await createWorld(beside.ports);
+    });
+    afterEach(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const as = (name: string) => signIn(core.url, `${name}@example.com`);
+    const staffIn = async (tenancy: object) => {
+      const cookie = await as('stan');
+      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy });
+      return cookie;
+    };
+
+    describe('calls', () => {
+      const list = async (cookie: string, query = '', campaign = world.campaign.id) =>
+        ask('GET', `${core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
+      const listed = async (cookie: string, query = '') => callsSchema.strict().parse((await list(cookie, query)).json);
+
+      it('are listed the newest first, 50 a page, each once although more are placed meanwhile', async () => {
+        const cookie = await as('ada');
+        const { keyValue } = await createKey(core.url, cookie);
+        for (let n = 0; n < 120; n++)
+          await placeCall(core.url, world.campaign.id, keyValue, { requestId: `r${n}`, contact: { phone: somePhone() } });
+        const seen: string[] = [];
+        let query = '';
+        for (const expected of [50, 50, 20]) {
+          const { calls, nextCursor } = await listed(cookie, query);
+          expect(calls).to.have.length(expected);
+          seen.push(...calls.map(({ requestId }) => requestId));
+          query = `?cursor=${nextCursor}`;
+          await placeCall(core.url, world.campaign.id, keyValue);
+          if (expected === 20) expect(nextCursor).to.equal(null);
+        }
+        expect([...seen].sort()).to.deep.equal(Array.from({ length: 120 }, (_, n) => `r${n}`).sort());
+      });
+
+      it('are found by state, contact name, phone number and request id', async () => {
+        const cookie = await as('ada');
+        const { keyValue } = await createKey(core.url, cookie);
+        const place = (requestId: string, contact: object) => placeCall(core.url, world.campaign.id, keyValue, { requestId, contact });
+        await place('one', { phone: '+493012345678', name: 'Ada Lovelace' });
+        await place('two', { phone: '+493087654321', name: '100 %' });
+        await place('three', { phone: '+493011112222' });
+        await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/two`, { key: keyValue });
+        const found = async (query: string) => (await listed(cookie, query)).calls.map(({ requestId }) => requestId);
+        expect(await found('?state=cancelled')).to.deep.equal(['two']);
+        expect(await found('?state=queued')).to.deep.equal(['three', 'one']);
+        expect(await found('?search=LOVELACE')).to.deep.equal(['one']);
+        expect(await found('?search=87654')).to.deep.equal(['two']);
+        expect(await found('?search=thre')).to.deep.equal(['three']);
+        expect(await found('?search=%25')).to.deep.equal(['two']);
+        expect(await found('?search=_')).to.deep.equal([]);
+        expect(await found('?state=queued&search=one')).to.deep.equal(['one']);
+      });
+
+      it('name the key that placed them, revoked or not, to those who see it', async () => {
+        const ada = await as('ada');
+        const key = await createKey(core.url, ada, 'CRM');
+        await placeCall(core.url, world.campaign.id, key.keyValue);
+        const owner = (isYou: boolean) => ({ id: key.id, name: 'CRM', owner: { isYou, name: 'Ada Account' } });
+        expect((await listed(ada)).calls[0]?.apiKey).to.deep.equal(owner(true));
+        expect((await listed(await as('tom'))).calls[0]?.apiKey).to.equal(null);
+        expect((await listed(await as('pat'))).calls[0]?.apiKey).to.deep.equal(owner(false));
+        await ask('DELETE', `${core.url}/console/api-keys/${key.id}`, { cookie: ada });
+        expect((await listed(await as('tia'))).calls[0]?.apiKey).to.deep.equal(owner(false));
+      });
+
+      it('of a campaign out of scope are not found', async () => {
+        for (const [who, campaign, status] of [
+          ['ada', world.siblingCampaign.id, 404],
+          ['tia', world.siblingCampaign.id, 404],
+          ['pat', world.siblingCampaign.id, 200],
+          ['pat', world.otherCampaign.id, 404],
+          ['stan', world.campaign.id, 404],
+          ['ada', 'none', 404],
+        ] as const) {
+          expect((await list(await as(who), '', campaign)).status, `${who} ${campaign}`).to.equal(status);
+        }
+        expect((await list(await staffIn({ kind: 'partner', id: world.partner.id }))).status).to.equal(200);
+      });
+
+      it('are not listed by a query that makes no sense', async () => {
+        const cookie = await as('ada');
+        for (const query of ['?state=ringing', '?cursor=%00', '?page=2', `?search=${'x'.repeat(201)}`]) {
+          expect((await list(cookie, query)).status, query).to.equal(400);
+        }
+      });
+
+      it('lose their contact data after the retention, and keep what became of them', async () => {
+        const cookie = await as('ada');
+        const { keyValue } = await createKey(core.url, cookie);
+        for (const requestId of ['over', 'queued']) {
+          await placeCall(core.url, world.campaign.id, keyValue, {
+            requestId,
+            contact: { phone: somePhone(), name: 'Ada' },
+            variables: { a: 'b' },
+          });
+        }
+        await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/over`, { key: keyValue });
+        clock.advance({ days: 90 });
+        expect(await eraseOldContacts(beside.ports.stores.retention, clock, 90)).to.equal(0);
+        clock.advance({ seconds: 1 });
+        expect(await eraseOldContacts(beside.ports.stores.retention, clock, 90)).to.equal(1);
+        const { calls } = await listed(await as('ada'));
+        expect(calls.map(({ requestId, contact, state }) => [requestId, contact.phone !== null, contact.name, state])).to.deep.equal([
+          ['queued', true, 'Ada', 'queued'],
+          ['over', false, null, 'cancelled'],
+        ]);
+        const variables: (string | null)[] = await beside.storage.database.read('calls').orderBy('contact_id').pluck('variables');
+        expect(variables[0]).to.equal(null);
+      });
+    });
+
+    describe('people', () => {
+      const people = (cookie: string) => ask('GET', `${core.url}/console/users`, { cookie });
+      const names = async (cookie: string) => {
+        const { users } = usersSchema.strict().parse((await people(cookie)).json);
+        return users.map(({ email }) => email.replace('@example.com', '')).sort();
+      };
+      const add = (cookie: string, body: object): Promise<Answer> =>
+        ask('POST', `${core.url}/console/users`, { cookie, body: { email: 'new@example.com', name: 'New', ...body } });
+
+      it('are those of the scope', async () => {
+        expect(await names(await as('pat'))).to.deep.equal(['ada', 'pat', 'sue', 'tia', 'tom']);
+        expect(await names(await as('tia'))).to.deep.equal(['ada', 'tia', 'tom']);
+        expect(await names(await staffIn({ kind: 'account', id: world.otherAccount.id }))).to.deep.equal(['oda']);
+        expect(await names(await staffIn({ kind: 'partner', id: world.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
+        expect(await names(await as('stan'))).to.deep.equal(['admin@localhost', 'stan']);
+        const refused = await people(await as('ada'));
+        expect([refused.status, codeOf(refused)]).to.deep.equal([403, 'forbidden']);
+      });
+
+      const matrix: [string, object, number][] = [
+        ['pat', { userType: 'account', accountId: 'account' }, 201],
+        ['pat', { userType: 'account', accountId: 'otherAccount' }, 422],
+        ['pat', { userType: 'account' }, 422],
+        ['pat', { userType: 'partner' }, 201],
+        ['pat', { userType: 'partner', accountId: 'siblingAccount' }, 201],
+        ['pat', { userType: 'partner', partnerId: 'otherPartner' }, 422],
+        ['pat', { userType: 'staff' }, 403],
+        ['tia', { userType: 'account' }, 201],
+        ['tia', { userType: 'account', accountId: 'siblingAccount' }, 422],
+        ['tia', { userType: 'partner' }, 201],
+        ['tia', { userType: 'staff' }, 403],
+        ['stan', { userType: 'staff' }, 201],
+        ['stan', { userType: 'account', accountId: 'account' }, 403],
+        ['ada', { userType: 'account' }, 403],
+      ];
+      for (const [who, input, status] of matrix) {
+        it(`${who} ${status === 201 ? 'adds' : 'cannot add'} ${JSON.stringify(input)}`, async () => {
+          const ids = { account: world.account.id, siblingAccount: world.siblingAccount.id, otherAccount: world.otherAccount.id };
+          const places = new Map(Object.entries({ ...ids, otherPartner: world.otherPartner.id }));
+          const named = Object.fromEntries(
+            Object.entries(input).map(([field, value]) => [field, field === 'userType' ? value : places.get(value)]),
+          );
+          const answer = await add(await as(who), named);
+          expect(answer.status, answer.text).to.equal(status);
+          if (status !== 201) return;
+          const { user, password } = createdUserSchema.strict().parse(answer.json);
+          const cookie = await signIn(core.url, user.email, password);
+          expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
+          // Never above: a tied user's new partner user is tied, too.
+          if (who === 'tia') expect(user.account?.id).to.equal(world.account.id);
+        });
+      }
+
+      it('are not added under a taken e-mail address', async () => {
+        const answer = await add(await as('tia'), { userType: 'account', email: 'ADA@example.com' });
+        expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'conflict']);
+      });
+
+      it('are deleted with keys and sessions, after a preview, and their queued calls when asked', async () => {
+        const ada = await as('ada');
+        const { keyValue } = await createKey(core.url, ada, 'CRM');
+        const placed = await placeCall(core.url, world.campaign.id, keyValue);
+        const tia = await as('tia');
+        const url = `${core.url}/console/users/${world.users.account.id}`;
+        const preview = deletionSchema.strict().parse((await ask('GET', `${url}/deletion`, { cookie: tia })).json);
+        expect(preview.apiKeys.map(({ name, queuedCalls }) => [name, queuedCalls])).to.deep.equal([['CRM', 1]]);
+        expect([preview.sessions, preview.user.apiKeys]).to.deep.equal([1, 1]);
+        expect((await ask('DELETE', `${url}?cancelQueuedCalls=true`, { cookie: tia })).status).to.equal(204);
+        expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+        expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        const state: string[] = await beside.storage.database
+          .read('calls')
+          .where({ contact_id: textAt(placed, 'contactId') })
+          .pluck('state');
+        expect(state).to.deep.equal(['cancelled']);
+        expect((await ask('DELETE', url, { cookie: tia })).status).to.equal(404);
+      });
+
+      it('never delete themselves, nor anybody out of scope', async () => {
+        const tia = await as('tia');
+        const remove = (user: { id: string }) => ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: tia });
+        const self = await remove(world.users.tied);
+        expect([self.status, codeOf(self)]).to.deep.equal([409, 'conflict']);
+        for (const user of [world.users.partner, world.users.sibling, world.users.other, world.users.staff, { id: 'none' }]) {
+          expect((await remove(user)).status).to.equal(404);
+        }
+        const ada = await as('ada');
+        expect((await ask('DELETE', `${core.url}/console/users/${world.users.teammate.id}`, { cookie: ada })).status).to.equal(403);
+      });
+    });
+
+    describe('activity', () => {
+      const activity = async (cookie: string, query = '') =>
+        activitySchema.strict().parse((await ask('GET', `${core.url}/console/activity${query}`, { cookie })).json);
+      const subjects = async (cookie: string) =>
+        (await activity(cookie)).events.filter(({ action }) => action.startsWith('api-key')).map(({ subject }) => subject.name);
+
+      it('is that of the scope, the newest first', async () => {
+        await createKey(core.url, await as('ada'), 'of Ada');
+        await createKey(core.url, await as('tom'), 'of Tom');
+        await createKey(core.url, await as('sue'), 'of Sue');
+        await createKey(core.url, await as('oda'), 'of Oda');
+        expect(await subjects(await as('ada'))).to.deep.equal(['of Ada']);
+        expect(await subjects(await as('tia'))).to.deep.equal(['of Tom', 'of Ada']);
+        expect(await subjects(await as('pat'))).to.deep.equal(['of Sue', 'of Tom', 'of Ada']);
+        expect(await subjects(await staffIn({ kind: 'account', id: world.otherAccount.id }))).to.deep.equal(['of Oda']);
+        expect(await subjects(await as('stan'))).to.deep.equal([]);
+      });
+
+      it('says who did what to which thing, from where, and pages', async () => {
+        const cookie = await as('ada');
+        for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
+        const first = await activity(cookie);
+        expect(first.events[0]).to.deep.include({
+          actor: { id: world.users.account.id, name: 'Ada Account' },
+          action: 'api-key.created',
+          address: '127.0.0.1',
+        });
+        const second = await activity(cookie, `?cursor=${first.nextCursor}`);
+        expect([first.events.length, second.events.length, second.nextCursor]).to.deep.equal([50, 11, null]);
+        expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).to.equal(61);
+      });
+    });
+  });
+});

@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { type Handoff, handoffSchema } from '#contract/dialer.ts';
+
+export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; body: Buffer };
+
+/** A provider's receiving side. Each hand-off is answered as the test says; 202 unless it says anything. */
+export async function startReceiver(
+  answer: (received: Received, response: ServerResponse) => unknown = (_, response) => response.writeHead(202).end(),
+) {
+  const received: Received[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request);
+    const one = { handoff: handoffSchema.parse(JSON.parse(body.toString())), headers: request.headers, body };
+    received.push(one);
+    await answer(one, response);
+    for (const { count, resolve } of waiting) if (received.length >= count) resolve();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/calls`,
+    received,
+    /** Waits until so many hand-offs have come. */
+    async until(count: number): Promise<void> {
+      if (received.length < count) await new Promise<void>((resolve) => waiting.push({ count, resolve }));
+    },
+    async close(): Promise<void> {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
