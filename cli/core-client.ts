@@ -10,7 +10,6 @@ import {
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls.ts';
-import { keyValuePrefix } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { parseJson } from './durable-file.ts';
 import { Failure } from './failure.ts';
@@ -57,7 +56,7 @@ export function coreClient({ server, keyValue, patience, connections, output }: 
 
   async function sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null): Promise<Answer> {
     const headers = { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }) };
-    output.trace(`> ${method} ${server}${path}\n> ${apiKeyHeader}: ${keyValuePrefix}[blotted out]${body === null ? '' : `\n> ${body}`}`);
+    output.trace(`> ${method} ${server}${path}\n> ${apiKeyHeader}: [blotted out]${body === null ? '' : `\n> ${body}`}`);
     const response = await agent.request({
       origin,
       // As it is: a parsed URL would resolve a request id of two dots to another path.

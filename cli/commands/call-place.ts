@@ -24,7 +24,8 @@ export async function placeOne(cli: Cli, campaign: string, options: CallOptions)
   const { server, client } = await connect(cli);
   try {
     const pending = call.requestId === undefined ? await beginCall(cli.folders, server, campaignId, call) : undefined;
-    if (pending?.takenUp) cli.output.note(`The same command got no answer before: its request id ${pending.requestId} is sent again.`);
+    if (pending?.takenUp)
+      cli.output.note(`The same command ended before its call was placed for certain: its request id ${pending.requestId} is sent again.`);
     const named: NamedCall = { ...call, requestId: call.requestId ?? pending?.requestId ?? '' };
     await noteLastCall(cli.folders, server, campaignId, { requestId: named.requestId });
     const placed = await client.place(campaignId, named).catch((error: unknown) => {
