@@ -1,13 +1,13 @@
 // Builds the package that is published as `callkey`, and packs it: dist/callkey-VERSION.tgz. It has the command alone, bundled to
-// JavaScript; the root's package.json is the core's, so that this one gets its own.
+// JavaScript; the root's package.json is the core's, so that this one gets its own. Another folder than dist may be given.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const out = join(root, 'dist', 'callkey');
+const out = join(resolve(process.argv[2] ?? join(root, 'dist')), 'callkey');
 /** Has a binary for each platform, which npm picks at the installation. */
 const external = '@napi-rs/keyring';
 

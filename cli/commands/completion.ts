@@ -25,7 +25,8 @@ function placesOf(program: Command): Place[] {
   const help = program.createHelp();
   const place = (command: Command, words: string[]): Place[] => {
     const subcommands = help.visibleCommands(command).filter((sub) => sub.name() !== 'help');
-    const options = [...new Set([...help.visibleOptions(command), ...help.visibleOptions(program)])];
+    const all = [...help.visibleOptions(command), ...help.visibleOptions(program)];
+    const options = [...new Map(all.map((option) => [option.long, option])).values()];
     const here: Place = {
       words: words.join(' '),
       commands: subcommands.map((sub) => ({ name: sub.name(), description: sub.description() })),
@@ -107,12 +108,13 @@ function fish(places: Place[]): string {
 function __callkey_at
   set -l place
   for word in (commandline -opc)[2..-1]
-    contains -- (string join ' ' $place $word) ${places
+    set -l next $place $word
+    contains -- "$next" ${places
       .filter(({ words }) => words !== '')
       .map(({ words }) => quoted(words))
       .join(' ')}; and set -a place $word
   end
-  test (string join ' ' $place) = "$argv[1]"
+  test "$place" = "$argv[1]"
 end
 complete -c callkey -f
 ${lines.join('\n')}`;

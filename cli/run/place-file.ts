@@ -45,7 +45,7 @@ export async function placeFile(placing: Placing): Promise<void> {
   const signal = stopping.signal();
   if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${stateOf(placing)} ${howToGoOn(run)}`);
   if (refusals.first) throw someRefused(refusals.count, refusals.first, placing);
-  output.note(`${thousands(lines.length)} of ${thousands(lines.length)} lines are placed.`);
+  if (run.completedAt === null) output.note(stateOf(placing));
 }
 
 async function placeOne(
@@ -92,9 +92,7 @@ function stateOf({ run, lines }: Placing): string {
 }
 
 function howToGoOn({ header }: Run): string {
-  return header.path === null
-    ? 'Pipe the same input in again to go on; no line is placed twice.'
-    : 'Go on with: callkey call resume (or the same command again); no line is placed twice.';
+  return header.path === null ? 'Go on by piping the same input in again.' : 'Go on with: callkey call resume';
 }
 
 function stoppedBy(failure: Failure, placing: Placing): Failure {
