@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
@@ -11,8 +12,11 @@ export type LastCall = z.infer<typeof lastSchema>;
 const pathOf = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);
 
-export async function noteLastCall(folders: Folders, server: string, campaignId: string, last: LastCall): Promise<void> {
-  await writeDurably(pathOf(folders, server, campaignId), JSON.stringify(last));
+/** @param last undefined for none */
+export async function noteLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
+  const path = pathOf(folders, server, campaignId);
+  if (last === undefined) await rm(path, { force: true });
+  else await writeDurably(path, JSON.stringify(last));
 }
 
 export async function readLastCall(folders: Folders, server: string, campaignId: string): Promise<LastCall | undefined> {

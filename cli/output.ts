@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { keyValueLookalike } from '#contract/key-value.ts';
+import { keyValueLookalike, keyValuePrefix } from '#contract/key-value.ts';
 
 /** Standard output carries answers and nothing else; standard error carries all that is said to a person. */
 export type Output = {
@@ -36,7 +36,7 @@ export function outputTo({ stdout, stderr }: Streams, { json = false, verbose = 
 
 /** Key values blotted out, wherever they come from: a mistyped argument, a URL, a server's answer. */
 export function blotted(text: string): string {
-  return text.replace(keyValueLookalike, 'svc_sk_live_[blotted out]');
+  return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[blotted out]`));
 }
 
 /** Text that a server or a file had a hand in must not steer the terminal: control characters are left out, but for tabs and line ends. */

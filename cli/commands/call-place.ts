@@ -4,8 +4,9 @@ import type { NamedCall, PlacedCall } from '../core-client.ts';
 import { Failure } from '../failure.ts';
 import { fieldErrors } from '../field-errors.ts';
 import { checkedCampaign } from '../identifiers.ts';
-import { noteLastCall } from '../last-call.ts';
+import { noteLastCall, readLastCall } from '../last-call.ts';
 import { beginCall } from '../pending-calls.ts';
+import { patienceForOne } from '../retries.ts';
 
 export type CallOptions = {
   phone?: string;
@@ -21,21 +22,43 @@ export type CallOptions = {
 export async function placeOne(cli: Cli, campaign: string, options: CallOptions): Promise<void> {
   const campaignId = checkedCampaign(campaign);
   const call = callOf(options);
-  const { server, client } = await connect(cli);
+  let inDoubt = false;
+  const onRetry = () => {
+    inDoubt = true;
+  };
+  const { server, client } = await connect(cli, { patience: { ...patienceForOne, onRetry } });
   try {
-    const pending = call.requestId === undefined ? await beginCall(cli.folders, server, campaignId, call) : undefined;
-    if (pending?.takenUp)
-      cli.output.note(`The same command ended before its call was placed for certain: its request id ${pending.requestId} is sent again.`);
-    const named: NamedCall = { ...call, requestId: call.requestId ?? pending?.requestId ?? '' };
-    await noteLastCall(cli.folders, server, campaignId, { requestId: named.requestId });
-    const placed = await client.place(campaignId, named).catch((error: unknown) => {
-      throw error instanceof Failure && error.kind === 'unreachable' ? inDoubt(error, named) : error;
+    const noted = await note(cli, server, campaignId, call);
+    inDoubt ||= noted.takenUp;
+    const placed = await client.place(campaignId, noted.call).catch(async (error: unknown) => {
+      if (!(error instanceof Failure)) throw error;
+      if (error.kind === 'unreachable') throw withAdvice(error, noted.call);
+      // What was refused at its first and only try has placed nothing.
+      if (!inDoubt && error.kind !== 'failed') await noted.undo();
+      throw error;
     });
-    await pending?.settle();
-    cli.output.answer(placed, textOf(placed, named.contact.phone));
+    await noted.settle();
+    cli.output.answer(placed, textOf(placed, call.contact.phone));
   } finally {
     await client.close();
   }
+}
+
+type Noted = { call: NamedCall; takenUp: boolean; settle(): Promise<void>; undo(): Promise<void> };
+
+/** Puts on the disk what is about to be sent. */
+async function note({ folders, output }: Cli, server: string, campaignId: string, call: PlaceCall): Promise<Noted> {
+  const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
+  const requestId = call.requestId ?? pending?.requestId ?? '';
+  if (pending?.takenUp) output.note(`This command ended before without an answer: its request id ${requestId} is sent again.`);
+  const lastBefore = await readLastCall(folders, server, campaignId);
+  await noteLastCall(folders, server, campaignId, { requestId });
+  const settle = async () => pending?.settle();
+  const undo = async () => {
+    await settle();
+    await noteLastCall(folders, server, campaignId, lastBefore);
+  };
+  return { call: { ...call, requestId }, takenUp: pending?.takenUp ?? false, settle, undo };
 }
 
 function callOf({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
@@ -70,7 +93,7 @@ function flagOf(path: string): string {
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function inDoubt(failure: Failure, { requestId }: NamedCall): Failure {
+function withAdvice(failure: Failure, { requestId }: NamedCall): Failure {
   return new Failure(
     'unreachable',
     `${failure.message} Whether the call was placed is not known. Run the same command again: it sends the same request id (${requestId}), and places no second call.`,

@@ -261,6 +261,24 @@ describe('callkey call', () => {
       });
     });
 
+    it('leaves nothing behind of what was refused', async () => {
+      const placed = answer(await place(somePhone(), '--json'));
+      const before = home.files();
+      for (const status of [401, 403, 409, 422]) {
+        network.faults.push({ status });
+        await place(somePhone());
+      }
+      expect(home.files()).to.deep.equal(before);
+      expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
+    });
+
+    it('keeps the request id of what was refused after an answer was lost', async () => {
+      const phone = somePhone();
+      network.faults.push('lose the answer', { status: 401 });
+      expect((await place(phone)).code).to.equal(3);
+      expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+    });
+
     it('is another call once the first has been answered', async () => {
       const phone = somePhone();
       await place(phone);

@@ -61,10 +61,7 @@ describe('callkey completion', () => {
       });
 
       it('offers the options of a command, after options of the program', () => {
-        expect(offered('callkey --json call place --n', 'not-before'))
-          .to.contain('--not-before')
-          .and.contain('--not-after')
-          ;
+        expect(offered('callkey --json call place --n', 'not-before')).to.contain('--not-before').and.contain('--not-after');
       });
 
       it('offers files after --from', () => {
