@@ -23,10 +23,20 @@ export type Connection = { server: string; settings: Settings; client: CoreClien
 /** A client for the core that the settings name, with the key that they name. @throws Failure */
 export async function connect(
   cli: Cli,
-  { patience = patienceForOne, connections = 1 }: { patience?: Patience; connections?: number } = {},
+  { patience, connections = 1 }: { patience?: Patience; connections?: number } = {},
 ): Promise<Connection> {
   const settings = await settingsOf(cli);
   const server = serverOf(settings);
   const keyValue = await readKey(settings, cli.environment, cli.folders);
-  return { server, settings, client: coreClient({ server, keyValue, patience, connections, output: cli.output }) };
+  const given = patience ?? { ...patienceForOne, onRetry: tellRetries(cli) };
+  return { server, settings, client: coreClient({ server, keyValue, patience: given, connections, output: cli.output }) };
+}
+
+/** Somebody at a terminal should know what they wait for; a log need not. */
+export function tellRetries({ output, streams }: Cli): (reason: string) => void {
+  let told = '';
+  return (reason) => {
+    if (streams.stderr.isTTY && reason !== told) output.note(`Trying again: ${reason}.`);
+    told = reason;
+  };
 }

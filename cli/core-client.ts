@@ -70,8 +70,12 @@ export function coreClient({ server, keyValue, patience, connections, output }: 
     return { status: response.statusCode, headers: response.headers, text };
   }
 
+  const onRetry = (reason: string) => {
+    output.trace(`! ${reason}; it is sent again`);
+    patience.onRetry?.(reason);
+  };
   const send = (method: 'POST' | 'DELETE', path: string, body: string | null = null) =>
-    persistently(() => sendOnce(method, path, body), server, patience);
+    persistently(() => sendOnce(method, path, body), server, { ...patience, onRetry });
 
   return {
     async place(campaignId, call) {

@@ -26,7 +26,7 @@ export function outputTo({ stdout, stderr }: Streams, { json = false, verbose = 
     json,
     forPrograms: json || !stdout.isTTY,
     verbose,
-    answer: (object, text) => (json ? result(object) : stdout.write(`${text}\n`)),
+    answer: (object, text) => (json ? result(object) : stdout.write(`${harmless(text)}\n`)),
     result,
     note: say,
     error: (text) => stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${harmless(text)}\n`),

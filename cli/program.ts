@@ -135,7 +135,7 @@ async function placeAny(cli: Cli, campaign: string, { from, skipInvalid = false,
 function addPaceOptions(command: Command, when = ''): Command {
   return command
     .option('--concurrency <n>', `${when}how many requests are under way at once`, atLeastOne(256), 8)
-    .option('--rate <n>', `${when}how many calls are placed a second, at most`, atLeastOne(100_000));
+    .option('--rate <n>', `${when}how many calls are placed a second, at most`, positive);
 }
 
 function paceOf({ concurrency, rate }: PaceOptions) {
@@ -148,6 +148,12 @@ function atLeastOne(most: number) {
     if (Number.isInteger(number) && number >= 1 && number <= most) return number;
     throw new InvalidArgumentError(`Give a whole number from 1 to ${most}.`);
   };
+}
+
+function positive(text: string): number {
+  const number = Number(text);
+  if (number > 0 && Number.isFinite(number)) return number;
+  throw new InvalidArgumentError('Give a number greater than 0.');
 }
 
 function examples(...lines: string[]): string {

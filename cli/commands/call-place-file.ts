@@ -51,7 +51,7 @@ export async function placeFromFile(cli: Cli, campaign: string, from: string, op
     };
     const run = await chooseRun(cli.folders, wanted, options.again);
     tellWhatIsDone(cli, run, file, name);
-    await noteLastCall(cli.folders, server, campaignId, { fromFile: true });
+    if (run.completedAt === null) await noteLastCall(cli.folders, server, campaignId, { fromFile: true });
     progress = progressOn(cli.streams.stderr, file.good.length, run.placed.size);
     await placeFile({ run, lines: file.good, client, pace: options, stopping, output: cli.output, progress });
   } finally {

@@ -1,5 +1,5 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
-import { type Cli, connect } from '../cli.ts';
+import { type Cli, connect, tellRetries } from '../cli.ts';
 import type { NamedCall, PlacedCall } from '../core-client.ts';
 import { Failure } from '../failure.ts';
 import { fieldErrors } from '../field-errors.ts';
@@ -23,8 +23,10 @@ export async function placeOne(cli: Cli, campaign: string, options: CallOptions)
   const campaignId = checkedCampaign(campaign);
   const call = callOf(options);
   let inDoubt = false;
-  const onRetry = () => {
+  const tell = tellRetries(cli);
+  const onRetry = (reason: string) => {
     inDoubt = true;
+    tell(reason);
   };
   const { server, client } = await connect(cli, { patience: { ...patienceForOne, onRetry } });
   try {

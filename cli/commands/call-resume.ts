@@ -3,6 +3,7 @@ import { Failure } from '../failure.ts';
 import { thousands } from '../output.ts';
 import type { Pace } from '../run/place-lines.ts';
 import { type Run, readRuns, runName } from '../run/run-journal.ts';
+import { checkedServer } from '../settings.ts';
 import { placeFromFile } from './call-place-file.ts';
 
 /** Goes on with a run that was stopped, with the file, campaign, server and profile that it was begun with. */
@@ -19,6 +20,9 @@ export async function callResume(cli: Cli, name: string | undefined, pace: Pace)
       'usage',
       `That run was read from standard input. Pipe the same input in again: callkey call place ${campaignId} --from -`,
     );
+  if (cli.options.server !== undefined && checkedServer(cli.options.server) !== server) {
+    throw new Failure('usage', `That run was begun at ${server}, and goes on there. Leave --server out.`);
+  }
   const options = { ...cli.options, server, profile: cli.options.profile ?? profile };
   await placeFromFile({ ...cli, options }, campaignId, path, {
     ...pace,

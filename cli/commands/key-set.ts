@@ -27,7 +27,13 @@ export async function keySet(cli: Cli, words: readonly string[], { insecureStora
 
 /** A key that is stored anew must not leave the old one lying in another place. */
 async function removeElsewhere(cli: Cli, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
-  if (profile && profile.key !== place) await (await openKeyStore(profile.key, profileName, cli.folders)).remove();
+  if (!profile || profile.key === place) return;
+  try {
+    await (await openKeyStore(profile.key, profileName, cli.folders)).remove();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    cli.output.note(`The key that was stored before is still where it was. ${error.message}`);
+  }
 }
 
 function keyOnCommandLine(): Failure {

@@ -34,7 +34,7 @@ export async function placeFile(placing: Placing): Promise<void> {
   try {
     const remaining = lines.filter(({ line }) => !run.placed.has(line));
     await placeLines(remaining, placing.pace, stopping.controller, (line) => placeOne(placing, journal, line, refusals));
-    if (run.completedAt === null && run.placed.size === lines.length) journal.add({ completedAt: new Date().toISOString() });
+    if (run.completedAt === null && lines.every(({ line }) => run.placed.has(line))) journal.add({ completedAt: new Date().toISOString() });
   } catch (error) {
     // A request that a signal kept from being sent again failed for no other reason.
     if (stopping.signal() === undefined) throw error instanceof Failure ? stoppedBy(error, placing) : error;

@@ -23,15 +23,16 @@ export async function placeLines(
       await placeOne(line);
     }
   };
+  const failures: unknown[] = [];
   const lanes = Array.from({ length: Math.min(concurrency, lines.length) }, () =>
     lane().catch((error: unknown) => {
+      // Others may fail for no other reason than that they have to stop: the first to fail tells why.
+      failures.push(error);
       stop.abort();
-      throw error;
     }),
   );
-  const outcomes = await Promise.allSettled(lanes);
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (failed) throw failed.reason;
+  await Promise.all(lanes);
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Waits until the next call may start. */

@@ -1,9 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson, privateFile, writeDurably } from '../durable-file.ts';
+import { parseJson, privateFile, readIfThere, writeDurably } from '../durable-file.ts';
 import { errorCode } from '../failure.ts';
 import type { Folders } from '../folders.ts';
 
@@ -83,11 +83,10 @@ export async function readRuns(folders: Folders): Promise<Run[]> {
 }
 
 async function readRun(file: string): Promise<Run | undefined> {
-  if (Date.now() - (await stat(file)).mtimeMs > kept) {
-    await rm(file, { force: true });
-    return undefined;
-  }
-  const [first = '', ...rest] = (await readFile(file, 'utf8')).split('\n');
+  // Another command may have cleared it away by now.
+  const found = await stat(file).catch(() => undefined);
+  if (found && Date.now() - found.mtimeMs > kept) await rm(file, { force: true });
+  const [first = '', ...rest] = ((await readIfThere(file)) ?? '').split('\n');
   const header = headerSchema.safeParse(parseJson(first)).data;
   if (!header) return undefined;
   const run: Run = { header, file, placed: new Map(), completedAt: null };

@@ -171,8 +171,9 @@ describe('callkey call', () => {
     });
 
     it('ends with 1 on anything else', async () => {
-      network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 });
-      for (let n = 0; n < 3; n++) expect((await place(somePhone())).code).to.equal(1);
+      const huge = { status: 202, body: 'x'.repeat(2_000_000) };
+      network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
+      for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);
     });
 
     it('sends the same request id again when the answer is lost, and places one call', async () => {

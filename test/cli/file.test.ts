@@ -180,6 +180,12 @@ describe('callkey call place --from', () => {
       });
     }
 
+    it('tells the reason why it stopped, not that other lines had to stop, too', async () => {
+      const busy = { status: 503, headers: { 'Retry-After': '30' } };
+      network.faults.push(busy, busy, busy, { status: 401 });
+      expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
+    });
+
     it('keeps no phone number and no name', async () => {
       network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5)));
@@ -314,6 +320,14 @@ describe('callkey call place --from', () => {
       expect(network.seen).to.deep.equal([]);
       expect((await place(path, '--again')).code).to.equal(0);
       expect((await home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
+    });
+
+    it('resumes at the server where it began, and nowhere else', async () => {
+      network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5)), '--concurrency', '1');
+      expect((await home.run(['call', 'resume', '--server', core.url])).code).to.equal(2);
+      expect((await home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: core.url } })).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
     });
 
     it('refuses a file whose skipped lines were mended since: the others have been called', async () => {

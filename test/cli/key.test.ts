@@ -58,6 +58,18 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
+    it('moves to a file where the keychain of before is gone, and says what it could not remove', async function () {
+      if (process.platform !== 'linux') return this.skip();
+      const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
+      mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });
+      const profiles = { default: { server, key: 'keychain' } };
+      writeFileSync(join(home.directory, '.config/callkey/profiles.json'), JSON.stringify(profiles));
+      const { code, stderr } = await home.run(['key', 'set', '--insecure-storage'], { input: keyValue });
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('still where it was');
+      expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
+    });
+
     it('keeps the key in a file of 0600 where that is asked for, and in no other', async () => {
       const home = await homeWithFile();
       expect(statSync(join(home.directory, stored)).mode & 0o777).to.equal(0o600);
