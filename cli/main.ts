@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { CommanderError } from 'commander';
 import type { Cli } from './cli.ts';
@@ -8,8 +7,6 @@ import { foldersOf } from './folders.ts';
 import { blotted, type Output, outputTo } from './output.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
-
-enableCompileCache();
 
 // Whoever reads the output may stop when they have seen enough: what was asked for is still done, and nothing is said of it.
 for (const stream of [process.stdout, process.stderr]) {
