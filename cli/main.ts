@@ -4,6 +4,7 @@ import { CommanderError } from 'commander';
 import type { Cli } from './cli.ts';
 import { errorCode, exitCodes, Failure, Interrupted } from './failure.ts';
 import { foldersOf } from './folders.ts';
+import { refuseKeyArguments } from './key-argument.ts';
 import { blotted, type Output, outputTo } from './output.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
@@ -51,4 +52,9 @@ function fail(error: unknown): void {
 }
 
 forAll(program);
-await program.parseAsync().catch(fail);
+try {
+  refuseKeyArguments(process.argv.slice(2));
+  await program.parseAsync();
+} catch (error) {
+  fail(error);
+}

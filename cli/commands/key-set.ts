@@ -1,5 +1,6 @@
 import { type Cli, settingsOf } from '../cli.ts';
 import { Failure } from '../failure.ts';
+import { keyOnCommandLine } from '../key-argument.ts';
 import { readKeyInput } from '../key-input.ts';
 import { checkedKey, openKeyStore } from '../key-store.ts';
 import { type KeyPlace, type Settings, storeProfile } from '../settings.ts';
@@ -34,15 +35,6 @@ async function removeElsewhere(cli: Cli, { profile, profileName }: Settings, pla
     if (!(error instanceof Failure)) throw error;
     cli.output.note(`The key that was stored before is still where it was. ${error.message}`);
   }
-}
-
-function keyOnCommandLine(): Failure {
-  return new Failure(
-    'usage',
-    'A key is not taken from the command line: everybody on this machine can see it there (ps), and the shell keeps it in its history. ' +
-      'Run callkey key set and paste it at the prompt, or pipe it in: callkey key set < FILE\n' +
-      'If that was a real key, it may have been seen by now: revoke it in the console and create another.',
-  );
 }
 
 export function serverText(server: string | null): string {

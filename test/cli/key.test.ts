@@ -20,13 +20,22 @@ describe('callkey key', () => {
   describe('set', () => {
     it('refuses a key as an argument, says why, and does not repeat it', async () => {
       const home = new CliHome();
-      for (const args of [['key', 'set', keyValue], ['key', 'set', '--key', keyValue], ['key', 'set', `--key=${keyValue}`], [keyValue]]) {
-        const { code, stdout, stderr } = await home.run(args);
+      const commands = [
+        ['key', 'set', keyValue],
+        ['key', 'set', '--key', keyValue],
+        ['key', 'set', `--key=${keyValue}`],
+        ['key', 'set', '--insecure-storage', '--profile', keyValue],
+        ['call', 'place', keyValue, '--phone', '+493012345678', '--verbose'],
+        ['call', 'cancel', 'a-campaign', '--request-id', keyValue],
+        [keyValue],
+      ];
+      for (const args of commands) {
+        const { code, stdout, stderr } = await home.run(args, { input: keyValue, environment: { CALLKEY_SERVER: server } });
         expect(code).to.equal(2);
         expect(stdout + stderr).not.to.contain(keyValue);
         expect(stdout).to.equal('');
       }
-      const { stderr } = await home.run(['key', 'set', keyValue]);
+      const { stderr } = await home.run(['key', 'set', 'anything']);
       expect(stderr)
         .to.match(/not taken from the command line/)
         .and.match(/ps/)
