@@ -23,10 +23,10 @@ export async function openKeyStore(place: KeyPlace, profileName: string, folders
   return place === 'file' ? fileStore(profileName, folders) : keychainStore(profileName);
 }
 
-const keychainName = { darwin: 'Keychain', win32: 'Credential Manager' } as Readonly<Record<string, string | undefined>>;
+const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
 
 async function keychainStore(profileName: string): Promise<KeyStore> {
-  const name = keychainName[process.platform] ?? 'Secret Service';
+  const name = keychainNames[process.platform] ?? 'Secret Service';
   const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
   return {
     where: `the system's keychain (${name})`,

@@ -16,7 +16,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+const { version }: { version: string } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const program = createProgram(version, (command) => command(cli()));
 let said: Output | undefined;
 
