@@ -1,0 +1,146 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { Failure } from '../failure.ts';
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof shells)[number];
+
+/** What can follow the words of one command. */
+type Place = {
+  /** Its words, such as `call place`; empty for the program itself. */
+  words: string;
+  commands: { name: string; description: string }[];
+  options: { flag: string; description: string; takes: 'nothing' | 'file' | 'text' }[];
+};
+
+/** Prints a shell's completion script, made from the very commands that it completes. */
+export async function completion({ output }: Cli, program: Command, shell: string): Promise<void> {
+  const known = shells.find((name) => name === shell);
+  if (known === undefined) throw new Failure('usage', `"${shell}" has no completion here. There is one for ${shells.join(', ')}.`);
+  const script = scripts[known](placesOf(program));
+  output.answer({ shell: known, script }, script);
+}
+
+function placesOf(program: Command): Place[] {
+  const help = program.createHelp();
+  const place = (command: Command, words: string[]): Place[] => {
+    const subcommands = help.visibleCommands(command).filter((sub) => sub.name() !== 'help');
+    const all = [...help.visibleOptions(command), ...help.visibleOptions(program)];
+    const options = [...new Map(all.map((option) => [option.long, option])).values()];
+    const here: Place = {
+      words: words.join(' '),
+      commands: subcommands.map((sub) => ({ name: sub.name(), description: sub.description() })),
+      options: options.flatMap(({ long, description, required }) =>
+        long ? [{ flag: long, description, takes: long === '--from' ? 'file' : required ? 'text' : 'nothing' }] : [],
+      ),
+    };
+    if (here.words === 'completion') here.commands = shells.map((name) => ({ name, description: '' }));
+    return [here, ...subcommands.flatMap((sub) => place(sub, [...words, sub.name()]))];
+  };
+  return place(program, []);
+}
+
+const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish };
+
+function bash(places: Place[]): string {
+  const values = (takes: string) => flags(places, takes).join('|');
+  return `# bash completion for callkey. Load it with: source <(callkey completion bash)
+_callkey() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} place='' words='' word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$place $word" in
+      ${steps(places)}) place="$place $word" ;;
+    esac
+  done
+  case "$previous" in
+    ${values('file')}) COMPREPLY=(); compopt -o filenames; while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current"); return ;;
+    ${values('text')}) COMPREPLY=(); return ;;
+  esac
+  case "$place" in
+${places.map((place) => `    '${lead(place)}') words='${candidates(place).join(' ')}' ;;`).join('\n')}
+  esac
+  COMPREPLY=()
+  while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W "$words" -- "$current")
+}
+complete -F _callkey callkey`;
+}
+
+function zsh(places: Place[]): string {
+  const described = ({ commands, options }: Place) =>
+    [...commands.map(({ name, description }) => [name, description]), ...options.map(({ flag, description }) => [flag, description])]
+      .map(([word = '', description = '']) => quoted(`${word}:${description}`))
+      .join(' ');
+  return `#compdef callkey
+# zsh completion for callkey. Load it with: source <(callkey completion zsh)
+_callkey() {
+  local place='' word
+  local -a choices
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$place $word" in
+      ${steps(places).replaceAll('|', ' | ')}) place="$place $word" ;;
+    esac
+  done
+  case "\${words[CURRENT-1]}" in
+    ${flags(places, 'file').join(' | ')}) _files; return ;;
+    ${flags(places, 'text').join(' | ')}) return ;;
+  esac
+  case "$place" in
+${places.map((place) => `    '${lead(place)}') choices=(${described(place)}) ;;`).join('\n')}
+  esac
+  _describe callkey choices
+}
+if [ "$funcstack[1]" = _callkey ]; then _callkey "$@"; else compdef _callkey callkey; fi`;
+}
+
+function fish(places: Place[]): string {
+  const lines = places.flatMap((place) => {
+    const when = `-n ${quoted(`__callkey_at ${quoted(place.words)}`)}`;
+    const commands = place.commands.map(
+      ({ name, description }) => `complete -c callkey ${when} -a ${quoted(name)} -d ${quoted(description)}`,
+    );
+    const options = place.options.map(
+      ({ flag, description, takes }) =>
+        `complete -c callkey ${when} -l ${flag.slice(2)} ${takes === 'nothing' ? '' : takes === 'file' ? '-r -F ' : '-x '}-d ${quoted(description)}`,
+    );
+    return [...commands, ...options];
+  });
+  return `# fish completion for callkey. Load it with: callkey completion fish | source
+function __callkey_at
+  set -l place
+  for word in (commandline -opc)[2..-1]
+    set -l next $place $word
+    contains -- "$next" ${places
+      .filter(({ words }) => words !== '')
+      .map(({ words }) => quoted(words))
+      .join(' ')}; and set -a place $word
+  end
+  test "$place" = "$argv[1]"
+end
+complete -c callkey -f
+${lines.join('\n')}`;
+}
+
+/** Words that lead from one place to the next, each with a space before it. */
+function steps(places: Place[]): string {
+  return places
+    .filter(({ words }) => words !== '')
+    .map((place) => `'${lead(place)}'`)
+    .join('|');
+}
+
+function lead({ words }: Place): string {
+  return words === '' ? '' : ` ${words}`;
+}
+
+function candidates({ commands, options }: Place): string[] {
+  return [...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)];
+}
+
+function flags(places: Place[], takes: string): string[] {
+  return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
+}
+
+/** Single quotes, in which sh-like shells and fish take everything as it is, but for the quote itself. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
+import { Failure } from './failure.ts';
+import type { Environment, Folders } from './folders.ts';
+
+/** The options that every command takes. */
+export type GlobalOptions = { profile?: string; server?: string; json?: true; verbose?: true };
+
+export const keyPlaces = ['keychain', 'file'] as const;
+/** Where a profile's key is kept. */
+export type KeyPlace = (typeof keyPlaces)[number];
+
+const profileSchema = z.object({ server: z.string().nullable(), key: z.enum(keyPlaces) });
+const profilesSchema = z.record(z.string(), profileSchema);
+export type Profile = z.infer<typeof profileSchema>;
+type Profiles = Map<string, Profile>;
+
+/** What the options, the environment and the stored profile come to. */
+export type Settings = {
+  profileName: string;
+  profile: Profile | undefined;
+  /** Without a trailing slash; null where none is given anywhere. */
+  server: string | null;
+};
+
+/** @throws Failure `usage` */
+export async function readSettings(options: GlobalOptions, environment: Environment, folders: Folders): Promise<Settings> {
+  const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
+  if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
+    throw new Failure('usage', `"${profileName}" cannot name a profile: give up to 64 letters, digits, dots, dashes and underscores.`);
+  }
+  const profile = (await readProfiles(folders)).get(profileName);
+  const server = options.server ?? (environment['CALLKEY_SERVER'] || (profile?.server ?? null));
+  return { profileName, profile, server: server === null ? null : checkedServer(server) };
+}
+
+/** @throws Failure `usage` */
+export function serverOf({ server }: Settings): string {
+  if (server !== null) return server;
+  throw new Failure(
+    'usage',
+    'No server is given. Add --server https://…, set CALLKEY_SERVER, or store one with the key: callkey key set --server https://…',
+  );
+}
+
+export async function storeProfile(folders: Folders, name: string, profile: Profile): Promise<void> {
+  await writeProfiles(folders, (await readProfiles(folders)).set(name, profile));
+}
+
+export async function removeProfile(folders: Folders, name: string): Promise<void> {
+  const profiles = await readProfiles(folders);
+  if (profiles.delete(name)) await writeProfiles(folders, profiles);
+}
+
+const fileOf = (folders: Folders) => join(folders.config, 'profiles.json');
+
+async function readProfiles(folders: Folders): Promise<Profiles> {
+  const text = await readIfThere(fileOf(folders));
+  if (text === undefined) return new Map();
+  const parsed = profilesSchema.safeParse(parseJson(text));
+  if (!parsed.success) {
+    throw new Failure('usage', `${fileOf(folders)} cannot be understood. Mend it, or remove it and store your keys again: callkey key set`);
+  }
+  return new Map(Object.entries(parsed.data));
+}
+
+function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
+  return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`);
+}
+
+/** A key must not cross a network in the clear: https, or this very machine. @throws Failure `usage` */
+export function checkedServer(address: string): string {
+  const url = URL.parse(address);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new Failure('usage', `"${address}" is no server address. Give one such as https://calls.example.com`);
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new Failure('usage', 'The server address may have a host, a port and a path, and nothing else.');
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw new Failure('usage', `The key would cross the network in the clear. Use https: https://${url.host}`);
+  }
+  return (url.origin + url.pathname).replace(/\/+$/, '');
+}
+
+/** The WHATWG parser has brought every spelling of an IPv4 address to four decimals already. */
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}

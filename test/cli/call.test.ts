@@ -1,0 +1,412 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { CliHome, type Ended } from '../support/cli.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { type Network, networkTo } from '../support/network.ts';
+import { type Beside, createKey, createWorld, openBeside, signIn, somePhone, type World } from '../support/world.ts';
+
+describe('callkey call', () => {
+  let core: RunningCore;
+  let beside: Beside;
+  let world: World;
+  let network: Network;
+  let key: string;
+  let home: CliHome;
+
+  before(async () => {
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
+    beside = await openBeside(database);
+    world = await createWorld(beside.ports);
+    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    network = await networkTo(core.url);
+  });
+  beforeEach(() => {
+    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
+    network.seen.length = 0;
+    network.faults.length = 0;
+  });
+  after(async () => {
+    await network.close();
+    await beside.close();
+    await core.close();
+  });
+
+  const place = (phone: string, ...more: string[]) => home.run(['call', 'place', world.campaign.id, '--phone', phone, ...more]);
+  const cancel = (...more: string[]) => home.run(['call', 'cancel', world.campaign.id, ...more]);
+  const callsTo = (phone: string) => beside.storage.database.read('calls').where({ phone });
+  const sentIds = () => network.seen.map(({ body }) => String(JSON.parse(body).requestId));
+  const answer = ({ code, stdout, stderr }: Ended, expected = 0) => {
+    expect(code, stderr).to.equal(expected);
+    return JSON.parse(stdout);
+  };
+
+  describe('place', () => {
+    it('places a call and answers with it', async () => {
+      const phone = somePhone();
+      const options = ['--name', 'Ada Lovelace', '--time-zone', 'Europe/Berlin', '--var', 'orderNumber=4711', '--var', 'note=a=b'];
+      const when = ['--not-before', '2026-11-21T09:00:00.000Z', '--not-after', '2099-11-21T18:00:00.000Z', '--request-id', 'order-4711'];
+      const placed = answer(await place(phone, ...options, ...when, '--json'));
+      expect({ ...placedCallSchema.parse(placed), replayed: false }).to.deep.equal(placed);
+      expect(placed).to.include({ requestId: 'order-4711', campaignId: world.campaign.id, replayed: false });
+      expect(JSON.parse(network.seen[0]?.body ?? '')).to.deep.equal({
+        requestId: 'order-4711',
+        contact: { phone, name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
+        variables: { orderNumber: '4711', note: 'a=b' },
+        notBefore: '2026-11-21T09:00:00.000Z',
+        notAfter: '2099-11-21T18:00:00.000Z',
+      });
+    });
+
+    it('tells a person how to cancel it', async () => {
+      const { code, stdout, stderr } = await place(somePhone());
+      expect([code, stderr]).to.deep.equal([0, '']);
+      expect(stdout)
+        .to.match(/Request id: /)
+        .and.contain(`callkey call cancel ${world.campaign.id} --request-id `);
+    });
+
+    for (const [what, options, says] of [
+      ['a phone number that is none', ['--phone', '12'], '--phone: '],
+      ['no phone number', [], '--phone'],
+      ['a zone that is none', ['--phone', '+493012345678', '--time-zone', 'Mars/Olympus'], '--time-zone: '],
+      ['a variable without a value', ['--phone', '+493012345678', '--var', 'x'], '--var x'],
+      ['a variable twice', ['--phone', '+493012345678', '--var', 'x=1', '--var', 'x=2'], '--var'],
+      ['an instant without a zone', ['--phone', '+493012345678', '--not-before', 'tomorrow'], '--not-before: '],
+      ['a request id with a space', ['--phone', '+493012345678', '--request-id', 'a b'], '--request-id: '],
+      ['one call and a file', ['--phone', '+493012345678', '--from', 'x.csv'], '--from'],
+      ['an option for files', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
+    ] as const) {
+      it(`ends with 2 on ${what}, and sends nothing`, async () => {
+        const { code, stdout, stderr } = await home.run(['call', 'place', world.campaign.id, ...options]);
+        expect([code, stdout]).to.deep.equal([2, '']);
+        expect(stderr).to.contain(says);
+        expect(network.seen).to.deep.equal([]);
+      });
+    }
+
+    it('ends with 2 on a campaign that would make another path', async () => {
+      for (const campaign of ['..', '.', 'a/b', '%2e%2e', '']) {
+        expect((await home.run(['call', 'place', campaign, '--phone', somePhone()])).code).to.equal(2);
+      }
+      expect(network.seen).to.deep.equal([]);
+    });
+
+    it('ends with 2 where the core finds the input wrong', async () => {
+      network.faults.push({
+        status: 422,
+        body: JSON.stringify({
+          type: 'urn:x#invalid',
+          title: 'x',
+          status: 422,
+          detail: 'Wrong.',
+          errors: [{ path: 'contact.phone', message: 'No such number.' }],
+        }),
+      });
+      const { code, stderr } = await place(somePhone());
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('contact.phone: No such number.');
+    });
+
+    it('ends with 2 without a key, and with one that is mistyped', async () => {
+      for (const given of ['', key.slice(0, -1), `${key.slice(0, -1)}!`]) {
+        const { code, stderr } = await home.run(['call', 'place', world.campaign.id, '--phone', somePhone()], {
+          environment: { CALLKEY_API_KEY: given },
+        });
+        expect(code).to.equal(2);
+        expect(stderr).not.to.contain(key.slice(0, 30));
+      }
+      expect(network.seen).to.deep.equal([]);
+    });
+
+    it('ends with 2 without a server', async () => {
+      const { code, stderr } = await home.run(['call', 'place', 'x', '--phone', somePhone()], { environment: { CALLKEY_SERVER: '' } });
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('--server');
+    });
+
+    it('ends with 3 where the key is refused', async () => {
+      const environment = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
+      const { code, stderr } = await home.run(['call', 'place', world.campaign.id, '--phone', somePhone()], { environment });
+      expect(code).to.equal(3);
+      expect(stderr)
+        .to.match(/key/)
+        .and.match(/callkey key set/);
+    });
+
+    it('ends with 4 where the campaign is refused', async () => {
+      const { code, stdout } = await home.run(['call', 'place', world.otherCampaign.id, '--phone', somePhone(), '--json']);
+      expect([code, stdout]).to.deep.equal([4, '']);
+    });
+
+    it('ends with 5 where the request id has placed another call', async () => {
+      await place(somePhone(), '--request-id', 'taken');
+      expect((await place(somePhone(), '--request-id', 'taken')).code).to.equal(5);
+    });
+
+    it('says so where the request id has placed this very call', async () => {
+      const phone = somePhone();
+      const first = answer(await place(phone, '--request-id', 'same', '--json'));
+      expect(answer(await place(phone, '--request-id', 'same', '--json'))).to.deep.equal({ ...first, replayed: true });
+    });
+
+    it('ends with 7 where no answer ever comes, and places no second call when it is run again', async () => {
+      const phone = somePhone();
+      network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
+      const failed = await place(phone);
+      expect(failed.code).to.equal(7);
+      expect(failed.stderr).to.match(/Run the same command again/);
+      expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+      expect(await callsTo(phone)).to.have.length(1);
+    });
+
+    it('ends with 7 where nobody listens', async () => {
+      const { code, stderr } = await home.run(['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1']);
+      expect(code).to.equal(7);
+      expect(stderr).to.contain('nothing listens there');
+    });
+
+    it('ends with 1 on anything else', async () => {
+      const huge = { status: 202, body: 'x'.repeat(2_000_000) };
+      network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
+      for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);
+    });
+
+    it('sends the same request id again when the answer is lost, and places one call', async () => {
+      const phone = somePhone();
+      network.faults.push('lose the answer', 'lose the answer');
+      expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+      expect(sentIds()).to.have.length(3);
+      expect(new Set(sentIds()).size).to.equal(1);
+      expect(await callsTo(phone)).to.have.length(1);
+    });
+
+    for (const status of [429, 502, 503, 504]) {
+      it(`tries again after ${status}`, async () => {
+        network.faults.push({ status });
+        expect((await place(somePhone())).code).to.equal(0);
+        expect(new Set(sentIds()).size).to.equal(1);
+      });
+    }
+
+    it('rests for as long as it is told to, and gives up where that is too long', async () => {
+      network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
+      const began = performance.now();
+      expect((await place(somePhone())).code).to.equal(0);
+      expect(performance.now() - began).to.be.greaterThan(2000);
+
+      network.faults.push({ status: 429, headers: { 'Retry-After': '3600' } });
+      const { code, stderr } = await place(somePhone());
+      expect(code).to.equal(7);
+      expect(stderr).to.contain('3600 s');
+    });
+
+    it('never follows a redirect with the key', async () => {
+      const elsewhere = await networkTo(core.url);
+      try {
+        for (const status of [301, 302, 303, 307, 308]) {
+          network.faults.push({ status, headers: { Location: `${elsewhere.url}/api` } });
+          const { code, stderr } = await place(somePhone());
+          expect(code).to.equal(1);
+          expect(stderr).to.contain('redirect');
+        }
+        expect(elsewhere.seen).to.deep.equal([]);
+      } finally {
+        await elsewhere.close();
+      }
+    });
+
+    describe('killed before it has its answer', () => {
+      it('sends the same request id when it is run again', async () => {
+        const phone = somePhone();
+        network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+        const process = home.start(['call', 'place', world.campaign.id, '--phone', phone, '--verbose']);
+        await process.said(/< 503/);
+        process.child.kill('SIGKILL');
+        await process.ended;
+        expect(answer(await place(phone, '--json'))).to.include({ requestId: sentIds()[0] });
+        expect(new Set(sentIds()).size).to.equal(1);
+      });
+
+      it('places one call though the first had been placed', async () => {
+        const phone = somePhone();
+        network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
+        const process = home.start(['call', 'place', world.campaign.id, '--phone', phone, '--verbose']);
+        await process.said(/< 503/);
+        process.child.kill('SIGKILL');
+        await process.ended;
+        expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+        expect(await callsTo(phone)).to.have.length(1);
+      });
+
+      it('is a call of its own while the first still runs', async () => {
+        const phone = somePhone();
+        network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
+        const first = home.start(['call', 'place', world.campaign.id, '--phone', phone, '--verbose']);
+        await first.said(/< 503/);
+        expect((await place(phone)).code).to.equal(0);
+        expect((await first.ended).code).to.equal(0);
+        expect(await callsTo(phone)).to.have.length(2);
+      });
+
+      it('is not taken up again once it has been cancelled', async () => {
+        const phone = somePhone();
+        network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
+        expect((await place(phone)).code).to.equal(7);
+        expect((await cancel('--last')).code).to.equal(0);
+        expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
+      });
+    });
+
+    it('leaves nothing behind of what was refused', async () => {
+      const placed = answer(await place(somePhone(), '--json'));
+      const before = home.files();
+      for (const status of [401, 403, 409, 422]) {
+        network.faults.push({ status });
+        await place(somePhone());
+      }
+      expect(home.files()).to.deep.equal(before);
+      expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
+    });
+
+    it('keeps the request id of what was refused after an answer was lost', async () => {
+      const phone = somePhone();
+      network.faults.push('lose the answer', { status: 401 });
+      expect((await place(phone)).code).to.equal(3);
+      expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+    });
+
+    it('is another call once the first has been answered', async () => {
+      const phone = somePhone();
+      await place(phone);
+      await place(phone);
+      expect(await callsTo(phone)).to.have.length(2);
+    });
+
+    it('keeps no phone number', async () => {
+      const phone = somePhone();
+      network.faults.push({ status: 503, headers: { 'Retry-After': '3600' } });
+      await place(phone, '--name', 'Ada Lovelace');
+      await place(somePhone());
+      for (const { path, text } of home.files()) expect(text, path).not.to.contain(phone.slice(3)).and.not.contain('Lovelace');
+    });
+  });
+
+  describe('cancel', () => {
+    for (const by of ['--contact', '--request-id', '--last']) {
+      it(`cancels by ${by}, and again`, async () => {
+        const placed = answer(await place(somePhone(), '--json'));
+        const reference = by === '--last' ? [by] : [by, by === '--contact' ? placed.contactId : placed.requestId];
+        const first = answer(await cancel(...reference, '--json'));
+        expect(cancelledCallSchema.parse(first)).to.include({ requestId: placed.requestId, contactId: placed.contactId });
+        expect(answer(await cancel(...reference, '--json'))).to.deep.equal(first);
+      });
+    }
+
+    it('cancels a request id of two dots', async () => {
+      await place(somePhone(), '--request-id', '..');
+      expect(answer(await cancel('--request-id', '..', '--json'))).to.include({ requestId: '..' });
+    });
+
+    it('tries again when the answer is lost', async () => {
+      await place(somePhone());
+      network.faults.push('lose the answer', { status: 503 });
+      expect((await cancel('--last')).code).to.equal(0);
+    });
+
+    it('ends with 2 unless one call is named', async () => {
+      for (const options of [[], ['--last', '--contact', 'x'], ['--contact', 'a b'], ['--request-id', 'ä']]) {
+        expect((await cancel(...options)).code).to.equal(2);
+      }
+    });
+
+    it('ends with 5 once it has been dialed', async () => {
+      const { contactId } = answer(await place(somePhone(), '--json'));
+      await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
+      expect((await cancel('--last')).code).to.equal(5);
+    });
+
+    it('ends with 6 where there is no such call', async () => {
+      expect((await cancel('--request-id', 'no-such-call')).code).to.equal(6);
+      const { code, stderr } = await new CliHome(home.environment).run(['call', 'cancel', world.campaign.id, '--last']);
+      expect(code).to.equal(6);
+      expect(stderr).to.contain('--request-id');
+    });
+  });
+
+  describe('manners', () => {
+    it('shows requests with --verbose, without the key, on standard error alone', async () => {
+      const { stdout, stderr } = await place(somePhone(), '--verbose', '--json');
+      expect(stderr)
+        .to.match(/> POST /)
+        .and.match(/X-API-Key: \[blotted out\]/)
+        .and.match(/< 202/);
+      expect(stdout.trim().split('\n')).to.have.length(1);
+      expect(stdout + stderr).not.to.contain(key);
+    });
+
+    it('blots out a key that an answer repeats, and what would steer the terminal', async () => {
+      const detail = `\u001b[31mKey ${key}\u0007`;
+      network.faults.push({ status: 409, body: JSON.stringify({ type: 'urn:x#conflict', title: 'x', status: 409, detail }) });
+      const { code, stderr } = await place(somePhone(), '--verbose');
+      expect(code).to.equal(5);
+      expect(stderr).not.to.contain(key).and.not.contain('\u001b[31m').and.not.contain('\u0007');
+    });
+
+    it('is quiet on a closed pipe, and has placed the call', async () => {
+      const phone = somePhone();
+      const process = home.start(['call', 'place', world.campaign.id, '--phone', phone]);
+      process.child.stdout?.destroy();
+      const { code, stderr } = await process.ended;
+      expect([code, stderr]).to.deep.equal([0, '']);
+      expect(await callsTo(phone)).to.have.length(1);
+    });
+
+    it('says nothing of the key to the process list', async () => {
+      network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+      const process = home.start(['call', 'place', world.campaign.id, '--phone', somePhone(), '--verbose']);
+      await process.said(/< 503/);
+      const { execFileSync } = await import('node:child_process');
+      expect(execFileSync('ps', ['-ww', '-eo', 'args'], { encoding: 'utf8' }))
+        .to.contain('call place')
+        .and.not.contain(key);
+      process.child.kill('SIGKILL');
+      await process.ended;
+      for (const { path, text } of home.files()) expect(text, path).not.to.contain(key);
+    });
+
+    it('has help with examples for every command, and exit code 0', async () => {
+      for (const command of [[], ['key'], ['key', 'set'], ['call', 'place'], ['call', 'cancel'], ['call', 'resume'], ['completion']]) {
+        const { code, stdout, stderr } = await home.run([...command, '--help']);
+        expect([code, stderr]).to.deep.equal([0, '']);
+        expect(stdout).to.match(/Usage: callkey/);
+        if (command.length !== 1) expect(stdout).to.match(/Examples:\n {2}\$ callkey/);
+      }
+    });
+
+    it('tells its version', async () => {
+      expect(await home.run(['--version'])).to.include({ code: 0, stderr: '' });
+    });
+
+    it('ends with 2 on what is no command, or no option', async () => {
+      for (const args of [['call'], ['nonsense'], ['call', 'place'], ['call', 'place', 'x', '--nonsense'], []]) {
+        expect((await home.run(args)).code).to.equal(2);
+      }
+    });
+  });
+
+  it('sends its key to the three endpoints and nothing else', async () => {
+    await place(somePhone());
+    await cancel('--last');
+    const refused = await ask('POST', `${core.url}/elsewhere`, { key });
+    expect(refused.status).to.equal(401);
+    expect(network.seen.map(({ method, path }) => `${method} ${path.split('/').slice(0, 4).join('/')}`)).to.deep.equal([
+      'POST /api/v1/campaigns',
+      'DELETE /api/v1/campaigns',
+    ]);
+  });
+});

@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CliHome } from '../support/cli.ts';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof shells)[number];
+
+/** Prints what the shell itself offers after a command line; zsh shows that to a terminal alone, so that it gets one (zsh/zpty). */
+const asking: Record<Shell, (script: string, line: string, last: string) => string> = {
+  bash: (script, line) => `
+    source ${script}
+    read -ra COMP_WORDS <<< "${line}"
+    [[ "${line}" == *' ' ]] && COMP_WORDS+=('')
+    COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 ))
+    _callkey 2>/dev/null
+    printf '%s\\n' "\${COMPREPLY[@]}"`,
+  zsh: (script, line, last) => `
+    zmodload zsh/zpty
+    zpty shell zsh -f -i
+    zpty -w shell 'PS1=; LISTMAX=1000; autoload -Uz compinit; compinit -D; source ${script}; echo REA""DY'
+    zpty -r -m shell offered '*READY*'
+    zpty -w -n shell $'${line}\\t'
+    zpty -r -m shell offered '*${last}*'
+    print -r -- "$offered"
+    zpty -d shell`,
+  fish: (script, line) => `source ${script}; complete -C "${line}"`,
+};
+
+const isThere = (shell: Shell) => spawnSync(shell, ['-c', 'true']).status === 0;
+
+describe('callkey completion', () => {
+  for (const shell of shells) {
+    describe(`in ${shell}`, () => {
+      if (!isThere(shell)) {
+        it.skip(`is not tested: there is no ${shell} here`);
+        return;
+      }
+      const home = new CliHome();
+      const script = join(home.directory, 'completion');
+      before(async () => {
+        const { code, stdout } = await home.run(['completion', shell]);
+        expect(code).to.equal(0);
+        writeFileSync(script, stdout);
+      });
+      /** @param last what comes last of what is offered, where the order is known */
+      const offered = (line: string, last: string) => {
+        const quiet = shell === 'zsh' ? ['-f'] : shell === 'bash' ? ['--norc'] : ['--no-config'];
+        const { stdout, stderr } = spawnSync(shell, [...quiet, '-c', asking[shell](script, line, last)], {
+          encoding: 'utf8',
+          env: { PATH: process.env['PATH'], HOME: home.directory, TERM: 'dumb' },
+          timeout: 15_000,
+        });
+        expect(stderr).to.equal('');
+        return stdout;
+      };
+
+      it('offers the commands', () => {
+        expect(offered('callkey call ', 'resume')).to.contain('place').and.contain('cancel').and.contain('resume');
+      });
+
+      it('offers the options of a command, after options of the program', () => {
+        expect(offered('callkey --json call place --n', 'not-before')).to.contain('--not-before').and.contain('--not-after');
+      });
+
+      it('offers files after --from', () => {
+        writeFileSync(join(home.directory, 'contacts-1.csv'), '');
+        expect(offered(`callkey call place --from ${home.directory}/contacts-`, 'contacts-1.csv')).to.contain('contacts-1.csv');
+      });
+    });
+  }
+
+  it('ends with 2 for a shell that it does not know', async () => {
+    const { code, stderr } = await new CliHome().run(['completion', 'tcsh']);
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('bash, zsh, fish');
+  });
+
+  it('answers in JSON, too', async () => {
+    const { stdout } = await new CliHome().run(['completion', 'bash', '--json']);
+    expect(JSON.parse(stdout)).to.include({ shell: 'bash' });
+  });
+});

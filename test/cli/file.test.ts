@@ -1,0 +1,387 @@
+import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CliHome, ndjson } from '../support/cli.ts';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { type Network, networkTo } from '../support/network.ts';
+import { type Beside, createKey, createWorld, openBeside, signIn, type World } from '../support/world.ts';
+
+describe('callkey call place --from', () => {
+  let core: CoreProcess;
+  let database: string;
+  let beside: Beside;
+  let world: World;
+  let network: Network;
+  let home: CliHome;
+
+  before(async () => {
+    database = await freshDatabase('sqlite');
+    core = await spawnCore(database, { DIALER: 'off' });
+    beside = await openBeside(database);
+    world = await createWorld(beside.ports);
+    network = await networkTo(core.url);
+  });
+  let files = 0;
+  let key: string;
+  beforeEach(async () => {
+    key ??= (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
+    network.seen.length = 0;
+    network.faults.length = 0;
+    files++;
+  });
+  after(async () => {
+    await network.close();
+    await beside.close();
+    await core.stop();
+  });
+
+  const phone = (n: number) => `+4930${10_000_000 + files * 100_000 + n}`;
+  const csvOf = (count: number, from = 0) =>
+    ['phone,name', ...Array.from({ length: count }, (_, n) => `${phone(from + n)},Ada ${from + n}`)].join('\n');
+  const file = (text: string | Buffer, name = 'contacts.csv') => {
+    const path = join(home.directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const place = (path: string, ...more: string[]) => home.run(['call', 'place', world.campaign.id, '--from', path, ...more]);
+  /** How many calls there are to each of this test's numbers. */
+  const calls = async (): Promise<number[]> => {
+    const rows: { phone: string }[] = await beside.storage.database.read('calls').where('phone', 'like', `${phone(0).slice(0, -5)}%`);
+    return [...Map.groupBy(rows, (row) => row.phone).values()].map(({ length }) => length);
+  };
+  const onceEach = (count: number) => Array.from({ length: count }, () => 1);
+
+  describe('reading', () => {
+    it('takes CSV with a header, quotes, blank lines and a byte order mark', async () => {
+      const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone(1)},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n${phone(2)},,,own-${files},,,7\r\n`;
+      const { code, stdout, stderr } = await place(file(text), '--concurrency', '1');
+      expect(code, stderr).to.equal(0);
+      const [first, second] = network.seen.map(({ body }) => JSON.parse(body));
+      expect(first).to.deep.include({
+        contact: { phone: phone(1), name: 'Lovelace, "Ada"', timeZone: 'Europe/Berlin' },
+        variables: { note: 'two\nlines' },
+        notAfter: '2099-01-01T00:00:00.000Z',
+      });
+      expect(second).to.deep.equal({ requestId: `own-${files}`, contact: { phone: phone(2) }, variables: { order: '7' } });
+      expect(ndjson(stdout).map(({ line, status, requestId }) => [line, status, requestId])).to.deep.equal([
+        [2, 'placed', first.requestId],
+        [5, 'placed', `own-${files}`],
+      ]);
+    });
+
+    it('takes NDJSON, from standard input', async () => {
+      const input = `${JSON.stringify({ contact: { phone: phone(1) }, variables: { a: '1' } })}\n\n${JSON.stringify({ contact: { phone: phone(2) } })}`;
+      const { code, stdout } = await home.run(['call', 'place', world.campaign.id, '--from', '-', '--json'], { input });
+      expect(code).to.equal(0);
+      expect(
+        ndjson(stdout)
+          .map(({ line }) => line)
+          .toSorted(),
+      ).to.deep.equal([1, 3]);
+      expect(await calls()).to.deep.equal(onceEach(2));
+    });
+
+    it('reports every bad line with its number and reason, and sends nothing', async () => {
+      const text = ['phone,name,requestId', `${phone(1)},Ada,a`, '12,Bob,b', `${phone(2)},"Two\nlines",c`, `${phone(3)}`, `${phone(4)},,a`];
+      const { code, stdout, stderr } = await place(file(text.join('\n')));
+      expect(code).to.equal(2);
+      expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
+        'line 3: contact.phone: Give a phone number in E.164 form, such as +493012345678.',
+        'line 4: contact.name: Leave out control characters.',
+        'line 6: It has 1 cells where the header has 3.',
+        'line 7: requestId: Line 2 has the same request id.',
+      ]);
+      expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);
+      expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([3, 4, 6, 7].map((line) => [line, 'invalid']));
+      expect(network.seen).to.deep.equal([]);
+    });
+
+    it('places the others with --skip-invalid', async () => {
+      const { code, stdout } = await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
+      expect(code).to.equal(0);
+      expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
+        [2, 'invalid'],
+        [3, 'placed'],
+      ]);
+    });
+
+    const unreadable: [string, string | Buffer, RegExp][] = [
+      ['an empty file', '', /empty/],
+      ['a header alone', 'phone,name\n', /no calls/],
+      ['a header without phone', 'name\nAda\n', /no column phone/],
+      ['a column that is not known', 'phone,fax\n+493012345678,1\n', /"fax".*The columns are/],
+      ['a column twice', 'phone,Phone\n+493012345678,1\n', /twice/],
+      ['semicolons', 'phone;name\n+493012345678;Ada\n', /commas/],
+      ['what is not UTF-8', Buffer.from('phone,name\n+493012345678,\xe4\n', 'latin1'), /UTF-8/],
+      ['a quote that is not closed', 'phone,name\n+493012345678,"Ada\n', /quote/],
+      ['NDJSON that is none', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This is not JSON/],
+      ['a field that is not known', '{"contact":{"phone":"+493012345678"},"x":1}\n', /line 1: x: This field is not known/],
+    ];
+    for (const [what, content, says] of unreadable) {
+      it(`ends with 2 on ${what}, and sends nothing`, async () => {
+        const { code, stderr } = await place(file(content));
+        expect(code).to.equal(2);
+        expect(stderr).to.match(says);
+        expect(network.seen).to.deep.equal([]);
+      });
+    }
+
+    it('sends nothing of what follows a quote out of place, even with --skip-invalid', async () => {
+      const { code } = await place(file(`phone,name\n${phone(1)},A"da\n${phone(2)},Bob\n`), '--skip-invalid');
+      expect(code).to.equal(2);
+      expect(network.seen).to.deep.equal([]);
+    });
+
+    it('ends with 2 on a file that is not there, and on a pace that is none', async () => {
+      expect((await place(join(home.directory, 'none.csv'))).code).to.equal(2);
+      for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
+    });
+  });
+
+  describe('placing', () => {
+    it('places two equal lines as two calls', async () => {
+      await place(file(`phone\n${phone(1)}\n${phone(1)}\n`));
+      expect(await calls()).to.deep.equal([2]);
+    });
+
+    it('keeps to a rate', async () => {
+      const began = performance.now();
+      await place(file(csvOf(11)), '--rate', '10');
+      expect(performance.now() - began).to.be.greaterThan(1000);
+      expect(await calls()).to.deep.equal(onceEach(11));
+    });
+
+    it('goes on past a line that the core refuses, tells of it, and tries just that one again', async () => {
+      await home.run(['call', 'place', world.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
+      const path = file(`phone,requestId\n${phone(1)},x-${files}\n${phone(2)},taken-${files}\n${phone(3)},y-${files}\n`);
+      const { code, stdout, stderr } = await place(path);
+      expect(code).to.equal(5);
+      expect(ndjson(stdout).find(({ line }) => line === 3)).to.include({ status: 'refused', code: 'request-id-conflict' });
+      expect(stderr).to.match(/line 3: refused/);
+      network.seen.length = 0;
+      expect((await place(path)).code).to.equal(5);
+      expect(network.seen).to.have.length(1);
+    });
+
+    for (const [what, status, exit] of [
+      ['the key', 401, 3],
+      ['the campaign', 403, 4],
+    ] as const) {
+      it(`stops with ${exit} where ${what} is refused, and goes on once that is mended`, async () => {
+        const path = file(csvOf(20));
+        network.faults.push('pass', 'pass', 'pass', { status });
+        const stopped = await place(path, '--concurrency', '1');
+        expect(stopped.code).to.equal(exit);
+        expect(stopped.stderr).to.match(/3 of 20 lines are placed.*callkey call resume/);
+        expect((await home.run(['call', 'resume'])).code).to.equal(0);
+        expect(await calls()).to.deep.equal(onceEach(20));
+      });
+    }
+
+    it('tells the reason why it stopped, not that other lines had to stop, too', async () => {
+      const busy = { status: 503, headers: { 'Retry-After': '30' } };
+      network.faults.push(busy, busy, busy, { status: 401 });
+      expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
+    });
+
+    it('keeps no phone number and no name', async () => {
+      network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5)));
+      const kept = home.files().filter(({ path }) => path !== 'contacts.csv');
+      expect(kept.map(({ path }) => path).join()).to.contain('runs/');
+      for (const { path, text } of kept) expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(key);
+    });
+
+    it('makes --last ask for a name, since it is not clear which call is meant', async () => {
+      await place(file(csvOf(2)));
+      expect((await home.run(['call', 'cancel', world.campaign.id, '--last'])).code).to.equal(2);
+    });
+  });
+
+  describe('once each', () => {
+    const started = (path: string, ...more: string[]) => home.start(['call', 'place', world.campaign.id, '--from', path, ...more]);
+
+    it('though answers are lost and refused all along', async () => {
+      network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
+      const { code, stdout } = await place(file(csvOf(60)));
+      expect(code).to.equal(0);
+      expect(ndjson(stdout)).to.have.length(60);
+      expect(await calls()).to.deep.equal(onceEach(60));
+    });
+
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      it(`though ${signal} stops it, in good order, and it is resumed`, async () => {
+        const path = file(csvOf(300));
+        const run = started(path, '--rate', '100');
+        await run.said(/"placed"/);
+        run.child.kill(signal);
+        const { signal: by, stdout, stderr } = await run.ended;
+        expect(by).to.equal(signal);
+        expect(stderr).to.match(/lines are placed.*callkey call resume/s);
+        expect((await calls()).length)
+          .to.equal(ndjson(stdout).length)
+          .and.be.lessThan(300);
+        const resumed = await home.run(['call', 'resume']);
+        expect(resumed.code, resumed.stderr).to.equal(0);
+        expect(ndjson(resumed.stdout)).to.have.length(300);
+        expect(await calls()).to.deep.equal(onceEach(300));
+      });
+    }
+
+    it('though it is killed again and again, and the core too', async function () {
+      this.timeout(60_000);
+      const database = await freshDatabase('sqlite');
+      const first = await spawnCore(database, { DIALER: 'off' });
+      const its = await openBeside(database);
+      const itsWorld = await createWorld(its.ports);
+      const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
+      const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
+      const args = ['call', 'place', itsWorld.campaign.id, '--from', file(csvOf(2_000))];
+
+      const killed = home.start([...args, '--rate', '400'], { environment });
+      await killed.said(/"placed"/);
+      killed.child.kill('SIGKILL');
+      await killed.ended;
+
+      const run = home.start([...args, '--rate', '800'], { environment });
+      await run.said(/"replayed":false/);
+      await first.stop('SIGKILL');
+      const second = await spawnCore(database, { DIALER: 'off', PORT: new URL(first.url).port });
+      const { code, stdout, stderr } = await run.ended;
+      expect(code, stderr).to.equal(0);
+      expect(new Set(ndjson(stdout).map(({ line }) => line)).size).to.equal(2_000);
+      expect(await its.storage.database.read('calls').countDistinct({ n: 'phone' }).count({ all: '*' })).to.deep.equal([
+        { n: 2_000, all: 2_000 },
+      ]);
+      await its.close();
+      await second.stop();
+    });
+
+    it('though the journal is gone, or half written', async () => {
+      const path = file(csvOf(30));
+      network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), { status: 401 });
+      await place(path);
+      const runs = join(home.directory, '.local/state/callkey/runs');
+      for (const name of readdirSync(runs)) appendFileSync(join(runs, name), '{"line":2,"conta');
+      network.faults.push('pass', { status: 401 });
+      await place(path);
+      const { code } = await new CliHome(home.environment).run(['call', 'place', world.campaign.id, '--from', path]);
+      expect(code).to.equal(0);
+      expect((await place(path)).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(30));
+    });
+
+    it('though two run side by side', async () => {
+      const path = file(csvOf(200));
+      const both = await Promise.all([place(path), place(path)]);
+      expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
+      expect(await calls()).to.deep.equal(onceEach(200));
+    });
+
+    it('though it is run again when it was placed whole, which it says; and twice with --again', async () => {
+      const path = file(csvOf(10));
+      await place(path);
+      network.seen.length = 0;
+      const second = await place(path);
+      expect(second.code).to.equal(0);
+      expect(second.stderr).to.match(/was placed whole.*--again/);
+      expect(ndjson(second.stdout).every(({ status, replayed }) => status === 'placed' && replayed === true)).to.equal(true);
+      expect(network.seen).to.deep.equal([]);
+
+      expect((await place(path, '--again')).code).to.equal(0);
+      expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
+    });
+
+    it('goes on with an --again that was stopped, as with any run', async () => {
+      const path = file(csvOf(10));
+      await place(path);
+      network.faults.push('pass', 'pass', { status: 401 });
+      await place(path, '--again', '--concurrency', '1');
+      expect((await place(path, '--again')).code).to.equal(0);
+      expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
+    });
+
+    it('refuses a file that changed since it was placed in part, unless with --again', async () => {
+      const path = file(csvOf(10));
+      network.faults.push('pass', 'pass', { status: 401 });
+      await place(path, '--concurrency', '1');
+      network.seen.length = 0;
+      file(csvOf(11));
+      for (const args of [
+        ['call', 'place', world.campaign.id, '--from', path],
+        ['call', 'resume'],
+      ]) {
+        const { code, stderr } = await home.run(args);
+        expect(code).to.equal(5);
+        expect(stderr).to.match(/has changed since/);
+      }
+      expect(network.seen).to.deep.equal([]);
+      expect((await place(path, '--again')).code).to.equal(0);
+      expect((await home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
+    });
+
+    it('resumes at the server where it began, and nowhere else', async () => {
+      network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5)), '--concurrency', '1');
+      expect((await home.run(['call', 'resume', '--server', core.url])).code).to.equal(2);
+      expect((await home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: core.url } })).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
+    });
+
+    it('refuses a file whose skipped lines were mended since: the others have been called', async () => {
+      await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
+      const { code } = await place(file(`phone\n${phone(2)}\n${phone(1)}\n`));
+      expect(code).to.equal(5);
+      expect(await calls()).to.deep.equal([1]);
+    });
+
+    it('takes a changed file whose lines have request ids of their own', async () => {
+      const line = (n: number) => `${phone(n)},own-${files}-${n}`;
+      network.faults.push('pass', { status: 401 });
+      await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
+      expect((await place(file(`phone,requestId\n${line(0)}\n${line(1)}\n${line(2)}\n`))).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(3));
+    });
+
+    it('places another file at the same path, once the first is done', async () => {
+      await place(file(csvOf(3)));
+      expect((await place(file(csvOf(3, 100)))).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(6));
+    });
+
+    it('asks which to resume where several were stopped, and takes its name', async () => {
+      for (const name of ['one.csv', 'two.csv']) {
+        network.faults.push('pass', { status: 401 });
+        await place(file(csvOf(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
+      }
+      const { code, stderr } = await home.run(['call', 'resume']);
+      expect(code).to.equal(2);
+      const name = /^(\w{8}) {2}.*one\.csv/m.exec(stderr)?.[1] ?? '';
+      expect((await home.run(['call', 'resume', name])).code).to.equal(0);
+      expect((await home.run(['call', 'resume'])).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(10));
+      expect((await home.run(['call', 'resume', name])).code).to.equal(6);
+    });
+
+    it('asks for standard input again, where that was stopped', async () => {
+      network.faults.push('pass', { status: 401 });
+      const input = csvOf(5);
+      const args = ['call', 'place', world.campaign.id, '--from', '-'];
+      await home.run(args, { input });
+      const { code, stderr } = await home.run(['call', 'resume']);
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('--from -');
+      expect((await home.run(args, { input })).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
+    });
+
+    it('places the lot though nobody reads the results', async () => {
+      const run = started(file(csvOf(50)));
+      run.child.stdout?.destroy();
+      expect(await run.ended).to.include({ code: 0 });
+      expect(await calls()).to.deep.equal(onceEach(50));
+    });
+  });
+});

@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, linkSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { CliHome } from '../support/cli.ts';
+
+const keyValue = makeKeyValue(randomBytes);
+const server = 'http://127.0.0.1:1';
+const stored = '.local/share/callkey/keys/default';
+
+async function homeWithFile(): Promise<CliHome> {
+  const home = new CliHome();
+  const { code, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input: `${keyValue}\n` });
+  expect(code, stderr).to.equal(0);
+  return home;
+}
+
+describe('callkey key', () => {
+  describe('set', () => {
+    it('refuses a key as an argument, says why, and does not repeat it', async () => {
+      const home = new CliHome();
+      const commands = [
+        ['key', 'set', keyValue],
+        ['key', 'set', '--key', keyValue],
+        ['key', 'set', `--key=${keyValue}`],
+        ['key', 'set', '--insecure-storage', '--profile', keyValue],
+        ['call', 'place', keyValue, '--phone', '+493012345678', '--verbose'],
+        ['call', 'cancel', 'a-campaign', '--request-id', keyValue],
+        [keyValue],
+      ];
+      for (const args of commands) {
+        const { code, stdout, stderr } = await home.run(args, { input: keyValue, environment: { CALLKEY_SERVER: server } });
+        expect(code).to.equal(2);
+        expect(stdout + stderr).not.to.contain(keyValue);
+        expect(stdout).to.equal('');
+      }
+      const { stderr } = await home.run(['key', 'set', 'anything']);
+      expect(stderr)
+        .to.match(/not taken from the command line/)
+        .and.match(/ps/)
+        .and.match(/revoke/);
+      expect(home.files()).to.deep.equal([]);
+    });
+
+    it('tells a mistyped key at once', async () => {
+      const home = new CliHome();
+      const mistyped = keyValue.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
+      for (const input of [mistyped, keyValue.slice(0, -1), `x${keyValue}`, 'hello', '', ' \n', 'x'.repeat(10_000)]) {
+        const { code, stdout, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input });
+        expect(code, stderr).to.equal(2);
+        expect(stdout).to.equal('');
+        if (input.length > 5) expect(stderr).not.to.contain(input.slice(0, 40));
+      }
+      expect(home.files()).to.deep.equal([]);
+    });
+
+    it('says what to do where there is no keychain, before asking for the key, and stores nothing', async function () {
+      if (process.platform !== 'linux') return this.skip();
+      const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
+      const { code, stdout, stderr } = await home.run(['key', 'set', '--server', server], { input: keyValue });
+      expect([code, stdout]).to.deep.equal([1, '']);
+      expect(stderr)
+        .to.match(/Secret Service/)
+        .and.match(/--insecure-storage/)
+        .and.match(/CALLKEY_API_KEY/);
+      expect(home.files()).to.deep.equal([]);
+    });
+
+    it('moves to a file where the keychain of before is gone, and says what it could not remove', async function () {
+      if (process.platform !== 'linux') return this.skip();
+      const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
+      mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });
+      const profiles = { default: { server, key: 'keychain' } };
+      writeFileSync(join(home.directory, '.config/callkey/profiles.json'), JSON.stringify(profiles));
+      const { code, stderr } = await home.run(['key', 'set', '--insecure-storage'], { input: keyValue });
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('still where it was');
+      expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
+    });
+
+    it('keeps the key in a file of 0600 where that is asked for, and in no other', async () => {
+      const home = await homeWithFile();
+      expect(statSync(join(home.directory, stored)).mode & 0o777).to.equal(0o600);
+      const holding = home.files().filter(({ text }) => text.includes(keyValue));
+      expect(holding.map(({ path }) => path)).to.deep.equal([stored]);
+    });
+
+    it('keeps to the XDG folders, where they are absolute', async () => {
+      const home = new CliHome();
+      const folder = (name: string) => join(home.directory, name);
+      const environment = { XDG_CONFIG_HOME: folder('c'), XDG_DATA_HOME: folder('d'), XDG_STATE_HOME: 'relative' };
+      await home.run(['key', 'set', '--insecure-storage', '--server', server], { input: keyValue, environment });
+      expect(
+        home
+          .files()
+          .map(({ path }) => path)
+          .toSorted(),
+      ).to.deep.equal(['c/callkey/profiles.json', 'd/callkey/keys/default']);
+    });
+
+    it('does not write through a link', async () => {
+      const home = new CliHome();
+      const elsewhere = join(home.directory, 'elsewhere');
+      writeFileSync(elsewhere, 'untouched');
+      mkdirSync(join(home.directory, '.local/share/callkey/keys'), { recursive: true });
+      symlinkSync(elsewhere, join(home.directory, stored));
+      const { code, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input: keyValue });
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/link/);
+      expect(home.files().find(({ path }) => path === 'elsewhere')?.text).to.equal('untouched');
+    });
+
+    for (const [address, why] of [
+      ['http://calls.example.com', /in the clear/],
+      ['http://127.0.0.1.example.com', /in the clear/],
+      ['ftp://calls.example.com', /no server address/],
+      ['calls.example.com', /no server address/],
+      ['https://user:secret@calls.example.com', /nothing else/],
+      ['https://calls.example.com/?a=b', /nothing else/],
+    ] as const) {
+      it(`refuses the server ${address}`, async () => {
+        const { code, stderr } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', address], { input: keyValue });
+        expect(code).to.equal(2);
+        expect(stderr).to.match(why).and.not.contain('secret@');
+      });
+    }
+
+    for (const address of ['https://calls.example.com/base/', 'http://localhost:8080', 'http://[::1]:8080', 'http://127.0.0.2']) {
+      it(`takes the server ${address}`, async () => {
+        const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', address], { input: keyValue });
+        expect(code).to.equal(0);
+      });
+    }
+
+    it('refuses a profile name that would lead out of its folder', async () => {
+      for (const name of ['../x', '.', 'a/b', '']) {
+        const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--profile', name], { input: keyValue });
+        expect(code, name).to.equal(2);
+      }
+    });
+  });
+
+  describe('status', () => {
+    it('tells profile, server and place, and never the key', async () => {
+      const home = await homeWithFile();
+      const { code, stdout } = await home.run(['key', 'status', '--json']);
+      expect(code).to.equal(0);
+      expect(JSON.parse(stdout)).to.deep.equal({ profile: 'default', server, stored: 'file' });
+      const text = await home.run(['key', 'status']);
+      expect(text.stdout).to.contain(server).and.contain(stored);
+      expect(stdout + text.stdout + text.stderr).not.to.contain(keyValue.slice(12, 30));
+    });
+
+    it('ends with 6 where none is stored', async () => {
+      const { code, stdout } = await new CliHome().run(['key', 'status', '--json']);
+      expect([code, JSON.parse(stdout)]).to.deep.equal([6, { profile: 'default', server: null, stored: null }]);
+    });
+
+    it('says that the environment goes before what is stored', async () => {
+      const home = await homeWithFile();
+      const { stdout } = await home.run(['key', 'status', '--json'], { environment: { CALLKEY_API_KEY: keyValue } });
+      expect(JSON.parse(stdout)).to.include({ stored: 'environment' });
+    });
+
+    const spoilt: [string, RegExp, (path: string) => void][] = [
+      ['others can read', /chmod 600/, (path) => chmodSync(path, 0o640)],
+      ['others can write', /chmod 600/, (path) => chmodSync(path, 0o602)],
+      [
+        'is a link',
+        /link/,
+        (path) => {
+          renameSync(path, `${path}-moved`);
+          symlinkSync(`${path}-moved`, path);
+        },
+      ],
+      ['has a second name', /link/, (path) => linkSync(path, `${path}-too`)],
+    ];
+    for (const [what, says, spoil] of spoilt) {
+      it(`refuses a key file that ${what}`, async () => {
+        const home = await homeWithFile();
+        spoil(join(home.directory, stored));
+        for (const args of [
+          ['key', 'status'],
+          ['call', 'place', 'a-campaign', '--phone', '+493012345678'],
+        ]) {
+          const { code, stdout, stderr } = await home.run(args);
+          expect([code, stdout]).to.deep.equal([1, '']);
+          expect(stderr).to.match(says).and.not.contain(keyValue);
+        }
+      });
+    }
+  });
+
+  describe('forget', () => {
+    it('leaves nothing of the key', async () => {
+      const home = await homeWithFile();
+      expect((await home.run(['key', 'forget'])).code).to.equal(0);
+      expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
+      expect((await home.run(['key', 'forget'])).code).to.equal(6);
+    });
+
+    it('forgets the profile that is named, and no other', async () => {
+      const home = await homeWithFile();
+      await home.run(['key', 'set', '--insecure-storage', '--profile', 'staging'], { input: keyValue });
+      await home.run(['key', 'forget'], { environment: { CALLKEY_PROFILE: 'staging' } });
+      expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
+      expect((await home.run(['key', 'status', '--profile', 'staging'])).code).to.equal(6);
+    });
+  });
+});

@@ -1,0 +1,56 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { AsyncEntry } from '@napi-rs/keyring';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { CliHome } from '../support/cli.ts';
+
+/** Off Linux, the keychain would be that of whoever runs the tests, and might ask them. */
+async function whyNot(): Promise<string | undefined> {
+  if (process.platform !== 'linux') return 'only Linux has one that is apart from its user’s';
+  try {
+    await new AsyncEntry('callkey-test', 'probe', { linux: { store: 'secret-service' } }).getPassword();
+    return undefined;
+  } catch {
+    return 'no Secret Service is running here';
+  }
+}
+
+const reason = await whyNot();
+
+describe("callkey key in the system's keychain", () => {
+  if (reason !== undefined) {
+    it.skip(`is not tested: ${reason}`);
+    return;
+  }
+  const profile = `test-${randomUUID()}`;
+  const keyValue = makeKeyValue(randomBytes);
+  const { DBUS_SESSION_BUS_ADDRESS = '' } = process.env;
+  const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS, CALLKEY_PROFILE: profile });
+  const inKeychain = () => new AsyncEntry('callkey', profile, { linux: { store: 'secret-service' } }).getPassword();
+  const set = (...more: string[]) => home.run(['key', 'set', '--server', 'http://127.0.0.1:1', ...more], { input: keyValue });
+
+  it('keeps the key there and in no file', async () => {
+    const { code, stderr } = await set();
+    expect(code, stderr).to.equal(0);
+    expect(await inKeychain()).to.equal(keyValue);
+    expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
+    expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ profile, stored: 'keychain' });
+  });
+
+  it('calls with it', async () => {
+    expect((await home.run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
+  });
+
+  it('leaves it in no other place when it is stored anew', async () => {
+    expect((await set('--insecure-storage')).code).to.equal(0);
+    expect(await inKeychain()).to.equal(null);
+    expect((await set()).code).to.equal(0);
+    expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
+  });
+
+  it('forgets it', async () => {
+    expect((await home.run(['key', 'forget'])).code).to.equal(0);
+    expect(await inKeychain()).to.equal(null);
+    expect((await home.run(['key', 'status'])).code).to.equal(6);
+  });
+});

@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freshDirectory } from './databases.ts';
+
+export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+
+export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
+export type CliProcess = {
+  child: ChildProcess;
+  ended: Promise<Ended>;
+  /** Waits until standard error or output has said something. */
+  said(what: RegExp): Promise<void>;
+};
+export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string };
+
+/** One person's machine: a home of its own, and the command line run in it as a process. */
+export class CliHome {
+  readonly directory = freshDirectory();
+  readonly environment: Record<string, string>;
+
+  constructor(environment: Record<string, string> = {}) {
+    this.environment = environment;
+  }
+
+  start(args: string[], { environment = {}, input, main = cliMain }: CliOptions = {}): CliProcess {
+    const { PATH = '' } = process.env;
+    const env = { PATH, HOME: this.directory, ...this.environment, ...environment };
+    const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', 'pipe', 'pipe'] });
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input ?? '');
+    return followed(child);
+  }
+
+  run(args: string[], options?: CliOptions): Promise<Ended> {
+    return this.start(args, options).ended;
+  }
+
+  /** Every file that has been left in the home, with its text. */
+  files(): { path: string; text: string }[] {
+    return readdirSync(this.directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => ({ path: path.slice(this.directory.length + 1), text: readFileSync(path, 'utf8') }));
+  }
+}
+
+function followed(child: ChildProcess): CliProcess {
+  let stdout = '';
+  let stderr = '';
+  const listeners = new Set<() => void>();
+  const heard = () => {
+    for (const listener of listeners) listener();
+  };
+  child.stdout?.on('data', (chunk) => {
+    stdout += String(chunk);
+    heard();
+  });
+  child.stderr?.on('data', (chunk) => {
+    stderr += String(chunk);
+    heard();
+  });
+  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
+  return {
+    child,
+    ended,
+    said: (what) =>
+      new Promise((resolve, reject) => {
+        const check = () => what.test(stdout + stderr) && resolve();
+        listeners.add(check);
+        check();
+        ended.then(() => reject(new Error(`It ended without saying ${what}:\n${stdout}${stderr}`)));
+      }),
+  };
+}
+
+/** Lines of newline-delimited JSON. */
+export function ndjson(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}

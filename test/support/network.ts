@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { Agent } from 'undici';
+
+/** What befalls one request on its way: it gets an answer on the way, its answer is lost, or nothing. */
+export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass';
+export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
+
+/** A network between a client and a core, which does to the next requests what is asked of it, and lets all others pass. */
+export type Network = { url: string; seen: Passed[]; faults: Fault[]; close(): Promise<void> };
+
+export async function networkTo(target: string): Promise<Network> {
+  const seen: Passed[] = [];
+  const faults: Fault[] = [];
+  const onwards = new Agent();
+  const server = createServer((incoming, outgoing) => {
+    pass(incoming, outgoing).catch(() => incoming.socket.destroy());
+  });
+
+  async function pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const body = await buffer(incoming);
+    const { method = '', url = '', headers } = incoming;
+    seen.push({ method, path: url, headers, body: body.toString() });
+    const fault = faults.shift() ?? 'pass';
+    if (typeof fault !== 'string') {
+      outgoing.writeHead(fault.status, fault.headers).end(fault.body ?? '');
+      return;
+    }
+    const { host: _, connection: __, 'content-length': ___, ...kept } = headers;
+    const answer = await onwards.request({
+      origin: target,
+      // As it came: a parsed URL would resolve dots.
+      path: url,
+      method: method === 'POST' ? 'POST' : 'DELETE',
+      headers: kept,
+      body: body.length > 0 ? body : null,
+    });
+    const text = await answer.body.text();
+    if (fault === 'lose the answer') incoming.socket.destroy();
+    else outgoing.writeHead(answer.statusCode, answer.headers).end(text);
+  }
+
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    faults,
+    async close() {
+      await onwards.close();
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
