@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import sqlite3 from 'sqlite3';
+import { operator } from '../../core/domain/audit.ts';
+import { addUser } from '../../core/domain/users.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf, overSocket } from '../support/http.ts';
+import {
+  type Beside,
+  createKey,
+  createWorld,
+  onDemand,
+  openBeside,
+  password,
+  placeCall,
+  signIn,
+  somePhone,
+  type World,
+} from '../support/world.ts';
+
+/** Each of these has let somebody in, or brought something down, once. */
+describe('attacks', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let core: RunningCore;
+    let beside: Beside;
+    let world: World;
+    let cookie: string;
+    let key: string;
+
+    before(async () => {
+      database = await freshDatabase(kind);
+      core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      beside = await openBeside(database);
+      world = await createWorld(beside.ports);
+      cookie = await signIn(core.url, 'ada@example.com');
+      key = (await createKey(core.url, cookie)).keyValue;
+    });
+    after(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const tryPassword = (email: string, attempt: string, from: string) =>
+      ask('POST', `${core.url}/console/session`, { body: { email, password: attempt }, headers: { 'X-Forwarded-For': from } });
+
+    it('many sign-ins at once do not keep anybody from writing', async () => {
+      await Promise.all(Array.from({ length: 60 }, (_, n) => tryPassword(`x${n % 3}@example.com`, 'wrong', `198.51.100.${n}`)));
+      expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+    });
+
+    it('a crowd at the door does not count as wrong passwords', async () => {
+      const from = '203.0.113.7';
+      await Promise.all(Array.from({ length: 80 }, () => tryPassword('sue@example.com', password, from)));
+      expect((await tryPassword('sue@example.com', password, from)).status).to.equal(201);
+    });
+
+    it('addresses of one IPv6 network are throttled as one', async () => {
+      const statuses = new Set<number>();
+      for (let n = 0; n < 11; n++) statuses.add((await tryPassword('tom@example.com', 'wrong', `2001:db8:1:2::${n + 1}`)).status);
+      expect([...statuses]).to.deep.equal([401, 429]);
+      expect((await tryPassword('tom@example.com', 'wrong', '2001:db8:1:3::1')).status).to.equal(401);
+    });
+
+    it('an e-mail address that no database takes is that of nobody', async () => {
+      expect((await tryPassword('a\u0000b@example.com', 'wrong', '198.51.100.250')).status).to.equal(401);
+    });
+
+    it('a search for what no database takes is refused', async () => {
+      const answer = await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls?search=%00`, { cookie });
+      expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+    });
+
+    /** Sends a request whose body ends only after something else has happened. */
+    async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>): Promise<string> {
+      const { hostname, port } = new URL(core.url);
+      const text = JSON.stringify(body);
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (chunk: string) => {
+        answer += chunk;
+      });
+      const head = [
+        `POST ${path} HTTP/1.1`,
+        'Host: x',
+        'Connection: close',
+        `Cookie: ${as}`,
+        'Content-Type: application/json',
+        `Content-Length: ${text.length}`,
+      ];
+      socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 5)}`);
+      // Answered on another connection after this one was written to: the core has begun with both.
+      await ask('GET', `${core.url}/console/session`, { cookie: as });
+      await meanwhile();
+      socket.write(text.slice(5));
+      await once(socket, 'close');
+      return answer;
+    }
+
+    it('a session that ends while a body is under way creates no key', async () => {
+      const session = await signIn(core.url, 'ada@example.com');
+      const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
+      const answer = await slowly('/console/api-keys', session, body, () =>
+        ask('DELETE', `${core.url}/console/session`, { cookie: session }),
+      );
+      expect(answer).to.match(/^HTTP\/1\.1 401 /);
+      expect(await beside.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
+    });
+
+    it('sign-ins with the old password that are under way do not survive its change', async () => {
+      const input = { email: 'changer@example.com', name: 'C', userType: 'staff', accountId: null, partnerId: null } as const;
+      await addUser(beside.ports, operator, input, password);
+      const session = await signIn(core.url, 'changer@example.com');
+      const change = ask('POST', `${core.url}/console/password`, {
+        cookie: session,
+        body: { currentPassword: password, newPassword: 'quite another one' },
+      });
+      const meanwhile = await Promise.all(
+        Array.from({ length: 8 }, (_, n) => tryPassword('changer@example.com', password, `192.0.2.${n}`)),
+      );
+      expect((await change).status).to.equal(204);
+      const sessions: unknown[] = await beside.storage.database
+        .read('sessions')
+        .join('users', 'users.id', 'user_id')
+        .where({ email: 'changer@example.com' });
+      expect(sessions).to.have.length(1);
+      expect(meanwhile.map(({ status }) => status)).to.satisfy((statuses: number[]) =>
+        statuses.every((status) => status === 201 || status === 401),
+      );
+    });
+
+    it('a name that validation would pass over is refused', async () => {
+      const raw = `{"contact":{"phone":"${somePhone()}"},"variables":{"__proto__":"x"}}`;
+      const answer = await ask('POST', onDemand(core.url, world.campaign.id), { key, raw });
+      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+    });
+
+    it('an instant that cannot be kept exactly is refused', async () => {
+      const notBefore = `2099-01-01T00:00:00.${'0'.repeat(31)}Z`;
+      expect((await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone() }, notBefore })).status).to.equal(422);
+    });
+
+    it('bad percent-encoding in a query is told to whoever is let in', async () => {
+      const listed = await ask('GET', `${core.url}/console/campaigns?x=%zz`, { cookie });
+      expect([listed.status, codeOf(listed)]).to.deep.equal([400, 'malformed-request']);
+    });
+
+    it('a chunked body that is too large leaves the connection in order', async () => {
+      const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+      const head = `POST ${new URL(onDemand(core.url, world.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      const next = 'GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+      const answers = await overSocket(core.url, `${head}${chunk}${chunk}0\r\n\r\n${next}`);
+      expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 401']);
+    });
+
+    it('an expectation that nobody knows does not come before who is calling', async () => {
+      const request = (more: string) => overSocket(core.url, `POST /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`);
+      expect(await request('Expect: foo\r\n')).to.equal(await request(''));
+    });
+
+    if (kind === 'sqlite') {
+      it('sign-ins while another process holds the file leave nothing locked', async () => {
+        const holder = new sqlite3.Database(database.slice('sqlite:'.length));
+        const execute = (sql: string) =>
+          new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
+        await execute('BEGIN EXCLUSIVE');
+        const during = await Promise.all(Array.from({ length: 3 }, (_, n) => tryPassword(`y${n}@example.com`, 'wrong', '198.51.100.251')));
+        await execute('ROLLBACK');
+        await new Promise((resolve) => holder.close(resolve));
+        expect(new Set(during.map(({ status }) => status))).to.deep.equal(new Set([503]));
+        expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+      });
+    }
+  });
+});
