@@ -26,7 +26,7 @@ function createProgram(): Command {
     .exitOverride();
 
   const partner = program.command('partner').description('resellers, who own accounts');
-  partner.command('add').argument('<name>').description('add a partner').action(run(commands.partnerAdd));
+  partner.command('add').argument('<name>').description('add a partner').action(run(commands.partnerAdd, 'any database'));
 
   const account = program.command('account').description('customers, who belong to a partner and own campaigns');
   account
@@ -34,7 +34,7 @@ function createProgram(): Command {
     .argument('<name>')
     .requiredOption('--partner <id>', 'the partner that it belongs to')
     .description('add an account')
-    .action(run(commands.accountAdd));
+    .action(run(commands.accountAdd, 'any database'));
 
   const campaign = program.command('campaign').description('campaigns of an account');
   campaign
@@ -42,7 +42,7 @@ function createProgram(): Command {
     .argument('<name>')
     .requiredOption('--account <id>', 'the account that it belongs to')
     .description('add a campaign')
-    .action(run(commands.campaignAdd));
+    .action(run(commands.campaignAdd, 'any database'));
 
   const user = program.command('user').description('people who sign in to the console');
   user
@@ -54,7 +54,7 @@ function createProgram(): Command {
     .option('--partner <id>', "a partner user's partner")
     .addOption(passwordOption())
     .description('add a user')
-    .action(run(commands.userAdd));
+    .action(run(commands.userAdd, 'any database'));
   user.command('list').description('list all users').action(run(commands.userList));
   user
     .command('password')
@@ -91,27 +91,37 @@ function createProgram(): Command {
     .command('import')
     .argument('<file>')
     .description('bring partners, accounts, campaigns and users to what a JSON file says; run again, it changes nothing')
-    .action(run(commands.importFile));
-  program.command('backup').argument('<file>').description('write a consistent copy of the database').action(run(commands.backup));
-  program.command('migrate').description('bring the schema up to date, as a core does when it starts').action(run(commands.migrateSchema));
+    .action(run(commands.importFile, 'any database'));
   program
-    .command('check')
-    .description('look for what is wrong; change nothing')
-    .action(run(commands.check, { migrates: false }));
+    .command('backup')
+    .argument('<file>')
+    .description('write a consistent copy of the database')
+    .action(run(commands.backup, 'one as it is'));
+  program
+    .command('migrate')
+    .description('bring the schema up to date, as a core does when it starts')
+    .action(run(commands.migrateSchema, 'any database'));
+  program.command('check').description('look for what is wrong; change nothing').action(run(commands.check, 'one as it is'));
   return program;
 }
 
 type Run<Input extends unknown[]> = (deps: commands.AdminDeps, ...input: Input) => Promise<unknown>;
 
-/** Opens what a command works with, and closes it again. A command that finds something wrong answers false. */
-function run<Input extends unknown[]>(command: Run<Input>, { migrates } = { migrates: true }) {
+/**
+ * Opens what a command works with, and closes it again. Only what sets things up makes a database that is missing; only what reads it as it is
+ * leaves an older schema alone. A command that finds something wrong answers false.
+ */
+function run<Input extends unknown[]>(
+  command: Run<Input>,
+  on: 'any database' | 'one that is there' | 'one as it is' = 'one that is there',
+) {
   return async (...input: [...Input, ...unknown[]]): Promise<void> => {
     const location = readDatabaseLocation(process.env);
     const asJson = program.opts<{ json?: true }>().json ?? false;
     const output = outputTo(process, asJson);
-    const storage = openStorage(location, systemClock, unobserved);
+    const storage = openStorage(location, systemClock, unobserved, on === 'any database' ? 'make' : 'refuse');
     try {
-      if (migrates) await storage.migrate();
+      if (on !== 'one as it is') await storage.migrate();
       const ports = {
         clock: systemClock,
         randomness: systemRandomness,
@@ -139,6 +149,9 @@ function exitCodeOf(error: unknown): number {
   if (error.status === 409) return 4;
   return error.status === 503 ? 5 : 1;
 }
+
+// Whoever reads the answer may stop reading: `admin user list | head -1`.
+process.stdout.on('error', () => process.exit());
 
 const program = createProgram();
 try {

@@ -15,7 +15,27 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
     serializers: { err: errorOf },
     hooks: { streamWrite: scrub },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? standardOutput());
+}
+
+/**
+ * Written behind the requests' back, and thrown away where it cannot be written: a log on a full disk, or one that nobody reads any more, must
+ * not stop the service.
+ */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 });
+  let isFailing = false;
+  output.on('error', () => {
+    isFailing = true;
+  });
+  output.on('write', () => {
+    isFailing = false;
+  });
+  // At the end the library writes what is left, again and again until it succeeds.
+  process.prependListener('exit', () => {
+    if (isFailing) output.destroy();
+  });
+  return output;
 }
 
 export function scrub(text: string): string {

@@ -46,8 +46,14 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-export function openStorage(location: DatabaseLocation, clock: Clock, observers: StorageObservers): Storage {
-  const database = openDatabase(location);
+/** @param ifMissing what to do about a SQLite file that is not there */
+export function openStorage(
+  location: DatabaseLocation,
+  clock: Clock,
+  observers: StorageObservers,
+  ifMissing: 'make' | 'refuse' = 'make',
+): Storage {
+  const database = openDatabase(location, ifMissing);
   const lastUsed = lastUsedOf(database, clock, observers.onBackgroundError);
   const throttle = signInThrottle(database);
   return {

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import knex, { type Knex } from 'knex';
@@ -53,9 +53,15 @@ class SqliteWriterClient extends SqliteClient {
   }
 }
 
-/** One writer connection and a few readers on one file, which is made, readable by its owner alone, when it is missing. */
-export function openSqlite(filename: string): Database {
-  makeFile(filename);
+/**
+ * One writer connection and a few readers on one file. A missing file is made, readable by its owner alone, if that is wanted.
+ *
+ * @throws Problem `not-found` or `unavailable`
+ */
+export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
+  if (ifMissing === 'make') makeFile(filename);
+  else if (!existsSync(filename))
+    throw new Problem('not-found', `There is no database ${filename}. Check DATABASE_URL, or start a core first.`);
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       client,

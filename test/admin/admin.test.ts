@@ -1,4 +1,4 @@
-import { statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Ended, runScript } from '../support/commands.ts';
@@ -202,7 +202,8 @@ describe('the admin command line', () => {
 
     it('checks what could go wrong', async () => {
       const before = await admin(['check']);
-      expect([before.code, before.stdout.includes('WRONG  schema')]).to.deep.equal([1, true]);
+      if (kind === 'sqlite') expect([before.code, before.stderr.includes('There is no database')]).to.deep.equal([3, true]);
+      else expect([before.code, before.stdout.includes('WRONG  schema')]).to.deep.equal([1, true]);
       await json('migrate');
       const { ok, checks } = await json('check');
       expect([ok, checks.length > 3]).to.deep.equal([true, true]);
@@ -264,8 +265,18 @@ describe('the admin command line', () => {
       expect(placed).to.be.greaterThan(0);
     });
 
+    it('neither makes nor changes the database that it is to copy', async () => {
+      const database = await freshDatabase('sqlite');
+      const directory = freshDirectory();
+      const { code, stderr } = await runScript('core/admin.ts', ['backup', join(directory, 'b.db')], { env: { DATABASE_URL: database } });
+      expect([code, stderr.includes('There is no database')]).to.deep.equal([3, true]);
+      expect(readdirSync(directory)).to.deep.equal([]);
+      expect(existsSync(database.slice('sqlite:'.length))).to.equal(false);
+    });
+
     it('never writes over a file', async () => {
       const database = await freshDatabase('sqlite');
+      await runScript('core/admin.ts', ['migrate'], { env: { DATABASE_URL: database } });
       const file = join(freshDirectory(), 'there-already');
       writeFileSync(file, 'precious');
       const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });

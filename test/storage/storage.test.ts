@@ -17,7 +17,7 @@ describe('storage', () => {
   onEachDatabase((kind) => {
     it('is migrated once by many at once, and not again', async () => {
       const location = locate(await freshDatabase(kind));
-      const databases = Array.from({ length: 4 }, () => openDatabase(location));
+      const databases = Array.from({ length: 4 }, () => openDatabase(location, 'make'));
       const applied = await Promise.all(databases.map(migrate));
       const again = await Promise.all(databases.map(migrate));
       for (const database of databases) await database.close();
@@ -27,7 +27,7 @@ describe('storage', () => {
 
     it('is left as it was by a migration that is cut off', async () => {
       const location = locate(await freshDatabase(kind));
-      const database = openDatabase(location);
+      const database = openDatabase(location, 'make');
       const cutOff = database.write
         .transaction(async (trx) => {
           await trx.raw('CREATE TABLE half_done (id text)');
@@ -41,7 +41,7 @@ describe('storage', () => {
     });
 
     it('refuses a database that a newer program has migrated', async () => {
-      const database = openDatabase(locate(await freshDatabase(kind)));
+      const database = openDatabase(locate(await freshDatabase(kind)), 'make');
       await migrate(database);
       await database.write('schema_migrations').insert({ name: '999-future', batch: 2, migration_time: new Date() });
       const refused = await migrate(database).catch((error: Error) => error.message);
