@@ -22,31 +22,30 @@ async function main(): Promise<void> {
     process.exit(1);
   });
 
-  const core = await startCore(config, sessionSecretsOf(config, systemRandomness), {
-    log,
-    clock: systemClock,
-    randomness: systemRandomness,
-  });
-  let closing = false;
-  const close = (signal: NodeJS.Signals) => {
+  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), { log, clock: systemClock, randomness: systemRandomness });
+  let isStopping = false;
+  const stop = (signal: NodeJS.Signals) => {
     // Whoever asks twice does not want to wait.
-    if (closing) process.exit(1);
-    closing = true;
+    if (isStopping) process.exit(1);
+    isStopping = true;
     log.info({ signal }, 'draining');
-    core.close().then(
-      () => {
-        log.info('stopped');
-        process.exit(0);
-      },
-      (err) => {
-        log.fatal({ err }, 'stopping failed');
-        process.exit(1);
-      },
-    );
+    // A core that is still starting has to be up before it can be let down.
+    starting
+      .then(({ close }) => close())
+      .then(
+        () => {
+          log.info('stopped');
+          process.exit(0);
+        },
+        (err) => {
+          log.fatal({ err }, 'stopping failed');
+          process.exit(1);
+        },
+      );
   };
-  process.on('SIGTERM', close);
-  process.on('SIGINT', close);
-  announce(core, log);
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  announce(await starting, log);
 }
 
 function announce(core: Core, log: ReturnType<typeof createLog>): void {

@@ -93,7 +93,7 @@ describe('when the database cannot be asked', () => {
     await core.stop();
   });
 
-  it('a core on a full disk answers 503, keeps what it has acknowledged, and recovers by itself', async function () {
+  it('a core on a full disk answers 503, keeps what it has acknowledged, and recovers by itself (needs root, to mount one)', async function () {
     const directory = freshDirectory();
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });

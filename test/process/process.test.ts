@@ -1,5 +1,6 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { expect } from 'chai';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
+import { freePort } from '../support/postgres.ts';
 import { createKey, createWorld, openBeside, password, placeCall, signIn, somePhone } from '../support/world.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
@@ -58,6 +60,34 @@ describe('the process', () => {
     expect(stdout).to.contain('EADDRINUSE');
   });
 
+  it('shows the first password of a start that succeeds, whatever became of those before it', async () => {
+    const taken = await spawnCore(await freshDatabase('sqlite'));
+    const database = await freshDatabase('sqlite');
+    fails({ DATABASE_URL: database, PORT: new URL(taken.url).port });
+    await taken.stop();
+    const core = await spawnCore(database);
+    await core.stop();
+    expect(core.stderr.join('\n')).to.contain('one-time password');
+  });
+
+  it('goes on serving, and stops when it is told to, with its log on a full disk (needs /dev/full)', async function () {
+    if (!existsSync('/dev/full')) this.skip();
+    const port = String(await freePort());
+    const { PATH = '' } = process.env;
+    const log = openSync('/dev/full', 'w');
+    const env = { PATH, PORT: port, MANAGEMENT_PORT: 'off', LOG_LEVEL: 'debug', DATABASE_URL: await freshDatabase('sqlite') };
+    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', log, 'ignore'] });
+    closeSync(log);
+    const ended = once(child, 'exit');
+    const answers: number[] = [];
+    while (answers.length < 20) {
+      const answer = await ask('GET', `http://127.0.0.1:${port}/`).catch(() => null);
+      if (answer) answers.push(answer.status);
+    }
+    child.kill('SIGTERM');
+    expect([new Set(answers), (await ended)[0]]).to.deep.equal([new Set([401]), 0]);
+  });
+
   it('makes the first user once, and tells its password on the terminal and not in the log', async () => {
     const database = await freshDatabase('sqlite');
     const first = await spawnCore(database);
@@ -105,7 +135,8 @@ describe('the process', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('serves https when it has a certificate, and sets Secure cookies there', async () => {
+  it('serves https when it has a certificate (made with openssl)', async function () {
+    if (spawnSync('openssl', ['version']).error) this.skip();
     const directory = freshDirectory();
     const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
     execFileSync(
