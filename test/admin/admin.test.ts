@@ -216,7 +216,7 @@ describe('the admin command line', () => {
         kind === 'sqlite'
           ? `sqlite:${join(database.slice('sqlite:'.length), 'callkey.db')}`
           : 'postgres://callkey:hunter2@127.0.0.1:1/callkey';
-      const { code, stderr } = await admin(['user', 'list']);
+      const { code, stderr } = await admin(['partner', 'add', 'One']);
       expect(code).to.equal(5);
       expect(stderr).to.match(/^error: .+\n$/);
       expect(stderr).not.to.contain('hunter2');
