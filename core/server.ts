@@ -114,8 +114,7 @@ export async function startCore(
       async close() {
         isDraining = true;
         clearInterval(sweeping);
-        await dialer?.close();
-        await Promise.all(servings.map(({ drain }) => drain()));
+        await Promise.all([dialer?.close(), ...servings.map(({ drain }) => drain())]);
         await storage.close();
       },
     };

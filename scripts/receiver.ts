@@ -4,14 +4,16 @@ import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
 const [port = '9000', core = 'http://127.0.0.1:8080'] = process.argv.slice(2);
-const [secret = ''] = (process.env['DIALER_SECRETS'] ?? '').split(',');
+const secrets = (process.env['DIALER_SECRETS'] ?? '').split(','); // The newest first; all of them verify.
 const taken = new Set<string>();
 const now = () => Math.floor(Date.now() / 1_000);
-const mac = (time: string, body: Uint8Array | string) => createHmac('sha256', secret).update(`${time}.`).update(body).digest();
+const mac = (time: string, body: Uint8Array | string, secret = secrets[0] ?? '') =>
+  createHmac('sha256', secret).update(`${time}.`).update(body).digest();
 
 function isSigned(header: string, body: Uint8Array): boolean {
   const [, time = '', hex = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header) ?? [];
-  return hex !== '' && Math.abs(now() - Number(time)) <= 300 && timingSafeEqual(mac(time, body), Buffer.from(hex, 'hex'));
+  const isRight = (secret: string) => secret !== '' && timingSafeEqual(mac(time, body, secret), Buffer.from(hex, 'hex'));
+  return hex !== '' && Math.abs(now() - Number(time)) <= 300 && secrets.some(isRight);
 }
 
 async function report(handoffId: string): Promise<void> {
@@ -23,8 +25,8 @@ async function report(handoffId: string): Promise<void> {
 }
 
 createServer(async (request, response) => {
-  const body = await buffer(request);
-  if (!isSigned(String(request.headers['callkey-signature']), body)) return response.writeHead(401).end();
+  const body = await buffer(request).catch(() => null);
+  if (!body || !isSigned(String(request.headers['callkey-signature']), body)) return response.writeHead(401).end();
   const { handoffId, contact } = JSON.parse(body.toString());
   if (!taken.has(handoffId)) {
     taken.add(handoffId); // The same hand-off may come again: one id is one call.

@@ -27,6 +27,8 @@ export type Dialer = {
 
 /** How often an idle dialer looks for due calls, in ms: other processes place calls, too. */
 const pollEvery = 1_000;
+/** How often a settlement is tried again, in ms. */
+const settleEvery = 500;
 
 /** Hands due calls to the provider, `concurrency` at once at the most. Any number of these may work on one database. */
 export function startDialer(deps: {
@@ -71,13 +73,26 @@ export function startDialer(deps: {
   }
 
   async function dial(call: ClaimedCall): Promise<void> {
-    if (!(await store.settle(call, await attempt(call)))) observer.onLeaseLost();
+    await settle(call, await attempt(call));
+  }
+
+  /** What an attempt came to is known only here: a database that is away for a moment must not make it be forgotten. */
+  async function settle(call: ClaimedCall, settlement: Settlement): Promise<void> {
+    for (;;) {
+      try {
+        if (!(await store.settle(call, settlement))) observer.onLeaseLost();
+        return;
+      } catch (error) {
+        if (isClosing || clock.now().toMillis() >= call.leaseUntil) throw error;
+        await new Promise((resolve) => setTimeout(resolve, settleEvery));
+      }
+    }
   }
 
   async function attempt(call: ClaimedCall): Promise<Settlement> {
     const now = clock.now().toMillis();
     if (call.handoff === 'taken') {
-      const made = provider.conclude(call);
+      const made = call.provider === provider.name ? provider.conclude(call) : null;
       if (made) observer.onOutcome(made.state);
       const conclusion = made ?? ended('unknown', 'No outcome was reported in time.', now);
       return { ...conclusion, kind: 'ended' };
@@ -85,6 +100,9 @@ export function startDialer(deps: {
     if (!mayHandOff(call, provider)) {
       observer.onHandoff('doubt');
       return ended('unknown', 'The provider may have got this call, but its answer was lost.', now);
+    }
+    if (call.notAfter !== null && now > call.notAfter) {
+      return ended(call.handoff === 'doubt' ? 'unknown' : 'failed', 'Its time had passed before the provider took it.', now);
     }
     // A process that was stopped for a while may find that its lease has run out, and that somebody else has the call.
     if (now >= call.leaseUntil) return { kind: 'retry', dueAt: now, handoff: call.handoff === 'doubt' ? 'doubt' : 'retry' };

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, errors, request } from 'undici';
+import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { sign, signatureHeader } from '#contract/signature.ts';
@@ -8,15 +8,26 @@ import type { Clock } from '../domain/ports.ts';
 const connectTimeout = 5_000;
 const answerTimeout = 10_000;
 
-/** These come before a byte of the request is sent: the provider cannot have got it. */
-const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+/** Errors from before a byte of the request was sent, TLS included: the provider cannot have got it. */
+const notSent = new WeakSet<Error>();
+
+const openConnection = buildConnector({ timeout: connectTimeout });
+
+/** Opens connections, and marks what goes wrong on the way. */
+const connect: buildConnector.connector = (options, callback) => {
+  openConnection(options, (...[error, socket]: buildConnector.CallbackArgs) => {
+    if (error) notSent.add(error);
+    if (error) callback(error, null);
+    else callback(null, socket);
+  });
+};
 
 /** POSTs each call, signed, to the provider's address. It reports outcomes in its own time. */
 export function webhookProvider(
   options: { url: string; secrets: readonly string[]; deduplicates: boolean },
   clock: Clock,
 ): Provider & { close(): Promise<void> } {
-  const agent = new Agent({ connect: { timeout: connectTimeout }, headersTimeout: answerTimeout, bodyTimeout: answerTimeout });
+  const agent = new Agent({ connect });
   const [secret = ''] = options.secrets;
 
   return {
@@ -32,6 +43,7 @@ export function webhookProvider(
           dispatcher: agent,
           // A kept connection that the other side closes just now would leave in doubt whether it got the call. Redirects are not followed.
           reset: true,
+          signal: AbortSignal.timeout(answerTimeout),
         });
         return await resultOf(response);
       } catch (error) {
@@ -62,8 +74,11 @@ function handoffOf(call: ClaimedCall): Handoff {
 
 async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
   // The status has come: whatever happens to the body, the answer is known.
+  if (statusCode >= 200 && statusCode < 300) {
+    body.dump().catch(() => undefined);
+    return { kind: 'taken' };
+  }
   const text = await readStart(body).catch(() => '');
-  if (statusCode >= 200 && statusCode < 300) return { kind: 'taken' };
   const detail = `The provider answered ${statusCode}${text === '' ? '.' : `: ${text}`}`;
   if (statusCode === 429 || statusCode >= 500) {
     const retryAfter = Number(headers['retry-after']);
@@ -90,9 +105,8 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 }
 
 function failureOf(error: unknown): HandoffResult {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const isTls = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code);
-  if (notSent.has(code) || isTls) return { kind: 'not-taken', detail: `The provider could not be reached (${code}).` };
-  const reason = error instanceof errors.HeadersTimeoutError ? 'no answer in time' : code || 'connection lost';
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'connection lost';
+  if (error instanceof Error && notSent.has(error)) return { kind: 'not-taken', detail: `The provider could not be reached (${code}).` };
+  const reason = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : code;
   return { kind: 'answer-lost', detail: `The provider's answer was lost (${reason}).` };
 }

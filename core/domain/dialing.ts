@@ -14,6 +14,9 @@ export type ClaimedCall = {
   placedAt: number;
   notBefore: number | null;
   notAfter: number | null;
+  firstAttemptAt: number;
+  /** To whom the call is, or may have been, handed off. */
+  provider: string;
   /** Counts the claims of this call. What an earlier one has to say no longer counts. */
   attempt: number;
   /**
@@ -69,7 +72,7 @@ export type DialingStore = {
 export const dialingLimits = {
   /** Longer than a hand-off can take. */
   lease: Duration.fromObject({ seconds: 30 }),
-  /** How long hand-offs are tried for a call that names no end of its own. */
+  /** How long hand-offs are tried, from the first one, for a call that names no end of its own. */
   window: Duration.fromObject({ hours: 1 }),
   /** How long the outcome of a taken call may take. */
   outcome: Duration.fromObject({ hours: 4 }),
@@ -105,7 +108,7 @@ export function settlementOf(call: ClaimedCall, result: HandoffResult, provider:
 
 /** What to do with a call that comes back from a claim that was never settled, such as that of a core that was killed. */
 export function mayHandOff(call: ClaimedCall, provider: Provider): boolean {
-  return call.handoff === 'open' || provider.deduplicates;
+  return call.handoff === 'open' || (provider.deduplicates && call.provider === provider.name);
 }
 
 export function ended(state: OutcomeState | 'unknown', detail: string | null, endedAt: number): Settlement & Conclusion {
@@ -113,7 +116,7 @@ export function ended(state: OutcomeState | 'unknown', detail: string | null, en
 }
 
 function endOfWindow(call: ClaimedCall): number {
-  return call.notAfter ?? Math.max(call.placedAt, call.notBefore ?? 0) + dialingLimits.window.toMillis();
+  return call.notAfter ?? call.firstAttemptAt + dialingLimits.window.toMillis();
 }
 
 /** Exponential backoff with full jitter, so that calls that failed together do not come back together. At least a tenth of a second. */

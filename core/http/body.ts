@@ -33,7 +33,9 @@ export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema
 
 /** Checks a query. @throws Problem `malformed-request` */
 export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
-  const parsed = schema.safeParse({ ...ctx.query });
+  // What is given as nothing is not given.
+  const given = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   const [first] = fieldErrors(parsed.error);
   throw new Problem('malformed-request', `The query is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);

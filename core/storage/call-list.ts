@@ -59,8 +59,15 @@ export function callListStore({ read }: Database): CallListStore {
 }
 
 function containing(calls: Knex.QueryBuilder, search: string): void {
-  const pattern = `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
-  for (const column of ['phone', 'name', 'request_id']) calls.orWhereRaw(`lower(${column}) LIKE ? ESCAPE '\\'`, [pattern]);
+  // As it was typed, too: SQLite folds the case of ASCII letters alone.
+  const patterns = new Set(
+    [search.normalize('NFC'), search.normalize('NFC').toLowerCase()].map((text) => `%${text.replace(/[\\%_]/g, '\\$&')}%`),
+  );
+  for (const column of ['phone', 'name', 'request_id']) {
+    for (const pattern of patterns) {
+      calls.orWhereRaw(`${column} LIKE ? ESCAPE '\\'`, [pattern]).orWhereRaw(`lower(${column}) LIKE ? ESCAPE '\\'`, [pattern]);
+    }
+  }
 }
 
 /** The keys that placed calls, those that have been revoked since among them. */

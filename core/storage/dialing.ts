@@ -4,6 +4,7 @@ import type { Database, Row } from './database.ts';
 
 /** Of how many accounts calls are claimed in one go. The next go begins with the accounts after them. */
 const accountsAtOnce = 100;
+const lapsedAtOnce = 500;
 
 export function dialingStore(database: Database): DialingStore {
   const { read, write } = database;
@@ -37,7 +38,7 @@ export function dialingStore(database: Database): DialingStore {
         .whereNotNull('handoff')
         .update({
           ...{ state, detail, ended_at: endedAt, duration_seconds: durationSeconds, due_at: null, handoff: 'taken' },
-          dialed_at: write.raw('coalesce(dialed_at, ?)', [endedAt]),
+          dialed_at: write.raw('coalesce(dialed_at, first_attempt_at)'),
         });
       if (changed > 0) return true;
       const known: unknown = await read('calls').where({ contact_id: contactId }).whereNotNull('handoff').first('contact_id');
@@ -48,7 +49,7 @@ export function dialingStore(database: Database): DialingStore {
       const row = await read('calls')
         .whereNotNull('due_at')
         .where('due_at', '<=', now)
-        .whereNot('state', 'dialing')
+        .where((waiting) => waiting.where('state', 'queued').orWhereIn('handoff', ['retry', 'doubt']))
         .count({ due: '*' })
         .min({ oldest: 'due_at' })
         .first<{ due: number | string; oldest: number | null }>();
@@ -84,19 +85,16 @@ async function accountsWithDue(from: Knex, after: string, now: number, limit: nu
   return found.slice(0, limit);
 }
 
-/** Calls that nobody has dialed in their time. */
+/** Calls that nobody has dialed in their time: some of them in each go. */
 async function lapse(trx: Knex.Transaction, now: number): Promise<void> {
-  await trx('calls')
-    .where('state', 'queued')
-    .whereNotNull('not_after')
-    .where('not_after', '<', now)
-    .update({ state: 'lapsed', ended_at: now, due_at: null });
+  const late = trx('calls').where('state', 'queued').whereNotNull('not_after').where('not_after', '<', now).limit(lapsedAtOnce);
+  const ids: string[] = await passingOver(trx, late).pluck('contact_id');
+  await trx('calls').whereIn('contact_id', ids).update({ state: 'lapsed', ended_at: now, due_at: null });
 }
 
-/** The oldest due calls of each account. Those that another process is claiming are passed over. */
+/** The oldest due calls of each account, taking turns. */
 async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<string[]> {
-  const isPostgres = trx.client.config.client === 'pg';
-  const picked: string[] = [];
+  const queues: string[][] = [];
   for (const account of accounts) {
     const due = trx('calls')
       .where('account_id', account)
@@ -105,10 +103,14 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
       .orderBy('due_at')
       .orderBy('contact_id')
       .limit(each);
-    const ids: string[] = await (isPostgres ? due.forUpdate().skipLocked() : due).pluck('contact_id');
-    picked.push(...ids);
+    queues.push(await passingOver(trx, due).pluck('contact_id'));
   }
-  return picked;
+  return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
+}
+
+/** Passes over rows that another process is busy with. SQLite has one writer, and nobody to pass over. */
+function passingOver(trx: Knex.Transaction, rows: Knex.QueryBuilder): Knex.QueryBuilder {
+  return trx.client.config.client === 'pg' ? rows.forUpdate().skipLocked() : rows;
 }
 
 async function claimPicked(
@@ -121,11 +123,14 @@ async function claimPicked(
   const marks = contactIds.map(() => '?').join(', ');
   const rows = await rowsOf<Row>(
     trx,
-    `UPDATE calls SET state = 'dialing', attempt = attempt + 1, due_at = ?, provider = ?,
+    `UPDATE calls SET state = 'dialing', attempt = attempt + 1, due_at = ?,
+       provider = CASE WHEN handoff IN ('open', 'doubt', 'taken') THEN provider ELSE ? END,
+       first_attempt_at = coalesce(first_attempt_at, ?),
        handoff = CASE WHEN handoff = 'taken' THEN 'taken' WHEN handoff IN ('open', 'doubt') THEN 'doubt' ELSE 'open' END
      WHERE contact_id IN (${marks}) AND due_at <= ? AND state IN ('queued', 'dialing')
-     RETURNING contact_id, request_id, campaign_id, phone, name, time_zone, variables, placed_at, not_before, not_after, attempt, handoff`,
-    [leaseUntil, provider, ...contactIds, now],
+     RETURNING contact_id, request_id, campaign_id, phone, name, time_zone, variables, placed_at, not_before, not_after, attempt, handoff,
+       first_attempt_at, provider`,
+    [leaseUntil, provider, now, ...contactIds, now],
   );
   return rows.map((row) => claimedCall(row, leaseUntil));
 }
@@ -158,6 +163,8 @@ function claimedCall(row: Row, leaseUntil: number): ClaimedCall {
     placedAt: number('placed_at') ?? 0,
     notBefore: number('not_before'),
     notAfter: number('not_after'),
+    firstAttemptAt: number('first_attempt_at') ?? 0,
+    provider: text('provider') ?? '',
     attempt: number('attempt') ?? 0,
     handoff: handoff === 'taken' || handoff === 'doubt' ? handoff : 'open',
     leaseUntil,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { callsSchema } from '#contract/console.ts';
 import { isSigned, sign } from '#contract/signature.ts';
@@ -172,6 +174,61 @@ describe('the dialer', () => {
         await place();
         await receiver.until(2);
         expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+      });
+
+      it('tries again when the connection breaks before anything was sent, TLS included', async () => {
+        const hanging: Server = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
+        await once(hanging, 'listening');
+        const address = hanging.address();
+        await start({ DIALER_URL: `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/` });
+        const contactId = textAt(await place(), 'contactId');
+        while ((await call(contactId))['handoff'] !== 'retry');
+        hanging.close();
+        expect(await call(contactId)).to.include({ state: 'dialing' });
+      });
+
+      it('does not hand off a call whose notAfter has passed while it waited for another try', async () => {
+        let status = 503;
+        await start({}, (_, response) => response.writeHead(status).end());
+        const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
+        while ((await call(contactId))['handoff'] !== 'retry');
+        status = 202;
+        const { length } = receiver.received;
+        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
+        await until(contactId, 'failed');
+        expect(receiver.received).to.have.length(length);
+      });
+
+      it('counts the time for other tries from the first one, however long the call has waited', async () => {
+        let tries = 0;
+        await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
+        const contactId = textAt(await place(), 'contactId');
+        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: 1, due_at: 1 });
+        await core.stop();
+        core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+        await receiver.until(2);
+        await until(contactId, 'dialing');
+      });
+
+      it('does not make up an outcome for a call that another provider has', async () => {
+        await start({});
+        const contactId = textAt(await place(), 'contactId');
+        while ((await call(contactId))['handoff'] !== 'taken');
+        await core.stop();
+        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
+        core = await spawnCore(database, { DIALER: 'simulated' });
+        expect(await until(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
+          state: 'unknown',
+          provider: 'webhook',
+        });
+      });
+
+      it('does not let a provider say when contact data is erased', async () => {
+        await start({});
+        const contactId = textAt(await place(), 'contactId');
+        await receiver.until(1);
+        await outcome({ handoffId: contactId, state: 'completed', endedAt: '9999-12-31T00:00:00.000Z' });
+        expect(Number((await call(contactId))['ended_at'])).to.be.at.most(Date.now());
       });
 
       it('waits for notBefore', async () => {

@@ -67,6 +67,11 @@ describe('calls, people and activity in the console', () => {
         expect(await found('?state=cancelled')).to.deep.equal(['two']);
         expect(await found('?state=queued')).to.deep.equal(['three', 'one']);
         expect(await found('?search=LOVELACE')).to.deep.equal(['one']);
+        expect(await found('?state=&search=&cursor=')).to.have.length(3);
+        await place('four', { phone: '+493022223333', name: 'Österreich' });
+        expect(await found(`?search=${encodeURIComponent('Öster')}`)).to.deep.equal(['four']);
+        await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/four`, { key: keyValue });
+        await beside.storage.database.write('calls').where({ request_id: 'four' }).delete();
         expect(await found('?search=87654')).to.deep.equal(['two']);
         expect(await found('?search=thre')).to.deep.equal(['three']);
         expect(await found('?search=%25')).to.deep.equal(['two']);

@@ -145,6 +145,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
       cancelled_at ${instant},
       due_at ${instant},
       attempt integer NOT NULL DEFAULT 0,
+      first_attempt_at ${instant},
       handoff text,
       provider text,
       dialed_at ${instant},
