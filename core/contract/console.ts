@@ -125,7 +125,6 @@ export const callsQuerySchema = z.strictObject({
   search: searchSchema,
   cursor: identifierSchema.optional(),
 });
-export type CallsQuery = z.output<typeof callsQuerySchema>;
 
 export const callSchema = z.object({
   requestId: z.string(),

@@ -4,9 +4,9 @@ import { isIdentifier } from '#contract/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import { authenticate, authorize, cancelCall, placeCall } from '../domain/calls.ts';
 import type { Digest, Ports } from '../domain/ports.ts';
-import { Problem } from '../domain/problem.ts';
 import { readBody } from './body.ts';
 import { type Context, type HttpDeps, parameter, type Step } from './context.ts';
+import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { refuse } from './problems.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
@@ -60,18 +60,3 @@ export const cancelByRequest: KeyedHandler = async (ctx, ports, digest, campaign
   const requestId = parameter(ctx, 'requestId');
   ctx.body = cancelledCallView(await cancelCall(ports, digest, campaignId, { requestId: isRequestId(requestId) ? requestId : nothing }));
 };
-
-/** Whether every percent-encoding in a path or query is one. */
-export function isDecodable(path: string): boolean {
-  if (!path.includes('%')) return true;
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-export function badEncoding(): Problem {
-  return new Problem('malformed-request', 'The address has bad percent-encoding.');
-}

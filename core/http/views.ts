@@ -6,7 +6,7 @@ import type { ListedEvent } from '../domain/activity.ts';
 import type { ListedCall } from '../domain/call-list.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
 import type { ApiKey, ListedUser, Session } from '../domain/ports.ts';
-import { scopeOf, seesOthersKeys, type Viewer } from '../domain/tenancy.ts';
+import { scopeOf, seesOthersKeys, type User, type Viewer } from '../domain/tenancy.ts';
 
 /** RFC 3339 in UTC with milliseconds. */
 export function wire(at: DateTime): string {
@@ -40,14 +40,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
 export function sessionView(session: Session): SessionView {
   const { user, tenancy } = session;
   return {
-    viewer: {
-      id: user.id,
-      email: user.email,
-      name: user.name,
-      userType: user.userType,
-      account: named(user.account),
-      partner: named(user.partner),
-    },
+    viewer: personView(user),
     tenancy: tenancy && { kind: tenancy.kind, id: tenancy.id, name: tenancy.name },
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
   };
@@ -70,12 +63,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
 
 export function userView(user: ListedUser): UserView {
   return {
-    id: user.id,
-    email: user.email,
-    name: user.name,
-    userType: user.userType,
-    account: named(user.account),
-    partner: named(user.partner),
+    ...personView(user),
     createdAt: wire(user.createdAt),
     lastSignInAt: user.lastSignInAt && wire(user.lastSignInAt),
     apiKeys: user.apiKeys,
@@ -84,6 +72,10 @@ export function userView(user: ListedUser): UserView {
 
 export function eventView({ id, at, actor, action, subject, address }: ListedEvent): ActivityView['events'][number] {
   return { id, at: wire(at), actor, action, subject, address };
+}
+
+function personView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {
+  return { id, email, name, userType, account: named(account), partner: named(partner) };
 }
 
 function ownerView(creator: Named, viewer: Viewer) {
