@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
 import { Failure } from './failure.ts';
 import type { Environment, Folders } from './folders.ts';
@@ -69,22 +70,9 @@ function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
   return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`);
 }
 
-/** A key must not cross a network in the clear: https, or this very machine. @throws Failure `usage` */
-export function checkedServer(address: string): string {
-  const url = URL.parse(address);
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new Failure('usage', `"${address}" is no server address. Give one such as https://calls.example.com`);
-  }
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new Failure('usage', 'The server address may have a host, a port and a path, and nothing else.');
-  }
-  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    throw new Failure('usage', `The key would cross the network in the clear. Use https: https://${url.host}`);
-  }
-  return (url.origin + url.pathname).replace(/\/+$/, '');
-}
-
-/** The WHATWG parser has brought every spelling of an IPv4 address to four decimals already. */
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+/** @throws Failure `usage` where a key must not be sent */
+export function checkedServer(text: string): string {
+  const read = readServerAddress(text);
+  if (!read.ok) throw new Failure('usage', read.problem);
+  return read.address;
 }

@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import type Koa from 'koa';
+import { generation, generationHeader } from '#contract/generation.ts';
 import { paths } from '#contract/paths.ts';
 import { Problem } from '../domain/problem.ts';
 import * as apiKeys from './console/api-keys.ts';
@@ -56,9 +57,9 @@ function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>(exact);
   const ownSite = sameSite(deps);
   const inSession = (method: Method, path: string, handler: ConsoleHandler) =>
-    add(router, method, path, signedIn, decodable, ownSite, noStore, (ctx) => handler(ctx, deps));
+    add(router, method, path, signedIn, decodable, ownSite, consoleHeaders, (ctx) => handler(ctx, deps));
 
-  add(router, 'POST', paths.session, ownSite, noStore, (ctx) => consoleSessions.signIn(ctx, deps));
+  add(router, 'POST', paths.session, ownSite, consoleHeaders, (ctx) => consoleSessions.signIn(ctx, deps));
   inSession('GET', paths.session, consoleSessions.showSession);
   inSession('DELETE', paths.session, consoleSessions.endSession);
   inSession('PUT', paths.sessionTenancy, consoleSessions.setTenancy);
@@ -108,8 +109,9 @@ const decodable: Step = async (ctx, next) => {
   return next();
 };
 
-const noStore: Step = async (ctx, next) => {
+const consoleHeaders: Step = async (ctx, next) => {
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Content-Type-Options', 'nosniff');
+  ctx.set(generationHeader, String(generation));
   return next();
 };

@@ -1,0 +1,26 @@
+/** A server's address, or what is wrong with it, as a sentence that says what to do. */
+export type ServerAddress = { ok: true; address: string } | { ok: false; problem: string };
+
+/**
+ * Reads the address of a core. What goes there is secret and must not cross a network in the clear: https, or http to this very machine.
+ *
+ * @returns the address without a slash at its end
+ */
+export function readServerAddress(text: string): ServerAddress {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    return { ok: false, problem: `"${text}" is no server address. Give one such as https://calls.example.com` };
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    return { ok: false, problem: 'The server address may have a host, a port and a path, and nothing else.' };
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    return { ok: false, problem: `What is sent there would cross the network in the clear. Use https: https://${url.host}` };
+  }
+  return { ok: true, address: (url.origin + url.pathname).replace(/\/+$/, '') };
+}
+
+/** The WHATWG parser has brought every spelling of an IPv4 address to four decimals already. */
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}

@@ -1,0 +1,35 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'electron-vite';
+
+const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const to = (path: string) => from(`../dist/desktop/${path}`);
+
+/** Everything is bundled, dependencies too: what is packaged needs no node_modules. */
+export default defineConfig({
+  main: {
+    build: {
+      outDir: to('main'),
+      externalizeDeps: false,
+      rollupOptions: { input: { main: from('main/main.ts') }, output: { format: 'es', entryFileNames: '[name].js' } },
+    },
+  },
+  preload: {
+    build: {
+      outDir: to('preload'),
+      externalizeDeps: false,
+      // A sandboxed preload cannot be a module.
+      rollupOptions: { input: { preload: from('preload/preload.ts') }, output: { format: 'cjs', entryFileNames: '[name].cjs' } },
+    },
+  },
+  renderer: {
+    root: from('renderer'),
+    base: './',
+    build: {
+      outDir: to('renderer'),
+      // No code in the page itself: its policy allows none.
+      modulePreload: { polyfill: false },
+      assetsInlineLimit: 0,
+      rollupOptions: { input: from('renderer/index.html') },
+    },
+  },
+});
