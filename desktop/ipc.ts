@@ -1,3 +1,4 @@
+import type { CallState } from '#contract/calls.ts';
 import type {
   ActivityView,
   ApiKeysView,
@@ -10,11 +11,10 @@ import type {
   RevocationView,
   SessionView,
   TenanciesView,
+  TenancyKind,
   UserType,
   UserView,
 } from '#contract/console.ts';
-import type { CallState } from '#contract/calls.ts';
-import type { TenancyKind } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 
 /** Why the core did not do what was asked, in kinds that each have their own way on. */

@@ -144,7 +144,10 @@ const noCore: CoreClient = {
 };
 
 function refused(path: string, message: string): { ok: false; failure: Failure } {
-  return { ok: false, failure: { kind: 'refused', code: 'invalid', detail: message, errors: [{ path, message }], retryAfterSeconds: null } };
+  return {
+    ok: false,
+    failure: { kind: 'refused', code: 'invalid', detail: message, errors: [{ path, message }], retryAfterSeconds: null },
+  };
 }
 
 function removalPath(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Removal): string {

@@ -16,6 +16,10 @@ export class SecretClipboard {
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
   }
 
+  get holdsSecret(): boolean {
+    return this.#digest !== null;
+  }
+
   async clear(): Promise<void> {
     clearTimeout(this.#timer);
     const digest = this.#digest;

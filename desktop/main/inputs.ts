@@ -20,10 +20,7 @@ export const inputs: Inputs = {
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean() }),
   signOut: nothing,
   changePassword: z.strictObject({ currentPassword: text, newPassword: text }),
-  selectTenancy: z.union([
-    z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }),
-    z.strictObject({ kind: z.null() }),
-  ]),
+  selectTenancy: z.union([z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })]),
   searchTenancies: text,
   listApiKeys: nothing,
   createApiKey: z.strictObject({ name: text, expiration: expirationSchema, timeZone: text }),

@@ -19,12 +19,11 @@ async function start(): Promise<void> {
   serveApp(join(import.meta.dirname, '../renderer'));
   const folder = app.getPath('userData');
   const clipboard = new SecretClipboard();
-  let isCleared = false;
   app.on('will-quit', (event) => {
-    if (isCleared) return;
+    if (!clipboard.holdsSecret) return;
     event.preventDefault();
-    isCleared = true;
-    clipboard.clear().finally(() => app.quit());
+    // Not at once: Electron passes over a second wish to quit while it is still taking back the first.
+    clipboard.clear().finally(() => setImmediate(() => app.quit()));
   });
   const window = new ConsoleWindow();
   const channels = createChannels({ settings: new SettingsFile(folder), kept: new KeptSessionFile(folder), clipboard, window });

@@ -34,10 +34,12 @@ export class SettingsFile {
   change(changes: Partial<Settings>): Promise<void> {
     this.#settings = { ...this.#settings, ...changes };
     const text = `${JSON.stringify(this.#settings, undefined, 2)}\n`;
-    this.#written = this.#written.then(async () => {
-      await writeFile(`${this.#path}.new`, text, { mode: 0o600 });
-      await rename(`${this.#path}.new`, this.#path);
-    }).catch(() => undefined);
+    this.#written = this.#written
+      .then(async () => {
+        await writeFile(`${this.#path}.new`, text, { mode: 0o600 });
+        await rename(`${this.#path}.new`, this.#path);
+      })
+      .catch(() => undefined);
     return this.#written;
   }
 }

@@ -19,7 +19,8 @@ const reasons: Readonly<Record<string, string>> = {
   HPE_INVALID_CONSTANT: 'The server does not speak http there. Is it https?',
 };
 
-const untrusted = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?))$/;
+const untrusted =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?))$/;
 
 /** Why a request had no answer, as a sentence for people. */
 export function whyUnreachable(error: unknown): string {

@@ -15,7 +15,13 @@ export class ConsoleWindow {
       minWidth: 480,
       minHeight: 400,
       show: false,
-      webPreferences: { preload: join(import.meta.dirname, '../preload/preload.cjs'), sandbox: true, contextIsolation: true, nodeIntegration: false, spellcheck: false },
+      webPreferences: {
+        preload: join(import.meta.dirname, '../preload/preload.cjs'),
+        sandbox: true,
+        contextIsolation: true,
+        nodeIntegration: false,
+        spellcheck: false,
+      },
     });
     this.browserWindow.once('ready-to-show', () => this.browserWindow.show());
     this.browserWindow.on('close', (event) => {
