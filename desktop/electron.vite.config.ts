@@ -10,6 +10,7 @@ export default defineConfig({
     build: {
       outDir: to('main'),
       externalizeDeps: false,
+      minify: true,
       rollupOptions: { input: { main: from('main/main.ts') }, output: { format: 'es', entryFileNames: '[name].js' } },
     },
   },
@@ -27,6 +28,7 @@ export default defineConfig({
     build: {
       outDir: to('renderer'),
       // No code in the page itself: its policy allows none.
+      minify: true,
       modulePreload: { polyfill: false },
       assetsInlineLimit: 0,
       rollupOptions: { input: from('renderer/index.html') },
