@@ -2,15 +2,13 @@ import { useRef, useState } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
 import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
-import { beginning, signIn } from '../state/session.ts';
+import { beginning, email, server, signIn } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
 
 export function SignIn() {
   const found = beginning.value;
-  const remembered = found?.remembered ?? { server: '', email: '' };
+  const [remembered] = useState({ server: server.peek(), email: email.peek() });
   const canKeep = found?.keeping.possible === true;
-  const [server, setServer] = useState(remembered.server);
-  const [email, setEmail] = useState(remembered.email);
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
   const [isBusy, setBusy] = useState(false);
@@ -20,14 +18,14 @@ export function SignIn() {
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
     if (isBusy) return;
-    const missing = missingIn({ server, email, password });
+    const missing = missingIn({ server: server.value, email: email.value, password });
     if (missing) {
       setFailure(missing);
       focusFirstInvalid(form.current);
       return;
     }
     setBusy(true);
-    const result = await signIn({ server: server.trim(), email, password, keepSignedIn });
+    const result = await signIn({ server: server.value.trim(), email: email.value, password, keepSignedIn });
     setBusy(false);
     setFailure(result.ok ? null : result.failure);
     if (!result.ok) focusFirstInvalid(form.current);
@@ -46,8 +44,10 @@ export function SignIn() {
               inputMode="url"
               spellcheck={false}
               autocomplete="url"
-              value={server}
-              onInput={({ currentTarget }) => setServer(currentTarget.value)}
+              value={server.value}
+              onInput={({ currentTarget }) => {
+                server.value = currentTarget.value;
+              }}
               autofocus={remembered.server === ''}
             />
           )}
@@ -58,8 +58,10 @@ export function SignIn() {
               {...binding}
               type="email"
               autocomplete="username"
-              value={email}
-              onInput={({ currentTarget }) => setEmail(currentTarget.value)}
+              value={email.value}
+              onInput={({ currentTarget }) => {
+                email.value = currentTarget.value;
+              }}
               autofocus={remembered.server !== '' && remembered.email === ''}
             />
           )}

@@ -14,8 +14,9 @@ export const obstacle = signal<Extract<Failure, { kind: 'incompatible' | 'unreac
 /** The session has ended behind our back: its user is asked to sign in again, over whatever is on the screen. */
 export const hasEnded = signal(false);
 
-/** Where the session is, to be shown with it. */
+/** Where the session is, or is to be, and as whom: kept for as long as the window is open, so that nobody types it twice. */
 export const server = signal('');
+export const email = signal('');
 
 /** Goes up when a session begins or is renewed: what a screen shows is loaded anew. */
 export const sessionTurn = signal(0);
@@ -39,6 +40,7 @@ export async function ask<Value>(answer: Promise<Result<Value>>): Promise<Result
 export async function begin(): Promise<void> {
   const found = await window.callkey.begin();
   server.value = found.remembered.server;
+  email.value = found.remembered.email;
   obstacle.value = null;
   if (found.session?.ok) adopt(found.session.value);
   else if (found.session && found.session.failure.kind !== 'session-ended') noteObstacle(found.session.failure);
@@ -48,7 +50,6 @@ export async function begin(): Promise<void> {
 export async function signIn(input: SignIn): Promise<Result<SessionView>> {
   const result = await window.callkey.signIn(input);
   if (result.ok) {
-    server.value = input.server;
     obstacle.value = null;
     adopt(result.value);
   } else if (result.failure.kind === 'incompatible') obstacle.value = result.failure;
@@ -58,8 +59,8 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
 /** Signs the same user in again where the session had ended, with the tenancy that was selected. */
 export async function renew(password: string): Promise<Result<SessionView>> {
   const before = session.peek();
-  const email = before?.viewer.email ?? '';
-  const result = await window.callkey.signIn({ server: server.peek(), email, password, keepSignedIn: null });
+  const input = { server: server.peek(), email: before?.viewer.email ?? '', password, keepSignedIn: null };
+  const result = await window.callkey.signIn(input);
   if (!result.ok || !before?.tenancy) {
     if (result.ok) adopt(result.value);
     return result;
@@ -80,13 +81,9 @@ export function leave(): void {
   session.value = null;
   hasEnded.value = false;
   obstacle.value = null;
-  const found = beginning.peek();
-  if (found) beginning.value = { ...found, session: null, remembered: { ...found.remembered, server: server.peek() } };
 }
 
 export function adopt(view: SessionView): void {
-  const found = beginning.peek();
-  if (found) beginning.value = { ...found, remembered: { server: server.peek(), email: view.viewer.email } };
   session.value = view;
   hasEnded.value = false;
   sessionTurn.value += 1;

@@ -22,7 +22,9 @@ const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 /** How long ago or ahead, in the largest unit that fits, up to days: "3 days ago", "in 71 days". */
 export function fromNow(instant: DateTime, from: DateTime): string {
   const seconds = instant.diff(from).as('seconds');
-  if (Math.abs(seconds) < 45) return seconds > 0 ? 'in a moment' : 'just now';
+  // What has just happened may lie a little ahead: the two clocks are not one, and the one here ticks.
+  if (seconds > -45 && seconds < 15) return 'just now';
+  if (seconds < 45 && seconds > 0) return 'in a moment';
   const [unit, size] = steps.findLast(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60];
   const count = Math.round(Math.abs(seconds) / size);
   return relative.format(Math.sign(seconds) * Math.max(1, count), unit);
