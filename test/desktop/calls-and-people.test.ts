@@ -16,7 +16,10 @@ describeDesktop('calls and people in the console', () => {
   const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
   const row = (name: string) => desk.page.getByRole('row', { name });
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
-  const cells = async (name: string) => (await row(name).getByRole('cell').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+  const cells = async (name: string) => {
+    await row(name).waitFor();
+    return (await row(name).getByRole('cell').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+  };
 
   it('shows state and outcome of each call, and whose key placed it', async () => {
     const { world } = desk;

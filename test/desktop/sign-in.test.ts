@@ -64,10 +64,11 @@ describeDesktop('signing in to the console', () => {
 
   it('says of every field that is empty what to give', async () => {
     await submit('', '', '');
+    await desk.page.getByText('Give the address of your core.').waitFor();
     for (const label of ['Server address', 'E-mail', 'Password']) {
       expect(await desk.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
-    expect(await desk.page.evaluate('document.activeElement.labels[0].textContent')).to.equal('Server address');
+    await desk.page.waitForFunction("document.activeElement?.labels?.[0]?.textContent === 'Server address'");
   });
 
   it('sends nothing over plain http to another machine', async () => {

@@ -122,18 +122,26 @@ export function watchOver(child: ChildProcess): ChildProcess {
 
 /** The console as `npm run desktop` starts it, with its page loaded. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
-  const app = await electron.launch({
-    executablePath: electronFile,
-    args: [...rootArgs, `--user-data-dir=${userData}`, ...args, root],
-    env: await consoleEnvironment(env),
-    timeout: 15_000,
-  });
+  const app = await launch([...rootArgs, `--user-data-dir=${userData}`, ...args, root], await consoleEnvironment(env));
   const child = watchOver(app.process());
   const written: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => written.push(String(chunk)));
   const page = await app.firstWindow();
   await page.waitForLoadState('domcontentloaded');
   return { app, page, userData, output: () => written.join(''), close: () => closeConsole(app, child) };
+}
+
+/**
+ * A start takes less than a second. Now and then the debugger that drives the app attaches in an unlucky moment, and neither goes on: then
+ * it is started anew.
+ */
+async function launch(args: string[], env: Record<string, string>, tries = 3): Promise<ElectronApplication> {
+  try {
+    return await electron.launch({ executablePath: electronFile, args, env, timeout: 6_000 });
+  } catch (error) {
+    if (tries <= 1) throw error;
+    return launch(args, env, tries - 1);
+  }
 }
 
 async function closeConsole(app: ElectronApplication, child: ChildProcess): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { announce } from '../state/announcement.ts';
 import { Dialog } from './dialog.tsx';
 import { Icon } from './icons.tsx';
@@ -45,7 +45,7 @@ export function SecretDialog({ title, label, secret, children, lost, closeReques
     if (closeRequests > 0) setAsking(true);
   }, [closeRequests]);
   // Written past the virtual tree, which would keep it, and taken away with the dialog.
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = value.current;
     if (element) element.value = secret.text;
     return () => {

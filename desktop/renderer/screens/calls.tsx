@@ -168,7 +168,7 @@ function CallRow({ call }: { call: CallView }) {
         <span class={`badge ${call.state}`}>{stateWords[call.state]}</span>
       </td>
       <td>
-        {outcome === undefined ? <span class="faint">–</span> : <span>{outcome}</span>}
+        {outcome === undefined ? <span class="faint">–</span> : <span>{outcome}</span>}{' '}
         {call.simulated && <span class="tag">Simulated</span>}
         {call.detail !== null && <span class="caption">{call.detail}</span>}
       </td>

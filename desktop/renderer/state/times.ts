@@ -19,15 +19,14 @@ const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400],
 ];
 
-/** How long ago or ahead, in the largest unit that fits, up to days: "3 days ago", "in 71 days". */
+/** How long ago or ahead, in whole ones of the largest unit that fits, up to days: "3 days ago", "in 71 days". */
 export function fromNow(instant: DateTime, from: DateTime): string {
   const seconds = instant.diff(from).as('seconds');
   // What has just happened may lie a little ahead: the two clocks are not one, and the one here ticks.
   if (seconds > -45 && seconds < 15) return 'just now';
   if (seconds < 45 && seconds > 0) return 'in a moment';
   const [unit, size] = steps.findLast(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60];
-  const count = Math.round(Math.abs(seconds) / size);
-  return relative.format(Math.sign(seconds) * Math.max(1, count), unit);
+  return relative.format(Math.trunc(seconds / size) || Math.sign(seconds), unit);
 }
 
 /** A calendar day: "31 Jan 2027". */
