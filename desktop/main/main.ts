@@ -45,8 +45,7 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
 if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
 cutOffFromNetwork();
 registerAppScheme();
-for (const event of ['uncaughtException', 'unhandledRejection'] as const)
-  process.on(event, (error) => void startAnew(error));
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error) => void startAnew(error));
 app.on('window-all-closed', () => app.quit());
 // The first one shows its window instead.
 if (app.requestSingleInstanceLock()) void start();

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, type RenderProcessGoneDetails } from 'electron';
 import type { ConsoleWindow } from './window.ts';
 
@@ -25,6 +26,8 @@ export function watchPage(window: ConsoleWindow): void {
     // Nobody is left who could say that it is gone.
     window.guardKeyValue(false);
     const chosen = await ask('The window has stopped working.', `You stay signed in.${lost}`, ['Open Again', 'Quit']);
+    // Chromium crashes as a whole when a page is loaded while it is still telling that the last one is gone.
+    await setImmediate();
     if (chosen === 0) await window.open();
     else app.quit();
   }

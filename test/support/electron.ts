@@ -120,11 +120,14 @@ export function watchOver(child: ChildProcess): ChildProcess {
   return child;
 }
 
+/** The command line of a console, as `npm run desktop` starts it, but for the folder that it keeps its own in. */
+export const consoleArgs = (userData: string, more: readonly string[] = []) => [...rootArgs, `--user-data-dir=${userData}`, ...more, root];
+
 /** The console as `npm run desktop` starts it, with its page loaded. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
   const app = await electron.launch({
     executablePath: electronFile,
-    args: [...rootArgs, `--user-data-dir=${userData}`, ...args, root],
+    args: consoleArgs(userData, args),
     env: await consoleEnvironment(env),
     timeout: 15_000,
   });
