@@ -125,18 +125,23 @@ export const consoleArgs = (userData: string, more: readonly string[] = []) => [
 
 /** The console as `npm run desktop` starts it, with its page loaded. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
-  const app = await electron.launch({
-    executablePath: electronFile,
-    args: consoleArgs(userData, args),
-    env: await consoleEnvironment(env),
-    timeout: 15_000,
-  });
+  const app = await launch({ executablePath: electronFile, args: consoleArgs(userData, args), env: await consoleEnvironment(env) });
   const child = watchOver(app.process());
   const written: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => written.push(String(chunk)));
   const page = await app.firstWindow();
   await page.waitForLoadState('domcontentloaded');
   return { app, page, userData, output: () => written.join(''), close: () => closeConsole(app, child) };
+}
+
+/** On a busy machine, Electron and Playwright at times wait for one another at the start: what does not come up is started again. */
+async function launch(options: Parameters<typeof electron.launch>[0], tries = 3): Promise<ElectronApplication> {
+  try {
+    return await electron.launch({ ...options, timeout: 5_000 });
+  } catch (error) {
+    if (tries === 1) throw error;
+    return launch(options, tries - 1);
+  }
 }
 
 async function closeConsole(app: ElectronApplication, child: ChildProcess): Promise<void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { Agent } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 
 /** What befalls one request on its way: it gets an answer on the way, its answer is lost, or nothing. */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass';
@@ -33,7 +33,7 @@ export async function networkTo(target: string): Promise<Network> {
       origin: target,
       // As it came: a parsed URL would resolve dots.
       path: url,
-      method: method === 'POST' ? 'POST' : 'DELETE',
+      method: method as Dispatcher.HttpMethod,
       headers: kept,
       body: body.length > 0 ? body : null,
     });
