@@ -13,14 +13,15 @@ import { freshDirectory } from './databases.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;
 
-/** The runtime that `npm run desktop` would start, if it is installed. Nothing is downloaded for a test. */
-export const electronFile = findElectron();
+const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
+/** The folder of the runtime that `npm run desktop` would start, if it is installed. Nothing is downloaded for a test. */
+export const electronFolder = ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist');
+export const electronFile = join(electronFolder, nameOfElectron());
+export const electronVersion = () => readFileSync(join(electronFolder, 'version'), 'utf8').trim().replace(/^v/, '');
 
-function findElectron(): string {
-  const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
+function nameOfElectron(): string {
   const pathFile = join(installed, 'path.txt');
-  const name = existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
-  return join(ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist'), name);
+  return existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
 }
 
 /** As root, Chromium starts without its own sandbox only. */
