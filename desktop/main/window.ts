@@ -1,42 +1,90 @@
 import { join } from 'node:path';
-import { BrowserWindow } from 'electron';
+import { app, BrowserWindow, nativeTheme, screen } from 'electron';
 import { type Command, commandChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
+import { showEditMenu } from './menu.ts';
+import type { SettingsFile } from './settings.ts';
+import { placeOnScreen } from './window-place.ts';
+
+/** What shows before the page does: the page's own background, so that nothing flashes. */
+const backgrounds = { light: '#ffffff', dark: '#17181c' };
+const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : backgrounds.light);
 
 /** The one window of the app. */
 export class ConsoleWindow {
   readonly browserWindow: BrowserWindow;
+  readonly #settings: SettingsFile;
   #showsKeyValue = false;
 
-  constructor() {
+  constructor(settings: SettingsFile) {
+    this.#settings = settings;
+    const kept = settings.current.window;
+    const { id } = screen.getPrimaryDisplay();
+    const screens = screen.getAllDisplays().toSorted((one, other) => Number(other.id === id) - Number(one.id === id));
     this.browserWindow = new BrowserWindow({
-      width: 1100,
-      height: 760,
+      ...placeOnScreen(
+        kept,
+        screens.map(({ workArea }) => workArea),
+      ),
       minWidth: 480,
       minHeight: 400,
       show: false,
+      backgroundColor: background(),
       webPreferences: {
         preload: join(import.meta.dirname, '../preload/preload.cjs'),
         sandbox: true,
         contextIsolation: true,
         nodeIntegration: false,
         spellcheck: false,
+        devTools: !app.isPackaged,
       },
     });
-    this.browserWindow.once('ready-to-show', () => this.browserWindow.show());
-    this.browserWindow.on('close', (event) => {
-      if (!this.#showsKeyValue) return;
-      event.preventDefault();
-      this.send('close');
-    });
+    if (kept?.isMaximized) this.browserWindow.maximize();
+    this.#listen();
   }
 
-  open(): Promise<void> {
-    return this.browserWindow.loadURL(startPage);
+  #listen(): void {
+    const { browserWindow } = this;
+    browserWindow.once('ready-to-show', () => browserWindow.show());
+    browserWindow.on('close', (event) => {
+      this.#rememberPlace();
+      if (!this.#showsKeyValue) return;
+      event.preventDefault();
+      this.focus();
+      this.send('close');
+    });
+    browserWindow.webContents.on('context-menu', (_event, asked) => showEditMenu(asked));
+    const repaint = () => browserWindow.setBackgroundColor(background());
+    nativeTheme.on('updated', repaint);
+    browserWindow.once('closed', () => nativeTheme.off('updated', repaint));
+  }
+
+  #rememberPlace(): void {
+    const place = { ...this.browserWindow.getNormalBounds(), isMaximized: this.browserWindow.isMaximized() };
+    void this.#settings.change({ window: place });
+  }
+
+  async open(): Promise<void> {
+    try {
+      await this.browserWindow.loadURL(startPage);
+    } catch (error) {
+      // Closed before it had opened.
+      if (!this.browserWindow.isDestroyed()) throw error;
+    }
+  }
+
+  focus(): void {
+    if (this.browserWindow.isMinimized()) this.browserWindow.restore();
+    this.browserWindow.show();
+    this.browserWindow.focus();
   }
 
   send(command: Command): void {
     this.browserWindow.webContents.send(commandChannel, command);
+  }
+
+  get showsKeyValue(): boolean {
+    return this.#showsKeyValue;
   }
 
   /** While a key value shows, screens are not captured and closing asks first. */

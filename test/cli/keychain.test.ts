@@ -3,19 +3,9 @@ import { AsyncEntry } from '@napi-rs/keyring';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CliHome } from '../support/cli.ts';
+import { whyNoSecretService } from '../support/secret-service.ts';
 
-/** Off Linux, the keychain would be that of whoever runs the tests, and might ask them. */
-async function whyNot(): Promise<string | undefined> {
-  if (process.platform !== 'linux') return 'only Linux has one that is apart from its user’s';
-  try {
-    await new AsyncEntry('callkey-test', 'probe', { linux: { store: 'secret-service' } }).getPassword();
-    return undefined;
-  } catch {
-    return 'no Secret Service is running here';
-  }
-}
-
-const reason = await whyNot();
+const reason = await whyNoSecretService();
 
 describe("callkey key in the system's keychain", () => {
   if (reason !== undefined) {

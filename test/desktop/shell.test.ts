@@ -1,5 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { commands } from '../../desktop/ipc.ts';
+import { freshDirectory } from '../support/databases.ts';
+import {
+  consoleArgs,
+  consoleEnvironment,
+  describeDesktop,
+  electronFile,
+  launchConsole,
+  type RunningConsole,
+  watchOver,
+} from '../support/electron.ts';
+
+/** What is asked of whoever sits there, and answered at once with the button of that number. */
+type Question = { message: string; detail?: string; buttons?: string[] };
+
+async function answerQuestions({ app }: RunningConsole, button: number): Promise<() => Promise<Question[]>> {
+  await app.evaluate(({ dialog }, response) => {
+    const questions: unknown[] = [];
+    Object.assign(globalThis, { questions });
+    dialog.showMessageBox = async (...args: unknown[]) => {
+      const { message, detail, buttons } = args.at(-1) as Question;
+      questions.push({ message, detail, buttons });
+      return { response, checkboxChecked: false };
+    };
+  }, button);
+  return () => app.evaluate(() => (globalThis as unknown as { questions: Question[] }).questions);
+}
+
+const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);
 
 describeDesktop('the window', () => {
   let running: RunningConsole;
@@ -10,6 +42,321 @@ describeDesktop('the window', () => {
 
   it('shows the page of the app', async () => {
     expect(running.page.url()).to.equal('app://callkey/index.html');
+    expect(await running.page.title()).to.equal('Callkey');
+  });
+
+  it('is walled in by all that Electron offers', async () => {
+    const preferences = await running.app.evaluate(({ BrowserWindow }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents as unknown as { getLastWebPreferences(): Record<string, unknown> };
+      return contents.getLastWebPreferences();
+    });
+    expect(preferences).to.include({
+      sandbox: true,
+      contextIsolation: true,
+      nodeIntegration: false,
+      nodeIntegrationInSubFrames: false,
+      webSecurity: true,
+      webviewTag: false,
+      allowRunningInsecureContent: false,
+      experimentalFeatures: false,
+    });
+    expect(preferences['enableBlinkFeatures'] ?? '').to.equal('');
+  });
+
+  it('opens in the colours of the system, before the page has any', async () => {
+    const colours = await running.app.evaluate(async ({ BrowserWindow, nativeTheme }) => {
+      const window = BrowserWindow.getAllWindows()[0];
+      const colourIn = async (theme: 'dark' | 'light') => {
+        const updated = new Promise<void>((resolve) => nativeTheme.once('updated', () => resolve()));
+        nativeTheme.themeSource = theme;
+        await updated;
+        return window?.getBackgroundColor();
+      };
+      return [await colourIn('dark'), await colourIn('light')];
+    });
+    expect(colours).to.deep.equal(['#17181C', '#FFFFFF']);
+  });
+
+  it('offers to edit on a right click, where there is something to edit', async () => {
+    const offered = await running.app.evaluate(({ BrowserWindow, Menu }) => {
+      const shown: string[][] = [];
+      Menu.prototype.popup = function popup() {
+        shown.push(this.items.filter(({ enabled, type }) => enabled && type !== 'separator').map(({ role }) => String(role)));
+      };
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      const editFlags = { canCut: false, canCopy: true, canPaste: true, canSelectAll: true };
+      contents?.emit('context-menu', {}, { isEditable: true, selectionText: '', editFlags });
+      contents?.emit('context-menu', {}, { isEditable: false, selectionText: 'a name', editFlags });
+      contents?.emit('context-menu', {}, { isEditable: false, selectionText: '', editFlags });
+      return shown;
+    });
+    expect(offered).to.deep.equal([['copy', 'paste', 'selectall'], ['copy']]);
+  });
+});
+
+describeDesktop('the menu', () => {
+  let running: RunningConsole;
+  before(async () => {
+    running = await launchConsole();
+    await running.page.evaluate(() => {
+      const heard: string[] = [];
+      Object.assign(window, { heard });
+      window.callkey.onCommand((command) => heard.push(command));
+    });
+  });
+  after(() => running.close());
+  const heard = () =>
+    running.page.evaluate(() => {
+      const { heard: all } = window as unknown as { heard: string[] };
+      return all.splice(0);
+    });
+
+  it('asks the page for each command, once each', async () => {
+    await running.app.evaluate(({ Menu }) => {
+      for (const { submenu } of Menu.getApplicationMenu()?.items ?? []) {
+        for (const item of submenu?.items ?? []) {
+          // The links of the Help menu are no commands.
+          if (item.type === 'normal' && !item.role && item.visible && !/Time Zones|Secrets/.test(item.label)) item.click();
+        }
+      }
+    });
+    await running.page.waitForFunction((count) => (window as unknown as { heard: string[] }).heard.length >= count, commands.length - 1);
+    // Closing is asked by the window.
+    expect((await heard()).toSorted()).to.deep.equal(commands.filter((command) => command !== 'close').toSorted());
+  });
+
+  const shortcuts = {
+    N: 'new-api-key',
+    F: 'find',
+    R: 'refresh',
+    K: 'switch-tenancy',
+    1: 'show-api-keys',
+    2: 'show-calls',
+    3: 'show-people',
+    4: 'show-activity',
+  };
+  const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
+    running.app.evaluate(
+      ({ BrowserWindow }, [key, held]) => {
+        const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+        for (const type of ['keyDown', 'keyUp'] as const) contents?.sendInputEvent({ type, keyCode: key, modifiers: [...held] });
+      },
+      [keyCode, modifiers] as const,
+    );
+  const hearsOne = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
+
+  for (const [key, command] of Object.entries(shortcuts)) {
+    it(`has Ctrl+${key} for ${command}`, async () => {
+      await press(key, [process.platform === 'darwin' ? 'meta' : 'control']);
+      await hearsOne();
+      expect(await heard()).to.deep.equal([command]);
+    });
+  }
+
+  it('has F5 to refresh', async () => {
+    await press('F5', []);
+    await hearsOne();
+    expect(await heard()).to.deep.equal(['refresh']);
+  });
+
+  it('has no way to reload the page', async () => {
+    const roles = await running.app.evaluate(({ Menu }) =>
+      (Menu.getApplicationMenu()?.items ?? []).flatMap(({ submenu }) => submenu?.items.map(({ role }) => role ?? '') ?? []),
+    );
+    expect(roles).to.include.members([
+      'undo',
+      'cut',
+      'copy',
+      'paste',
+      'selectall',
+      'resetzoom',
+      'zoomin',
+      'zoomout',
+      'togglefullscreen',
+      'close',
+    ]);
+    expect(roles).not.to.include.members(['reload', 'forcereload']);
+  });
+});
+
+describeDesktop('a second start', () => {
+  it('shows the window of the first, and ends', async () => {
+    const running = await launchConsole();
+    await running.app.evaluate(({ BrowserWindow }) => {
+      const [window] = BrowserWindow.getAllWindows();
+      window?.hide();
+      Object.assign(globalThis, { shown: new Promise<void>((resolve) => window?.once('show', () => resolve())) });
+    });
+    const second = watchOver(
+      spawn(electronFile, consoleArgs(running.userData), { env: await consoleEnvironment(), stdio: 'ignore', detached: true }),
+    );
+    expect(await ended(second)).to.deep.equal([0, null]);
+    await running.app.evaluate(() => (globalThis as unknown as { shown: Promise<void> }).shown);
+    await running.close();
+  });
+});
+
+describeDesktop('the place of the window', () => {
+  const boundsOf = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
+
+  it('is kept from one start to the next', async () => {
+    const first = await launchConsole();
+    const bounds = { x: 120, y: 90, width: 900, height: 640 };
+    await first.app.evaluate(({ BrowserWindow }, wanted) => {
+      const [window] = BrowserWindow.getAllWindows();
+      const resized = new Promise<void>((resolve) => window?.on('resize', () => resolve()));
+      window?.setBounds(wanted);
+      return resized;
+    }, bounds);
+    await first.close();
+    const second = await launchConsole({ userData: first.userData });
+    expect(await boundsOf(second)).to.deep.equal(bounds);
+    await second.close();
+  });
+
+  it('is on a screen, even where the last one is gone', async () => {
+    const userData = freshDirectory();
+    const window = { x: 9000, y: 9000, width: 900, height: 640, isMaximized: false };
+    writeFileSync(join(userData, 'settings.json'), JSON.stringify({ window }));
+    const running = await launchConsole({ userData });
+    const area = await running.app.evaluate(({ screen }) => screen.getPrimaryDisplay().workArea);
+    const { x = -1, y = -1, width, height } = (await boundsOf(running)) ?? {};
+    expect({ width, height }).to.deep.equal({ width: 900, height: 640 });
+    expect(x).to.be.within(area.x, area.x + area.width - 900);
+    expect(y).to.be.within(area.y, area.y + area.height - 640);
+    await running.close();
+  });
+
+  it('is the usual one where the settings cannot be understood', async () => {
+    const userData = freshDirectory();
+    writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
+    const running = await launchConsole({ userData });
+    expect(await boundsOf(running)).to.include({ width: 1100, height: 760 });
+    await running.close();
+    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1100, height: 760 });
+  });
+});
+
+describeDesktop('what goes wrong', () => {
+  let running: RunningConsole;
+  beforeEach(async () => {
+    running = await launchConsole();
+  });
+  afterEach(() => running.close());
+
+  const crash = () =>
+    running.app.evaluate(({ BrowserWindow }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      const loaded = new Promise<void>((resolve) => contents?.once('did-finish-load', () => resolve()));
+      contents?.forcefullyCrashRenderer();
+      return loaded;
+    });
+
+  it('says that the page has crashed, and opens it again', async () => {
+    const questions = await answerQuestions(running, 0);
+    await crash();
+    expect(await questions()).to.deep.equal([
+      { message: 'The window has stopped working.', detail: 'You stay signed in.', buttons: ['Open Again', 'Quit'] },
+    ]);
+    const answer = await running.app.evaluate(({ BrowserWindow }) =>
+      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript('callkey.begin().then(({ session }) => session)'),
+    );
+    expect(answer).to.equal(null);
+  });
+
+  it('quits after a crash when that is chosen', async () => {
+    await answerQuestions(running, 1);
+    const child = running.app.process();
+    await running.app.evaluate(({ BrowserWindow }) => {
+      setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+    });
+    expect(await ended(child)).to.deep.equal([0, null]);
+  });
+
+  it('waits for a page that hangs, and takes the question back when it answers again', async () => {
+    const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
+      const [window] = BrowserWindow.getAllWindows();
+      const takenBack = new Promise<boolean>((resolve) => {
+        dialog.showMessageBox = async (...args: unknown[]) => {
+          const { signal } = args.at(-1) as { signal: AbortSignal };
+          await new Promise((done) => signal.addEventListener('abort', done));
+          resolve(signal.aborted);
+          return { response: 1, checkboxChecked: false };
+        };
+      });
+      window?.emit('unresponsive');
+      window?.emit('responsive');
+      return takenBack;
+    });
+    expect(wasTakenBack).to.equal(true);
     expect(await running.page.evaluate(() => document.title)).to.equal('Callkey');
+  });
+
+  it('opens a page that hangs again when that is chosen', async () => {
+    const messages = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
+      const [window] = BrowserWindow.getAllWindows();
+      const asked: string[] = [];
+      dialog.showMessageBox = async (...args: unknown[]) => {
+        const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
+        asked.push(message);
+        return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
+      };
+      const loaded = new Promise<void>((resolve) => window?.webContents.once('did-finish-load', () => resolve()));
+      window?.emit('unresponsive');
+      await loaded;
+      return asked;
+    });
+    expect(messages).to.deep.equal(['The window does not respond.', 'The window has stopped working.']);
+  });
+
+  const fail = () =>
+    running.app.evaluate(({ app }) => {
+      Object.assign(globalThis, { relaunches: 0 });
+      app.relaunch = () => process.stderr.write('relaunched\n');
+      setImmediate(() => {
+        throw new Error('a secret that the message quotes');
+      });
+    });
+
+  it('says that the main process has failed, and starts anew', async () => {
+    await answerQuestions(running, 0);
+    const child = running.app.process();
+    await fail();
+    expect(await ended(child)).to.deep.equal([0, null]);
+    expect(running.output()).to.match(/^Error\n\s+at .*\n(?:.*\n)*relaunched$/m);
+    expect(running.output()).not.to.include('a secret');
+  });
+
+  it('ends when the main process has failed and that is chosen', async () => {
+    await answerQuestions(running, 1);
+    const child = running.app.process();
+    await fail();
+    expect(await ended(child)).to.deep.equal([0, null]);
+    expect(running.output()).not.to.include('relaunched');
+  });
+});
+
+describeDesktop('while a key value shows', () => {
+  let running: RunningConsole;
+  beforeEach(async () => {
+    running = await launchConsole();
+    await running.app.evaluate(({ BrowserWindow }) => {
+      const [window] = BrowserWindow.getAllWindows();
+      const protection: boolean[] = [];
+      Object.assign(globalThis, { protection });
+      // Linux has none to look at.
+      if (window) window.setContentProtection = (enable) => protection.push(enable);
+    });
+  });
+  afterEach(() => running.close());
+
+  const protection = () => running.app.evaluate(() => (globalThis as unknown as { protection: boolean[] }).protection);
+  /** Creates a key; as nobody has signed in, none comes of it. */
+  const create = () =>
+    running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
+
+  it('protects the window from capture, from before there is a value until there is none', async () => {
+    await create();
+    expect(await protection()).to.deep.equal([true, false]);
   });
 });

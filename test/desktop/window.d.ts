@@ -3,6 +3,6 @@ import type { Bridge } from '../../desktop/ipc.ts';
 declare global {
   interface Window {
     /** What the preload exposes to the page. */
-    callkey: Bridge;
+    readonly callkey: Bridge;
   }
 }

@@ -13,14 +13,15 @@ import { freshDirectory } from './databases.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;
 
-/** The runtime that `npm run desktop` would start, if it is installed. Nothing is downloaded for a test. */
-export const electronFile = findElectron();
+const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
+/** The folder of the runtime that `npm run desktop` would start, if it is installed. Nothing is downloaded for a test. */
+export const electronFolder = ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist');
+export const electronFile = join(electronFolder, nameOfElectron());
+export const electronVersion = () => readFileSync(join(electronFolder, 'version'), 'utf8').trim().replace(/^v/, '');
 
-function findElectron(): string {
-  const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
+function nameOfElectron(): string {
   const pathFile = join(installed, 'path.txt');
-  const name = existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
-  return join(ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist'), name);
+  return existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
 }
 
 /** As root, Chromium starts without its own sandbox only. */
@@ -120,9 +121,12 @@ export function watchOver(child: ChildProcess): ChildProcess {
   return child;
 }
 
+/** The command line of a console, as `npm run desktop` starts it, but for the folder that it keeps its own in. */
+export const consoleArgs = (userData: string, more: readonly string[] = []) => [...rootArgs, `--user-data-dir=${userData}`, ...more, root];
+
 /** The console as `npm run desktop` starts it, with its page loaded. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
-  const app = await launch([...rootArgs, `--user-data-dir=${userData}`, ...args, root], await consoleEnvironment(env));
+  const app = await launch({ executablePath: electronFile, args: consoleArgs(userData, args), env: await consoleEnvironment(env) });
   const child = watchOver(app.process());
   const written: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => written.push(String(chunk)));
@@ -131,16 +135,13 @@ export async function launchConsole({ userData = freshDirectory(), args = [], en
   return { app, page, userData, output: () => written.join(''), close: () => closeConsole(app, child) };
 }
 
-/**
- * A start takes less than a second. Now and then the debugger that drives the app attaches in an unlucky moment, and neither goes on: then
- * it is started anew.
- */
-async function launch(args: string[], env: Record<string, string>, tries = 3): Promise<ElectronApplication> {
+/** On a busy machine, Electron and Playwright at times wait for one another at the start: what does not come up is started again. */
+async function launch(options: Parameters<typeof electron.launch>[0], tries = 3): Promise<ElectronApplication> {
   try {
-    return await electron.launch({ executablePath: electronFile, args, env, timeout: 6_000 });
+    return await electron.launch({ ...options, timeout: 5_000 });
   } catch (error) {
-    if (tries <= 1) throw error;
-    return launch(args, env, tries - 1);
+    if (tries === 1) throw error;
+    return launch(options, tries - 1);
   }
 }
 

@@ -1,0 +1,113 @@
+import { app, Menu, type MenuItemConstructorOptions } from 'electron';
+import type { Command } from '../ipc.ts';
+import { links, openLink } from './links.ts';
+
+type Item = MenuItemConstructorOptions;
+const separator: Item = { type: 'separator' };
+
+/**
+ * The menu as the platform expects it.
+ *
+ * @param send what a command of the menu asks of the page
+ */
+export function installMenu(send: (command: Command) => void): void {
+  const isMac = process.platform === 'darwin';
+  const command = (label: string, name: Command, accelerator?: string): Item => ({
+    label,
+    click: () => send(name),
+    ...(accelerator === undefined ? {} : { accelerator }),
+  });
+  Menu.setApplicationMenu(
+    Menu.buildFromTemplate([
+      ...(isMac ? [{ role: 'appMenu' } satisfies Item] : []),
+      fileMenu(command, isMac),
+      { role: 'editMenu' },
+      viewMenu(command),
+      { role: 'windowMenu' },
+      helpMenu(isMac),
+    ]),
+  );
+}
+
+type CommandItem = (label: string, name: Command, accelerator?: string) => Item;
+
+function fileMenu(command: CommandItem, isMac: boolean): Item {
+  return {
+    role: 'fileMenu',
+    submenu: [
+      command('&New API Key…', 'new-api-key', 'CmdOrCtrl+N'),
+      command('&Which Key Is This?…', 'which-key'),
+      separator,
+      command('Change &Password…', 'change-password'),
+      command('Sign &Out', 'sign-out'),
+      separator,
+      { role: 'close' },
+      ...(isMac ? [] : [{ role: 'quit' } satisfies Item]),
+    ],
+  };
+}
+
+function viewMenu(command: CommandItem): Item {
+  return {
+    role: 'viewMenu',
+    submenu: [
+      command('&API Keys', 'show-api-keys', 'CmdOrCtrl+1'),
+      command('&Calls', 'show-calls', 'CmdOrCtrl+2'),
+      command('&People', 'show-people', 'CmdOrCtrl+3'),
+      command('Ac&tivity', 'show-activity', 'CmdOrCtrl+4'),
+      separator,
+      command('&Find', 'find', 'CmdOrCtrl+F'),
+      command('&Refresh', 'refresh', 'CmdOrCtrl+R'),
+      // The key of Windows and Linux. An item has one accelerator.
+      { ...command('Refresh', 'refresh', 'F5'), visible: false },
+      command('&Switch Account or Partner…', 'switch-tenancy', 'CmdOrCtrl+K'),
+      separator,
+      { role: 'resetZoom' },
+      { role: 'zoomIn' },
+      // Plus without Shift, where it shares a key with the equals sign.
+      { role: 'zoomIn', accelerator: 'CmdOrCtrl+=', visible: false },
+      { role: 'zoomOut' },
+      separator,
+      { role: 'togglefullscreen' },
+      ...(app.isPackaged ? [] : [separator, { role: 'toggleDevTools' } satisfies Item]),
+    ],
+  };
+}
+
+function helpMenu(isMac: boolean): Item {
+  return {
+    role: 'help',
+    submenu: [
+      { label: 'About &Time Zones', click: () => openLink(links.timeZones) },
+      { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
+      // On macOS it is in the menu of the app.
+      ...(isMac ? [] : [separator, { role: 'about' } satisfies Item]),
+    ],
+  };
+}
+
+/** What a right click offers: the editing that works there. Chromium brings no menu of its own. */
+export function showEditMenu({ editFlags, isEditable, selectionText }: Electron.ContextMenuParams): void {
+  const { canCut, canCopy, canPaste, canSelectAll } = editFlags;
+  const copy: Item = { role: 'copy', enabled: canCopy };
+  if (!isEditable && selectionText === '') return;
+  const items: Item[] = isEditable
+    ? [
+        { role: 'cut', enabled: canCut },
+        copy,
+        { role: 'paste', enabled: canPaste },
+        separator,
+        { role: 'selectAll', enabled: canSelectAll },
+      ]
+    : [copy];
+  Menu.buildFromTemplate(items).popup();
+}
+
+export function describeApp(): void {
+  app.setAboutPanelOptions({
+    applicationName: app.name,
+    applicationVersion: app.getVersion(),
+    version: `Electron ${process.versions.electron}, Chromium ${process.versions.chrome}`,
+    copyright: 'MIT licence',
+  });
+}

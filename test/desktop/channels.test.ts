@@ -1,0 +1,182 @@
+import { expect } from 'chai';
+import { channelNames } from '../../desktop/ipc.ts';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+
+type Anything = Record<string, (input?: unknown) => Promise<unknown>>;
+
+describeDesktop('the bridge to the page', () => {
+  let running: RunningConsole;
+  before(async () => {
+    running = await launchConsole();
+  });
+  after(() => running.close());
+
+  it('has these functions and no others', async () => {
+    expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
+      'addUser',
+      'begin',
+      'changePassword',
+      'closeWindow',
+      'copySecret',
+      'createApiKey',
+      'deleteUser',
+      'identifyApiKey',
+      'keyValueIsGone',
+      'listActivity',
+      'listApiKeys',
+      'listCalls',
+      'listCampaigns',
+      'listUsers',
+      'onCommand',
+      'previewDeletion',
+      'previewRevocation',
+      'revokeApiKey',
+      'searchTenancies',
+      'selectTenancy',
+      'signIn',
+      'signOut',
+    ]);
+  });
+
+  it('is all that the page has beyond any other page', async () => {
+    const plain = await running.app.evaluate(async ({ BrowserWindow }) => {
+      const window = new BrowserWindow({ show: false });
+      await window.loadURL('app://callkey/index.html');
+      const names = await window.webContents.executeJavaScript('Object.getOwnPropertyNames(window)');
+      window.destroy();
+      return names as string[];
+    });
+    const own = await running.page.evaluate(() => Object.getOwnPropertyNames(window));
+    // What the test's own driver puts there.
+    expect(own.filter((name) => !plain.includes(name) && !/playwright/i.test(name))).to.deep.equal(['callkey']);
+  });
+
+  it('brings nothing of Node or Electron', async () => {
+    const found = await running.page.evaluate(() =>
+      ['require', 'process', 'module', 'Buffer', 'global', 'electron', 'ipcRenderer'].filter((name) => name in window),
+    );
+    expect(found).to.deep.equal([]);
+  });
+
+  it('cannot be changed by the page', async () => {
+    const isSame = await running.page.evaluate(() => {
+      const { begin } = window.callkey;
+      const attempts = [
+        () => Object.assign(window.callkey, { begin: null }),
+        () => Object.assign(window, { callkey: null }),
+        () => Object.defineProperty(window, 'callkey', { value: null }),
+      ];
+      for (const attempt of attempts) {
+        try {
+          attempt();
+        } catch {
+          // As it should.
+        }
+      }
+      return window.callkey.begin === begin;
+    });
+    expect(isSame).to.equal(true);
+  });
+});
+
+describeDesktop('a channel', () => {
+  let running: RunningConsole;
+  before(async () => {
+    running = await launchConsole();
+  });
+  after(() => running.close());
+
+  const secret = 'svc_sk_live_canary';
+  const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
+
+  for (const name of Object.values(channelNames)) {
+    it(`${name} refuses what has the wrong shape, and quotes nothing of it`, async () => {
+      const outcomes = await running.page.evaluate(
+        ([channel, inputs]) =>
+          Promise.all(
+            inputs.map((input) =>
+              (window.callkey as unknown as Anything)[channel]?.(input).then(
+                () => 'done',
+                (error: Error) => error.message,
+              ),
+            ),
+          ),
+        [name, wrong] as const,
+      );
+      const refusal = `Error invoking remote method '${name}': Error: The input of ${name} has the wrong shape.`;
+      expect(outcomes).to.deep.equal(wrong.map(() => refusal));
+      expect(running.output()).not.to.include(secret);
+    });
+  }
+
+  it('takes no further inputs after the first', async () => {
+    const answer = await running.page.evaluate(() =>
+      (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
+    );
+    expect(answer).to.deep.equal({ ok: false, failure: { kind: 'session-ended' } });
+  });
+});
+
+describeDesktop('who may call', () => {
+  let running: RunningConsole;
+  beforeEach(async () => {
+    running = await launchConsole();
+  });
+  afterEach(() => running.close());
+
+  const refusal = "Error invoking remote method 'begin': Error: This frame may not call.";
+  const begin = `callkey.begin().then(() => 'answered', (error) => error.message)`;
+
+  it('is the page of the app', async () => {
+    expect(await running.page.evaluate(begin)).to.equal('answered');
+  });
+
+  it('is not a second window with the same page and the same preload', async () => {
+    const outcome = await running.app.evaluate(
+      async ({ app, BrowserWindow }, [preload, code]) => {
+        const window = new BrowserWindow({ show: false, webPreferences: { preload: `${app.getAppPath()}${preload}`, sandbox: true } });
+        await window.loadURL('app://callkey/index.html');
+        return window.webContents.executeJavaScript(code);
+      },
+      ['/dist/desktop/preload/preload.cjs', begin] as const,
+    );
+    expect(outcome).to.equal(refusal);
+  });
+
+  it('is not a frame within the page', async () => {
+    const outcome = await running.app.evaluate(async ({ BrowserWindow, ipcMain }) => {
+      const [window] = BrowserWindow.getAllWindows();
+      await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
+      const senderFrame = window?.webContents.mainFrame.frames[0];
+      if (!senderFrame) throw new Error('There is no frame.');
+      // The preload does not run in frames, so what one would send is given to the handler as Electron gives it.
+      type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
+      const { _invokeHandlers } = ipcMain as unknown as Handlers;
+      return _invokeHandlers
+        .get('begin')?.({ senderFrame })
+        .then(
+          () => 'answered',
+          (error: Error) => error.message,
+        );
+    });
+    expect(outcome).to.equal('This frame may not call.');
+  });
+
+  it('is not an empty page in the window of the app', async () => {
+    const outcome = await running.app.evaluate(async ({ BrowserWindow }, code) => {
+      const [window] = BrowserWindow.getAllWindows();
+      await window?.loadURL('about:blank');
+      return window?.webContents.executeJavaScript(code);
+    }, begin);
+    expect(outcome).to.equal(refusal);
+  });
+
+  it('is not the page of another host in the window of the app', async () => {
+    const outcome = await running.app.evaluate(async ({ BrowserWindow }, code) => {
+      const [window] = BrowserWindow.getAllWindows();
+      await window?.loadURL('app://callkey.example.com/index.html');
+      return window?.webContents.executeJavaScript(code);
+    }, begin);
+    expect(outcome).to.equal(refusal);
+  });
+});

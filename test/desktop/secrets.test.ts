@@ -1,0 +1,262 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { describeDesktop, type LaunchOptions, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { type Network, networkTo } from '../support/network.ts';
+import { whyNoSecretService } from '../support/secret-service.ts';
+import { createWorld, openBeside, password } from '../support/world.ts';
+
+async function startFilledCore(): Promise<RunningCore> {
+  const databaseUrl = await freshDatabase('sqlite');
+  const beside = await openBeside(databaseUrl);
+  await createWorld(beside.ports);
+  await beside.close();
+  return startCoreHere(databaseUrl);
+}
+
+const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean) =>
+  page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
+
+/** All that the console has written into its folder, Chromium's own files included. */
+const filesOf = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => ({ name, text: readFileSync(join(parentPath, name), 'latin1') }));
+
+const endOf = async (running: RunningConsole) => {
+  const child = running.app.process();
+  if (child.exitCode === null) await once(child, 'exit');
+};
+
+describeDesktop('secrets', () => {
+  let core: RunningCore;
+  let network: Network;
+  before(async () => {
+    core = await startFilledCore();
+    network = await networkTo(core.url);
+  });
+  after(async () => {
+    await network.close();
+    await core.close();
+  });
+  let running: RunningConsole;
+  const launch = async (options: LaunchOptions = {}) => {
+    running = await launchConsole({ args: ['--password-store=basic'], ...options });
+  };
+  afterEach(() => running.close());
+
+  it('the session’s cookie stays in the main process, out of reach of the page and of every file', async () => {
+    await launch();
+    const answer = await signIn(running, network.url, true);
+    expect(answer.ok).to.equal(true);
+    const more = await running.page.evaluate(async () => [
+      document.cookie,
+      await window.callkey.begin(),
+      await window.callkey.listApiKeys(),
+      { ...localStorage, ...sessionStorage },
+      await indexedDB.databases(),
+    ]);
+    const cookie = network.seen.at(-1)?.headers.cookie ?? '';
+    const values = cookie.split('; ').map((pair) => pair.slice(pair.indexOf('=') + 1));
+    expect(values).to.have.length(2);
+    const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
+    await running.close();
+    const places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
+    for (const { text } of filesOf(running.userData)) places.push(text);
+    for (const secret of [...values, password]) expect(places.filter((text) => text.includes(secret))).to.deep.equal([]);
+  });
+
+  it('only the address and the e-mail are remembered', async () => {
+    await launch();
+    await signIn(running, core.url, true);
+    await running.close();
+    const settings = JSON.parse(readFileSync(join(running.userData, 'settings.json'), 'utf8'));
+    expect(Object.keys(settings).toSorted()).to.deep.equal(['email', 'server', 'window']);
+    expect(settings).to.include({ email: 'ada@example.com', server: core.url });
+  });
+
+  it('where a keyring is missing, keeping signed in is refused with a plain word', async () => {
+    await launch();
+    const { keeping } = await running.page.evaluate(() => window.callkey.begin());
+    expect(keeping).to.deep.equal({
+      possible: false,
+      reason: 'This system offers no keyring, so the session would be kept in plain text.',
+    });
+    await signIn(running, core.url, true);
+    expect(readdirSync(running.userData)).not.to.include('session');
+  });
+
+  it('a kept session that cannot be read counts as none', async () => {
+    const userData = freshDirectory();
+    writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
+    await launch({ userData });
+    expect((await running.page.evaluate(() => window.callkey.begin())).session).to.equal(null);
+  });
+
+  describe('while a key value shows', () => {
+    const showKeyValue = async () => {
+      await launch();
+      await signIn(running, core.url, false);
+      const created = await running.page.evaluate(() => {
+        const heard: string[] = [];
+        Object.assign(window, { heard });
+        window.callkey.onCommand((command) => heard.push(command));
+        return window.callkey.createApiKey({ name: 'Shows', expiration: { kind: 'none' }, timeZone: 'UTC' });
+      });
+      if (!created.ok) throw new Error(JSON.stringify(created.failure));
+      return created.value.keyValue;
+    };
+    const heardClose = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.includes('close'));
+
+    it('quitting asks the page first, and then quits', async () => {
+      await showKeyValue();
+      await running.app.evaluate(({ app }) => app.quit());
+      await heardClose();
+      await running.page.evaluate(() => void window.callkey.closeWindow());
+      await endOf(running);
+    });
+
+    it('closing the window asks the page first, until the value is gone', async () => {
+      await showKeyValue();
+      await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
+      await heardClose();
+      await running.page.evaluate(() => window.callkey.keyValueIsGone());
+      await running.app.evaluate(({ BrowserWindow }) => setImmediate(() => BrowserWindow.getAllWindows()[0]?.close()) && undefined);
+      await endOf(running);
+    });
+
+    it('a crash says that the value is lost, and lets the window close', async () => {
+      const keyValue = await showKeyValue();
+      const detail = running.app.evaluate(
+        ({ BrowserWindow, dialog }) =>
+          new Promise<string>((resolve) => {
+            dialog.showMessageBox = async (...args: unknown[]) => {
+              resolve((args.at(-1) as { detail: string }).detail);
+              return { response: 1, checkboxChecked: false };
+            };
+            setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+          }),
+      );
+      const ended = endOf(running);
+      expect(await detail).to.equal('You stay signed in. The key value that was showing is gone. Revoke that key, and create another.');
+      await ended;
+      expect(running.output()).not.to.include(keyValue);
+      for (const { name, text } of filesOf(running.userData)) expect(text.includes(keyValue), name).to.equal(false);
+    });
+  });
+
+  describe('a copied secret', () => {
+    const secret = 'a secret that was copied';
+    const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
+
+    /** Has timers of the main process wait until they are let run, in place of a clock. */
+    const holdTimers = () =>
+      running.app.evaluate(() => {
+        const held: { run: () => unknown; afterMs: number }[] = [];
+        const set = globalThis.setTimeout;
+        const hold = (run: () => unknown, afterMs = 0) => {
+          if (afterMs === 60_000) held.push({ run, afterMs });
+          return set(run, afterMs);
+        };
+        Object.assign(globalThis, { held, setTimeout: hold });
+      });
+    const runLastTimer = () =>
+      running.app.evaluate(async () => {
+        const { held } = globalThis as unknown as { held: { run: () => unknown }[] };
+        await held.at(-1)?.run();
+        return held.length;
+      });
+    const copy = (text: string) => running.page.evaluate((value) => window.callkey.copySecret(value), text);
+    const copyElsewhere = (text: string) => running.app.evaluate(async ({ clipboard }, value) => clipboard.writeText(value), text);
+
+    it('is off the clipboard after a minute', async () => {
+      await launch();
+      await holdTimers();
+      await copy(secret);
+      expect(await clipboardText()).to.equal(secret);
+      expect(await runLastTimer()).to.equal(1);
+      expect(await clipboardText()).to.equal('');
+    });
+
+    it('makes way for what was copied since', async () => {
+      await launch();
+      await holdTimers();
+      await copy(secret);
+      await copyElsewhere('a shopping list');
+      await runLastTimer();
+      expect(await clipboardText()).to.equal('a shopping list');
+    });
+
+    /** What the clipboard holds once the app is about to end: on Linux it ends with the app. */
+    const clipboardAtTheEnd = async () => {
+      const file = join(freshDirectory(), 'clipboard');
+      await running.app.evaluate(async ({ app, clipboard }, path) => {
+        const { writeFileSync: write } = process.getBuiltinModule('node:fs');
+        const quit = app.quit.bind(app);
+        // The app quits twice: the second time once all is finished.
+        app.quit = async () => {
+          write(path, await clipboard.readText());
+          quit();
+        };
+      }, file);
+      await running.close();
+      return readFileSync(file, 'utf8');
+    };
+
+    it('is off the clipboard when the app quits', async () => {
+      await launch();
+      await copy(secret);
+      expect(await clipboardAtTheEnd()).to.equal('');
+    });
+
+    it('leaves what was copied since when the app quits', async () => {
+      await launch();
+      await copy(secret);
+      await copyElsewhere('a shopping list');
+      expect(await clipboardAtTheEnd()).to.equal('a shopping list');
+    });
+  });
+});
+
+const noKeyring = await whyNoSecretService();
+
+describeDesktop('keeping signed in with the system’s keyring', () => {
+  if (noKeyring !== undefined) {
+    it.skip(`is not tested: ${noKeyring}`);
+    return;
+  }
+  let core: RunningCore;
+  let network: Network;
+  before(async () => {
+    core = await startFilledCore();
+    network = await networkTo(core.url);
+  });
+  after(async () => {
+    await network.close();
+    await core.close();
+  });
+  const args = ['--password-store=gnome-libsecret'];
+
+  it('begins signed in, until one signs out', async () => {
+    const first = await launchConsole({ args });
+    expect((await first.page.evaluate(() => window.callkey.begin())).keeping).to.deep.equal({ possible: true });
+    await signIn(first, network.url, true);
+    await first.page.evaluate(() => window.callkey.listApiKeys());
+    await first.close();
+    const cookie = network.seen.at(-1)?.headers.cookie ?? '';
+    for (const pair of cookie.split('; ')) {
+      const value = pair.slice(pair.indexOf('=') + 1);
+      for (const { name, text } of filesOf(first.userData)) expect(text.includes(value), name).to.equal(false);
+    }
+
+    const second = await launchConsole({ args, userData: first.userData });
+    const { session } = await second.page.evaluate(() => window.callkey.begin());
+    expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
+    expect((await second.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
+    await second.close();
+    expect(readdirSync(first.userData)).not.to.include('session');
+  });
+});

@@ -1,0 +1,420 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+
+/** A site of somebody else, which counts who comes by. */
+async function startSite() {
+  const asked: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    asked.push(url);
+    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>Not ours</title>');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, asked, close: () => server.close() };
+}
+
+describeDesktop('the walls around the page', () => {
+  let running: RunningConsole;
+  let site: Awaited<ReturnType<typeof startSite>>;
+  before(async () => {
+    site = await startSite();
+    running = await launchConsole();
+  });
+  after(async () => {
+    await running.close();
+    site.close();
+  });
+  afterEach(() => {
+    expect(site.asked, 'requests that reached the network').to.deep.equal([]);
+    expect(running.page.url()).to.equal('app://callkey/index.html');
+    expect(running.app.windows()).to.have.length(1);
+  });
+
+  describe('navigation', () => {
+    for (const path of ['/', 'https://example.com/', 'app://callkey/nothing', 'app://other/index.html']) {
+      it(`leaves the page where it is when it goes to ${path}`, async () => {
+        await running.app.evaluate(({ BrowserWindow }) => {
+          const stopped = new Promise((resolve) => {
+            BrowserWindow.getAllWindows()[0]?.webContents.once('will-frame-navigate', (event) => resolve(event.defaultPrevented));
+          });
+          Object.assign(globalThis, { stopped });
+        });
+        await running.page.evaluate(
+          (url) => {
+            location.href = url;
+          },
+          path === '/' ? site.url : path,
+        );
+        expect(await running.app.evaluate(() => (globalThis as unknown as { stopped: Promise<boolean> }).stopped)).to.equal(true);
+      });
+    }
+
+    for (const url of ['data:text/html,Not ours', 'file:///etc/hostname', 'javascript:document.write("Not ours")']) {
+      it(`leaves the page as it is when it goes to ${url}`, async () => {
+        const title = await running.page.evaluate((address) => {
+          location.href = address;
+          return new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(document.title))));
+        }, url);
+        expect(title).to.equal('Callkey');
+      });
+    }
+
+    it('loads no remote page, not even for the main process', async () => {
+      const load = (url: string) =>
+        running.app.evaluate(async ({ BrowserWindow }, address) => {
+          const window = new BrowserWindow({ show: false });
+          const outcome = await window.loadURL(address).then(
+            () => 'loaded',
+            (error) => error.code,
+          );
+          window.destroy();
+          return outcome;
+        }, url);
+      expect(await load(site.url)).to.equal('ERR_BLOCKED_BY_CLIENT');
+      expect(await load('file:///etc/hostname')).to.equal('ERR_BLOCKED_BY_CLIENT');
+    });
+
+    it('opens no window', async () => {
+      const opened = await running.page.evaluate(
+        (url) => [window.open(url), window.open('about:blank'), window.open('app://callkey/index.html')].map((other) => other !== null),
+        site.url,
+      );
+      expect(opened).to.deep.equal([false, false, false]);
+    });
+
+    it('attaches no webview', async () => {
+      const attached = await running.page.evaluate((url) => {
+        const view = document.createElement('webview');
+        view.setAttribute('src', url);
+        document.body.append(view);
+        return new Promise((resolve) => {
+          requestAnimationFrame(() => {
+            resolve([view.constructor.name, 'getWebContentsId' in view]);
+            view.remove();
+          });
+        });
+      }, site.url);
+      expect(attached).to.deep.equal(['HTMLElement', false]);
+    });
+
+    it('downloads nothing', async () => {
+      const downloads = await running.app.evaluate(({ session }, url) => {
+        const begun = new Promise<boolean>((resolve) => {
+          session.defaultSession.once('will-download', (event) => setImmediate(() => resolve(event.defaultPrevented)));
+        });
+        session.defaultSession.downloadURL('app://callkey/index.html');
+        session.defaultSession.downloadURL(url);
+        return begun;
+      }, site.url);
+      expect(downloads).to.equal(true);
+    });
+  });
+
+  describe('the browser', () => {
+    const opened = (what: () => Promise<unknown>) => async () => {
+      await running.app.evaluate(({ shell }) => {
+        const addresses: string[] = [];
+        Object.assign(globalThis, { opened: addresses });
+        shell.openExternal = async (address) => void addresses.push(address);
+      });
+      await what();
+      return running.app.evaluate(() => (globalThis as unknown as { opened: string[] }).opened);
+    };
+
+    it('opens a link of the list', async () => {
+      const addresses = opened(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
+      expect(await addresses()).to.deep.equal(['https://www.iana.org/time-zones']);
+    });
+
+    it('opens no other', async () => {
+      const others = [
+        site.url,
+        'https://www.iana.org/',
+        'http://www.iana.org/time-zones',
+        'file:///etc/passwd',
+        'mailto:a@example.com',
+        'javascript:1',
+      ];
+      const addresses = opened(() => running.page.evaluate((urls) => urls.map((url) => window.open(url)?.closed), others));
+      expect(await addresses()).to.deep.equal([]);
+    });
+
+    it('opens the links of the Help menu', async () => {
+      const addresses = opened(() =>
+        running.app.evaluate(({ Menu }) => {
+          for (const item of Menu.getApplicationMenu()?.items.at(-1)?.submenu?.items ?? [])
+            if (item.type === 'normal' && !item.role) item.click();
+        }),
+      );
+      expect(await addresses()).to.deep.equal([
+        'https://www.iana.org/time-zones',
+        'https://cheatsheetseries.owasp.org/cheatsheets/Secrets_Management_Cheat_Sheet.html',
+      ]);
+    });
+  });
+
+  describe('the policy', () => {
+    it('is what it is', async () => {
+      const headers = await running.app.evaluate(async ({ net }) =>
+        Object.fromEntries((await net.fetch('app://callkey/index.html')).headers),
+      );
+      expect(headers).to.deep.equal({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy':
+          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
+          "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        'x-content-type-options': 'nosniff',
+        'cross-origin-opener-policy': 'same-origin',
+        'cache-control': 'no-store',
+      });
+    });
+
+    const refused = {
+      'an inline script': async () => {
+        const script = document.createElement('script');
+        script.append('window.didRun = true');
+        document.body.append(script);
+        script.remove();
+        if (!('didRun' in window)) throw new Error('It did not run.');
+      },
+      'a handler in the markup': async () => {
+        const button = document.createElement('button');
+        button.setAttribute('onclick', 'window.didRun = true');
+        button.click();
+        if (!('didRun' in window)) throw new Error('It did not run.');
+      },
+      'an inline style': async () => {
+        const style = document.createElement('style');
+        style.append('body { display: none }');
+        document.head.append(style);
+        const { display } = getComputedStyle(document.body);
+        style.remove();
+        if (display !== 'none') throw new Error('It does not apply.');
+      },
+      'a remote image': (url: string) =>
+        new Promise<void>((resolve, reject) => {
+          const image = new Image();
+          image.onload = () => resolve();
+          image.onerror = reject;
+          image.src = `${url}/pixel`;
+        }),
+      'a remote script': (url: string) =>
+        new Promise<void>((resolve, reject) => {
+          const script = document.createElement('script');
+          script.onload = () => resolve();
+          script.onerror = reject;
+          try {
+            script.src = `${url}/script`;
+          } catch (error) {
+            reject(error);
+          }
+          document.body.append(script);
+        }),
+      'a request': (url: string) => fetch(url),
+      'a request to the app itself': () => fetch('/index.html'),
+      'a socket': (url: string) =>
+        new Promise<void>((resolve, reject) => {
+          const socket = new WebSocket(url.replace('http', 'ws'));
+          socket.onopen = () => resolve();
+          socket.onerror = reject;
+        }),
+      'an event source': (url: string) =>
+        new Promise<void>((resolve, reject) => {
+          const source = new EventSource(url);
+          source.onopen = () => resolve();
+          source.onerror = reject;
+        }),
+      'a worker': () =>
+        new Promise<void>((resolve, reject) => {
+          const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(1)'])));
+          worker.onmessage = () => resolve();
+          worker.onerror = reject;
+        }),
+      'a service worker': () => navigator.serviceWorker.register('/worker.js'),
+      'HTML from a string': async () => {
+        document.createElement('div').innerHTML = '<b>not ours</b>';
+      },
+      'a policy of Trusted Types': async () => {
+        (window as unknown as { trustedTypes: { createPolicy(name: string, rules: object): void } }).trustedTypes.createPolicy('mine', {});
+      },
+    };
+    for (const [what, attempt] of Object.entries(refused)) {
+      it(`refuses ${what}`, async () => {
+        const outcome = await running.page.evaluate<unknown, string>(attempt, site.url).then(
+          () => 'done',
+          () => 'refused',
+        );
+        expect(outcome).to.equal('refused');
+      });
+    }
+
+    it('refuses to evaluate a string', async () => {
+      const outcome = await running.page.evaluate(
+        () =>
+          new Promise((resolve) => {
+            setTimeout(() => {
+              try {
+                // biome-ignore lint/security/noGlobalEval: this is what must not work
+                resolve(eval('"evaluated"'));
+              } catch (error) {
+                resolve((error as Error).name);
+              }
+            });
+          }),
+      );
+      expect(outcome).to.equal('EvalError');
+    });
+
+    it('sends no form', async () => {
+      await running.page.evaluate((url) => {
+        const form = document.createElement('form');
+        form.action = url;
+        document.body.append(form);
+        form.submit();
+        form.remove();
+      }, site.url);
+    });
+
+    it('shows no frame', async () => {
+      const shown = await running.page.evaluate(async (url) => {
+        const frames = [url, 'app://callkey/index.html'].map((src) => Object.assign(document.createElement('iframe'), { src }));
+        const loaded = frames.map((frame) => new Promise((resolve) => frame.addEventListener('load', resolve)));
+        document.body.append(...frames);
+        await Promise.all(loaded);
+        return frames.map((frame) => {
+          const hasCallkey = frame.contentWindow !== null && frame.contentDocument !== null && 'callkey' in frame.contentWindow;
+          frame.remove();
+          return hasCallkey;
+        });
+      }, site.url);
+      expect(shown).to.deep.equal([false, false]);
+    });
+  });
+
+  it('lets no peer connection out', async () => {
+    const socket = createSocket('udp4');
+    const heard: Buffer[] = [];
+    socket.on('message', (message) => heard.push(message));
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    await running.page.evaluate(async (port) => {
+      const connection = new RTCPeerConnection({ iceServers: [{ urls: `stun:127.0.0.1:${port}` }] });
+      connection.createDataChannel('out');
+      const gathered = new Promise<void>((resolve) => {
+        connection.onicegatheringstatechange = () => connection.iceGatheringState === 'complete' && resolve();
+      });
+      await connection.setLocalDescription(await connection.createOffer());
+      await gathered;
+      connection.close();
+    }, socket.address().port);
+    socket.close();
+    expect(heard).to.deep.equal([]);
+  });
+
+  it('looks up no name', async () => {
+    const outcome = await running.app.evaluate(({ session }) =>
+      session.defaultSession.resolveHost('localhost').then(
+        () => 'found',
+        () => 'not found',
+      ),
+    );
+    expect(outcome).to.equal('not found');
+  });
+
+  it('grants no permission that the page asks for', async () => {
+    const outcomes = await running.page.evaluate(async () => {
+      const outcomeOf = (asked: () => Promise<unknown>) =>
+        Promise.resolve()
+          .then(asked)
+          .then(
+            (answer) => (typeof answer === 'string' ? answer : 'granted'),
+            () => 'denied',
+          );
+      const asked: Record<string, () => Promise<unknown>> = {
+        notifications: () => Notification.requestPermission(),
+        camera: () => navigator.mediaDevices.getUserMedia({ video: true }),
+        microphone: () => navigator.mediaDevices.getUserMedia({ audio: true }),
+        screen: () => navigator.mediaDevices.getDisplayMedia(),
+        place: () => new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(resolve, reject)),
+        clipboard: () => navigator.clipboard.readText(),
+        midi: () => navigator.requestMIDIAccess({ sysex: true }),
+        usb: () => (navigator as unknown as { usb: { requestDevice(of: object): Promise<unknown> } }).usb.requestDevice({ filters: [] }),
+      };
+      const outcomes = Object.entries(asked).map(async ([name, ask]) => [name, await outcomeOf(ask)]);
+      return Object.fromEntries(await Promise.all(outcomes));
+    });
+    expect(new Set(Object.values(outcomes)), JSON.stringify(outcomes)).to.deep.equal(new Set(['denied']));
+  });
+
+  it('has no permission when the page checks', async () => {
+    const states = await running.page.evaluate(async () => {
+      const names = ['notifications', 'camera', 'microphone', 'geolocation', 'clipboard-read', 'clipboard-write', 'midi', 'idle-detection'];
+      const query = async (name: string) => (await navigator.permissions.query({ name: name as PermissionName })).state;
+      return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await query(name)])));
+    });
+    expect(new Set(Object.values(states)), JSON.stringify(states)).to.deep.equal(new Set(['denied']));
+  });
+});
+
+describeDesktop('the files of the app', () => {
+  let running: RunningConsole;
+  before(async () => {
+    running = await launchConsole();
+  });
+  after(() => running.close());
+
+  const statusOf = (url: string, method = 'GET') =>
+    running.app.evaluate(
+      async ({ net }, [address, verb]) => {
+        const answer = await net.fetch(address, { method: verb });
+        return [answer.status, await answer.text()];
+      },
+      [url, method] as const,
+    );
+
+  it('are served', async () => {
+    const [status, text] = await statusOf('app://callkey/index.html');
+    expect(status).to.equal(200);
+    expect(text).to.include('<title>Callkey</title>');
+  });
+
+  for (const path of [
+    '/',
+    '/../main/main.js',
+    '/%2e%2e/main/main.js',
+    '/%2e%2e%2fmain%2fmain.js',
+    '/..%2fmain/main.js',
+    '/..%5cmain%5cmain.js',
+    '/..\\main\\main.js',
+    '/assets/../../main/main.js',
+    '//index.html',
+    '/./%2e/etc/passwd',
+    '//etc/passwd',
+    '/file:///etc/passwd',
+    '/index.html%00.js',
+    '/INDEX.HTML',
+    '/constructor',
+    '/__proto__',
+  ]) {
+    it(`are all there is: not ${path}`, async () => {
+      expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is nothing here.']);
+    });
+  }
+
+  for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
+    it(`are not served at ${host}`, async () => {
+      expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is nothing here.']);
+    });
+  }
+
+  for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    it(`are not served to ${method}`, async () => {
+      expect((await statusOf('app://callkey/index.html', method))[0]).to.equal(404);
+    });
+  }
+});
