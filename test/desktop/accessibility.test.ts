@@ -15,11 +15,12 @@ describeDesktop('the console for everybody', () => {
     for await (const stop of tour()) {
       stops += 1;
       for (const colorScheme of ['light', 'dark'] as const) {
-        await stop.page.emulateMedia({ colorScheme });
+        // Without motion: half-way between two themes, colours are none of either.
+        await stop.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         found.push(...(await findings(stop)).map((finding) => `${stop.name}, ${colorScheme}: ${finding}`));
       }
     }
-    expect(found).to.deep.equal([]);
+    expect(found.join('\n')).to.equal('');
     expect(stops).to.be.greaterThan(30);
   });
 

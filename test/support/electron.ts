@@ -43,8 +43,7 @@ export function describeDesktop(title: string, tests: () => void): void {
     if (reason === undefined) {
       before(async function (this: Mocha.Context) {
         this.timeout(60_000);
-        built ??= build();
-        await built;
+        await buildConsole();
       });
       after(killConsoles);
       tests();
@@ -57,6 +56,12 @@ export function describeDesktop(title: string, tests: () => void): void {
 }
 
 let built: Promise<void> | undefined;
+
+/** Builds the console, once. */
+export function buildConsole(): Promise<void> {
+  built ??= build();
+  return built;
+}
 
 async function build(): Promise<void> {
   const viteCli = join(root, 'node_modules/electron-vite/bin/electron-vite.js');

@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core';
+import type { Command } from '../../desktop/ipc.ts';
 import { type Desk, openDesk, signInAs } from './console.ts';
 import { createKeyOn, furnish } from './furniture.ts';
 import { networkTo } from './network.ts';
 import { password } from './world.ts';
 
 /** A screen or a state of the console that a tour has come to. */
-export type Stop = { name: string; page: Page };
+export type Stop = { name: string; page: Page; zoom(factor: number): Promise<void> };
 
 /**
  * Goes through every screen and state of the console, one after the other: for whoever wants to look at each. A secret that shows is
@@ -15,14 +16,16 @@ export async function* tour(): AsyncGenerator<Stop> {
   const desk = await openDesk({ env: { TZ: 'Europe/Berlin' } });
   const network = await networkTo(desk.core.url);
   const { page } = desk;
-  const stop = (name: string): Stop => ({ name, page });
+  const zoom = (factor: number) =>
+    desk.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
+  const stop = (name: string): Stop => ({ name, page, zoom });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const behindNetwork = { ...desk, core: { ...desk.core, url: network.url } };
   const proceed = async (screen: string) => {
     await button(screen).click();
     await page.getByRole('heading', { name: screen, exact: true }).waitFor();
   };
-  const fail = async (command = 'refresh') =>
+  const order = (command: Command) =>
     desk.desktop.app.evaluate(({ BrowserWindow }, name) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', name), command);
 
   try {
@@ -65,7 +68,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     await button('Cancel').click();
 
     network.faults.push({ status: 502 }, { status: 502 });
-    await fail();
+    await order('refresh');
     await page.getByText('This is what was there before.').waitFor();
     yield stop('api-keys-stale');
     network.faults.length = 0;
@@ -87,7 +90,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('calls-no-match');
 
     yield* people(desk);
-    await fail('change-password');
+    await order('change-password');
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();
@@ -97,7 +100,7 @@ export async function* tour(): AsyncGenerator<Stop> {
 
     await desk.beside.storage.database.write('sessions').delete();
     await button('Activity').click();
-    await page.getByText('Your session has ended').waitFor();
+    await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     yield stop('session-ended');
     await button('Leave This Behind').click();
 

@@ -29,6 +29,8 @@ function follow(tip: HTMLElement): () => void {
     owner = element;
     tip.textContent = element.dataset['tip'] ?? '';
     element.setAttribute('aria-describedby', tip.id);
+    // It belongs to the part of the page that it explains, and a modal dialog leaves out all other parts.
+    (element.closest('dialog, main, header') ?? document.body).append(tip);
     tip.showPopover();
     place(tip, element);
   };

@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
 import type { Beginning, Failure, Result, SignIn } from '../../ipc.ts';
+import { opened, screen } from './route.ts';
 
 /** What the console knew when it started; null until then. */
 export const beginning = signal<Beginning | null>(null);
@@ -76,8 +77,10 @@ export async function signOut(): Promise<void> {
   leave();
 }
 
-/** Goes back to signing in. */
+/** Goes back to signing in: whoever comes next starts at home. */
 export function leave(): void {
+  screen.value = 'api-keys';
+  opened.value = null;
   session.value = null;
   hasEnded.value = false;
   obstacle.value = null;
