@@ -2,7 +2,7 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { DateTime } from 'luxon';
 import type { Clock, Randomness } from './domain/ports.ts';
 
-export const systemClock: Clock = { now: () => DateTime.utc() };
+export const systemClock: Clock = { now: () => DateTime.utc(), millis: () => Date.now() };
 
 export const systemRandomness: Randomness = {
   bytes: (size) => randomBytes(size),

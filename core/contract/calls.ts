@@ -1,7 +1,7 @@
-import { isValidPhoneNumber } from 'libphonenumber-js/min';
 import { z } from 'zod';
 import { timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
+import { isPhoneNumber } from './phone.ts';
 import { identifierSchema, instantSchema, lineSchema, textSchema } from './text.ts';
 
 export const callStates = ['queued', 'dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'cancelled', 'lapsed'] as const;
@@ -15,8 +15,7 @@ export function isRequestId(text: string): boolean {
 
 export const requestIdSchema = z.string().regex(requestIdForm, { error: 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.' });
 
-/** E.164: a plus sign and digits, with a country code and a length that exist. */
-export const phoneSchema = z.string().refine((text) => /^\+[1-9]\d{1,14}$/.test(text) && isValidPhoneNumber(text), {
+export const phoneSchema = z.string().refine(isPhoneNumber, {
   error: 'Give a phone number in E.164 form, such as +493012345678.',
 });
 

@@ -6,6 +6,11 @@ export function codePoints(text: string): number {
   return Array.from(text).length;
 }
 
+/** Whether a text has no more code points than that. It never has more of them than it has UTF-16 units, which need no counting. */
+export function isWithinCodePoints(text: string, max: number): boolean {
+  return text.length <= max || codePoints(text) <= max;
+}
+
 /**
  * A line of text for people: trimmed, in one normal form, without control characters (which PostgreSQL and terminals choke on)
  * and without lone surrogates (which have no UTF-8 form).
@@ -15,7 +20,7 @@ export function lineSchema(max: number) {
     .string()
     .transform((text) => text.normalize('NFC').trim())
     .refine((text) => text.length > 0, { error: 'Give at least one character.' })
-    .refine((text) => codePoints(text) <= max, { error: `Give at most ${max} characters.` })
+    .refine((text) => isWithinCodePoints(text, max), { error: `Give at most ${max} characters.` })
     .refine(isPrintable, { error: 'Leave out control characters.' });
 }
 
@@ -27,7 +32,7 @@ export function isPrintable(text: string): boolean {
 export function textSchema(max: number) {
   return z
     .string()
-    .refine((text) => codePoints(text) <= max, { error: `Give at most ${max} characters.` })
+    .refine((text) => isWithinCodePoints(text, max), { error: `Give at most ${max} characters.` })
     .refine((text) => isPrintable(text.replace(/[\t\n\r]/g, '')), { error: 'Leave out control characters.' });
 }
 

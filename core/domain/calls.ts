@@ -8,7 +8,7 @@ export type CancelledCall = { requestId: string; contactId: string; campaignId: 
 
 /** Places a call, or answers a repeated request id with the call that it placed at first. Instants are epoch milliseconds. */
 export async function placeCall(ports: Ports, digest: Digest, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
-  const at = ports.clock.now();
+  const at = ports.clock.millis();
   const contactId = ports.randomness.id();
   const call: NewCall = {
     contactId,
@@ -24,7 +24,7 @@ export async function placeCall(ports: Ports, digest: Digest, campaignId: string
   const { requestId } = call;
   switch (placement.kind) {
     case 'placed':
-      return { requestId, contactId, campaignId, placedAt: at.toMillis(), replayed: false };
+      return { requestId, contactId, campaignId, placedAt: at, replayed: false };
     case 'replayed':
       return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
     case 'request-id-conflict':
@@ -36,7 +36,7 @@ export async function placeCall(ports: Ports, digest: Digest, campaignId: string
 
 /** Cancels a call that is still queued. A repeat answers as the first did. */
 export async function cancelCall(ports: Ports, digest: Digest, campaignId: string, reference: CallReference): Promise<CancelledCall> {
-  const outcome: Cancellation = await ports.stores.calls.cancel({ digest, campaignId, at: ports.clock.now() }, reference);
+  const outcome: Cancellation = await ports.stores.calls.cancel({ digest, campaignId, at: ports.clock.millis() }, reference);
   switch (outcome.kind) {
     case 'cancelled': {
       const { requestId, contactId, cancelledAt } = outcome;
@@ -52,15 +52,14 @@ export async function cancelCall(ports: Ports, digest: Digest, campaignId: strin
   }
 }
 
-/** Lets a request with a standing key pass. */
-export async function authenticate(ports: Ports, digest: Digest): Promise<void> {
-  const decision = await ports.stores.calls.authorize({ digest, campaignId: '', at: ports.clock.now() });
-  if (decision === 'unauthorized') throw refusal(decision);
+/** Whether a key stands at this moment. */
+export function keyStands(ports: Ports, digest: Digest): Promise<boolean> {
+  return ports.stores.calls.stands({ digest, at: ports.clock.millis() });
 }
 
 /** Lets a request with a standing key and a campaign in its reach pass, for what has to be said to no one else. */
 export async function authorize(ports: Ports, digest: Digest, campaignId: string): Promise<void> {
-  const decision = await ports.stores.calls.authorize({ digest, campaignId, at: ports.clock.now() });
+  const decision = await ports.stores.calls.authorize({ digest, campaignId, at: ports.clock.millis() });
   if (decision !== 'authorized') throw refusal(decision);
 }
 

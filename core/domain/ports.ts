@@ -11,6 +11,8 @@ import type { Account, Home, KeySight, PeopleSight, Reach, Tenancy, User } from 
 export type Clock = {
   /** The current instant, in UTC. */
   now(): DateTime<true>;
+  /** The same in epoch milliseconds, for what comes by the thousand. */
+  millis(): number;
 };
 
 export type Randomness = {
@@ -73,8 +75,8 @@ export type ApiKeyStore = {
 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
 
-/** What every key-authenticated request shows of itself. */
-export type KeyedRequest = { digest: Digest; campaignId: string; at: DateTime };
+/** What every key-authenticated request shows of itself, and when, in epoch milliseconds. */
+export type KeyedRequest = { digest: Digest; campaignId: string; at: number };
 
 /** What is to be kept of a placed call. */
 export type NewCall = {
@@ -112,6 +114,8 @@ export type Cancellation =
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
+  /** Whether the key stands: all that is asked for a key that is not known to have stood. */
+  stands(key: Pick<KeyedRequest, 'digest' | 'at'>): Promise<boolean>;
   /** Whether the key stands and reaches the campaign, for a request that goes no further. */
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };

@@ -1,4 +1,3 @@
-import getRawBody from 'raw-body';
 import type { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
@@ -42,21 +41,19 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 }
 
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
-export async function readBytes(ctx: Context): Promise<Buffer> {
-  try {
-    return await getRawBody(ctx.req, { limit: limits.bodyBytes, length: ctx.req.headers['content-length'] ?? null });
-  } catch (error) {
-    const type = error instanceof Error && 'type' in error ? error.type : undefined;
-    if (type === 'entity.too.large') {
-      // What is still to come is read and thrown away: otherwise the connection would hang.
-      ctx.req.resume();
-      throw new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`);
-    }
-    if (type === 'request.aborted' || type === 'request.size.invalid') {
-      throw new Problem('malformed-request', 'The body ended before it was complete.', { cause: error });
-    }
-    throw error;
-  }
+export function readBytes({ req }: Context): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      // What is beyond the limit is read and thrown away: otherwise the connection would hang.
+      if (size <= limits.bodyBytes) chunks.push(chunk);
+      else reject(new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`));
+    });
+    req.on('end', () => resolve(Buffer.concat(chunks)));
+    req.on('error', (cause) => reject(new Problem('malformed-request', 'The body ended before it was complete.', { cause })));
+  });
 }
 
 function parse(bytes: Buffer): unknown {

@@ -2,27 +2,22 @@ import type { Logger } from 'pino';
 import type { Step } from './context.ts';
 import { requestIdOf } from './problems.ts';
 
-/** @param seconds from the request's arrival to the end of its answer */
+/** @param seconds from the request's arrival until its answer was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
 /** Counts each request, and logs it at `debug`: an allow-list of fields, none of which the caller writes freely. */
 export function observing(observe: ObserveRequest, log: Logger): Step {
   const isLogged = log.isLevelEnabled('debug');
-  return (ctx, next) => {
+  return async (ctx, next) => {
     const started = performance.now();
-    ctx.res.once('finish', () => {
-      const { route = 'none' } = ctx.state;
-      const method = knownMethods.has(ctx.method) ? ctx.method : 'other';
-      const milliseconds = performance.now() - started;
-      observe(route, method, ctx.res.statusCode, milliseconds / 1_000);
-      if (isLogged) {
-        log.debug(
-          { requestId: requestIdOf(ctx), method, route, status: ctx.res.statusCode, milliseconds: Math.round(milliseconds * 10) / 10 },
-          'request',
-        );
-      }
-    });
-    return next();
+    await next();
+    const { route = 'none' } = ctx.state;
+    const method = knownMethods.has(ctx.method) ? ctx.method : 'other';
+    const status = ctx.res.statusCode;
+    const milliseconds = performance.now() - started;
+    observe(route, method, status, milliseconds / 1_000);
+    if (!isLogged) return;
+    log.debug({ requestId: requestIdOf(ctx), method, route, status, milliseconds: Math.round(milliseconds * 10) / 10 }, 'request');
   };
 }
 

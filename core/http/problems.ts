@@ -4,26 +4,29 @@ import { type ProblemBody, type ProblemCode, problemMediaType, problems, problem
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { Context, Step } from './context.ts';
 
-const unauthorizedBody = Buffer.from(JSON.stringify(bodyOf('unauthorized', unauthorizedDetail)));
+const unauthorizedBody = JSON.stringify(bodyOf('unauthorized', unauthorizedDetail));
 const unauthorizedHeaders = [
   ...['WWW-Authenticate', 'ApiKey realm="callkey"'],
   ...['Content-Type', problemMediaType],
   ...['Cache-Control', 'no-store'],
   ...['X-Content-Type-Options', 'nosniff'],
-  ...['Content-Length', String(unauthorizedBody.length)],
 ];
 
 /**
  * The one answer to whoever is not let in: the same bytes for a missing, malformed, unknown, expired or revoked key and for every
- * other path, so that nothing can be learned from it. Written past Koa, since floods of bad keys end here.
- * (RFC 9110 §11.6.1 wants a challenge with each 401.)
+ * other path, so that nothing can be learned from it. (RFC 9110 §11.6.1 wants a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
+  writeAtOnce(ctx, 401, unauthorizedHeaders, unauthorizedBody);
+}
+
+/** Writes an answer past Koa, which sets, looks up and takes back headers one by one: for answers that are given by the thousand. */
+export function writeAtOnce(ctx: Context, status: number, headers: readonly string[], body: string): void {
   ctx.respond = false;
   const { res } = ctx;
   for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
-  res.writeHead(401, unauthorizedHeaders);
-  res.end(unauthorizedBody);
+  res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
+  res.end(body);
 }
 
 /** Writes whatever a request came to grief on. The one place that does. */

@@ -9,7 +9,7 @@ import * as people from './console/people.ts';
 import * as consoleSessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
 import type { Context, HttpDeps, State, Step } from './context.ts';
-import { cancelByContact, cancelByRequest, place, withApiKey } from './on-demand.ts';
+import { keyedMethods, onDemand } from './on-demand.ts';
 import { takeOutcome } from './outcomes.ts';
 import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { refuse } from './problems.ts';
@@ -25,24 +25,14 @@ type ConsoleHandler = (ctx: Context, deps: HttpDeps) => Promise<void>;
  * not.
  */
 export function useRoutes(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): void {
-  const onDemand = onDemandRoutes(deps);
   const dialer = dialerRoutes(deps);
   const inConsole = consoleRoutes(deps);
   app
-    .use(onDemand.routes())
+    .use(onDemand(deps))
     .use(dialer.routes())
     .use(sessions(app, deps, secrets))
     .use(inConsole.routes())
-    .use(nowhere([onDemand, dialer, inConsole]));
-}
-
-/** A key opens these three doors only. A session cookie is not looked at. */
-function onDemandRoutes(deps: HttpDeps): Router<State> {
-  const router = new Router<State>(exact);
-  add(router, 'POST', paths.placeCall, withApiKey(deps, place));
-  add(router, 'DELETE', paths.cancelCallByContact, withApiKey(deps, cancelByContact));
-  add(router, 'DELETE', paths.cancelCallByRequest, withApiKey(deps, cancelByRequest));
-  return router;
+    .use(nowhere([dialer, inConsole]));
 }
 
 /** A provider's signature opens this one. */
@@ -96,8 +86,8 @@ function nowhere(routers: Router<State>[]): Step {
   return async (ctx) => {
     if (!ctx.state.session) return refuse(ctx);
     if (!isDecodable(ctx.url)) throw badEncoding();
-    const methods = new Set(routers.flatMap((router) => router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)));
-    const allow = [...methods].join(', ');
+    const routed = routers.flatMap((router) => router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
+    const allow = [...new Set([...keyedMethods(ctx.path), ...routed])].join(', ');
     if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
     throw new Problem('not-found', 'There is nothing here.');
   };

@@ -4,8 +4,8 @@ export type BatchObserver = (size: number) => void;
 type Waiting<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
 
 /**
- * Shares round trips: what arrives while one batch is under way goes into the next. No timer is involved, so a lone request
- * waits for nothing.
+ * Shares round trips: what arrives in one turn of the event loop, or while other batches are under way, goes into one batch. No timer is
+ * involved, so a lone request waits for nothing.
  *
  * @param options.run answers a batch, in its order, or fails it as a whole
  * @param options.size the most requests in one batch
@@ -21,37 +21,55 @@ export function batched<Input, Output>(options: {
 }): (input: Input) => Promise<Output> {
   const waiting: Waiting<Input, Output>[] = [];
   let underWay = 0;
+  let isScheduled = false;
 
-  async function runBatch(batch: Waiting<Input, Output>[]): Promise<void> {
+  /** Runs a batch. @returns what hands each request its answer */
+  async function run(batch: Waiting<Input, Output>[]): Promise<() => void> {
     try {
       const outputs = await options.run(batch.map(({ input }) => input));
-      batch.forEach(({ resolve, reject }, index) => {
-        const output = outputs[index];
-        if (output === undefined) reject(new Error('A batch left a request unanswered.'));
-        else resolve(output);
-      });
+      return () => {
+        batch.forEach(({ resolve, reject }, index) => {
+          const output = outputs[index];
+          if (output === undefined) reject(new Error('A batch left a request unanswered.'));
+          else resolve(output);
+        });
+      };
     } catch (error) {
       if (batch.length > 1 && options.isFaultOfOne(error)) {
-        for (const one of batch) await runBatch([one]);
-      } else {
-        for (const { reject } of batch) reject(error);
+        for (const one of batch) (await run([one]))();
+        return () => undefined;
       }
+      return () => {
+        for (const { reject } of batch) reject(error);
+      };
     }
   }
 
-  async function runLane(): Promise<void> {
+  async function runNext(): Promise<void> {
+    isScheduled = false;
+    if (waiting.length === 0 || underWay >= options.lanes) return;
     underWay++;
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, options.size);
-      options.observe(batch.length);
-      await runBatch(batch);
-    }
+    const batch = waiting.splice(0, options.size);
+    // What did not fit goes into the next lane.
+    if (waiting.length > 0) schedule();
+    options.observe(batch.length);
+    const answer = await run(batch);
     underWay--;
+    // The next batch first: the database works on it while the answers to this one are written.
+    schedule();
+    setImmediate(answer);
+  }
+
+  /** In the end of this turn of the event loop: all requests that have come in one go share a batch. */
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(runNext);
   }
 
   return (input) =>
     new Promise((resolve, reject) => {
       waiting.push({ input, resolve, reject });
-      if (underWay < options.lanes) void runLane();
+      if (underWay < options.lanes) schedule();
     });
 }

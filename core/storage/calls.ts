@@ -1,15 +1,15 @@
-import type { CallReference, CallStore, Cancellation, KeyedRequest, NewCall, Placement, Refusal } from '../domain/ports.ts';
+import type { CallStore, Cancellation, KeyedRequest, NewCall, Placement, Refusal } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { isAllowed, joinAuthority, keyReaches, keyStands } from './authority.ts';
 import { type BatchObserver, batched } from './batch.ts';
-import type { Database, Row } from './database.ts';
+import type { Database, Row, Value } from './database.ts';
 import { isDataFault } from './faults.ts';
 import type { LastUsed } from './last-used.ts';
 
 /** How many requests shared a statement, by what they asked for. */
-export type ObserveBatch = (operation: 'place' | 'cancel' | 'explain', size: number) => void;
+export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
-const requestColumns = { n: 'bigint', digest: 'text', campaign_id: 'text', at: 'bigint' } as const;
+const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint' } as const;
 const callColumns = {
   contact_id: 'text',
   request_id: 'text',
@@ -20,6 +20,10 @@ const callColumns = {
   not_before: 'bigint',
   not_after: 'bigint',
 } as const;
+
+type Placing = KeyedRequest & { call: NewCall };
+/** What a request says of the call it means: one of its two names. */
+type Naming = KeyedRequest & { name: string };
 
 /** A call that is cancelled is over, and the dialer has nothing more to do with it. */
 export function cancelled(at: string): string {
@@ -43,20 +47,18 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
       observe(operation, size);
 
   const explain = {
-    byRequest: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
-    byContact: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
+    request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
+    contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
+  const stands = batched({ ...batching, run: standing(database), observe: observer('look up') });
   const insert = batched({ ...batching, run: inserter(database), observe: observer('place') });
   const cancel = {
-    byRequest: batched({ ...batching, run: canceller(database, 'request_id'), observe: observer('cancel') }),
-    byContact: batched({ ...batching, run: canceller(database, 'contact_id'), observe: observer('cancel') }),
+    request_id: batched({ ...batching, run: canceller(database, 'request_id'), observe: observer('cancel') }),
+    contact_id: batched({ ...batching, run: canceller(database, 'contact_id'), observe: observer('cancel') }),
   };
 
-  async function explained(request: KeyedRequest, reference: CallReference): Promise<Explanation> {
-    const row =
-      'requestId' in reference
-        ? await explain.byRequest(requestRow(request, { request_id: reference.requestId }))
-        : await explain.byContact(requestRow(request, { contact_id: reference.contactId }));
+  async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
+    const row = await explain[by]({ ...request, name });
     if (!row['stands']) return { allowed: false, refusal: 'unauthorized' };
     lastUsed.note(request.digest, request.at);
     if (!row['reaches']) return { allowed: false, refusal: 'campaign-refused' };
@@ -64,15 +66,17 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
   }
 
   return {
+    stands,
+
     async place(request, call): Promise<Placement> {
-      const row = requestRow(request, callRow(call));
+      const placing = { ...request, call };
       for (let attempt = 0; attempt < attempts; attempt++) {
-        if (await insert(row)) {
+        if (await insert(placing)) {
           lastUsed.note(request.digest, request.at);
           onPlaced();
           return { kind: 'placed' };
         }
-        const explanation = await explained(request, { requestId: call.requestId });
+        const explanation = await explained(request, 'request_id', call.requestId);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (explanation.call) return asRepeat(call, explanation.call);
         // Nothing stands in the way any more: the key, its creator or the campaign changed in between. Ask again.
@@ -81,14 +85,15 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
     },
 
     async cancel(request, reference): Promise<Cancellation> {
-      const row = requestRow(request, 'requestId' in reference ? { request_id: reference.requestId } : { contact_id: reference.contactId });
+      const [by, name] =
+        'requestId' in reference ? (['request_id', reference.requestId] as const) : (['contact_id', reference.contactId] as const);
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const won = await ('requestId' in reference ? cancel.byRequest : cancel.byContact)(row);
+        const won = await cancel[by]({ ...request, name });
         if (won) {
           lastUsed.note(request.digest, request.at);
           return asCancelled(won);
         }
-        const explanation = await explained(request, reference);
+        const explanation = await explained(request, by, name);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
         if (explanation.call['state'] === 'cancelled') return asCancelled(explanation.call);
@@ -98,7 +103,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
     },
 
     async authorize(request) {
-      const explanation = await explained(request, { requestId: '' });
+      const explanation = await explained(request, 'request_id', '');
       return explanation.allowed ? 'authorized' : explanation.refusal;
     },
   };
@@ -111,46 +116,63 @@ function unsettled(): Problem {
 function inserter(database: Database) {
   const columns = Object.keys(callColumns);
   const statement = database.prepare(
-    `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
+    { ...requestColumns, ...callColumns },
+    (rows) => `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
      SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
        ${columns.map((column) => `r.${column}`).join(', ')}
-     FROM ${database.asRows({ ...requestColumns, ...callColumns })} ${joinAuthority}
+     FROM ${rows} ${joinAuthority}
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING
      RETURNING contact_id`,
     'write',
   );
-  return async (rows: Row[]): Promise<boolean[]> => {
-    // In one order everywhere, so that batches with the same request ids wait for each other instead of deadlocking.
-    const inserted = new Set((await statement(rows.toSorted(byTarget('request_id')))).map((row) => row['contact_id']));
-    return rows.map((row) => inserted.has(row['contact_id'] ?? null));
+  return async (batch: Placing[]): Promise<boolean[]> => {
+    const rows = inOneOrder(batch, ({ call }) => call.requestId).map(({ call, ...request }) => [...requestRow(request), ...callRow(call)]);
+    const inserted = new Set((await statement(rows)).map((row) => row['contact_id']));
+    return batch.map(({ call }) => inserted.has(call.contactId));
   };
 }
 
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
-    `UPDATE calls SET ${cancelled('r.at')}
-     FROM ${database.asRows({ ...requestColumns, [by]: 'text' })} ${joinAuthority}
+    { ...requestColumns, [by]: 'text' },
+    (rows) => `UPDATE calls SET ${cancelled('r.at')}
+     FROM ${rows} ${joinAuthority}
      WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND calls.state = 'queued'
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
   );
-  const target = (row: Row) => `${row['campaign_id']} ${row[by]}`;
-  return async (rows: Row[]): Promise<(Row | null)[]> => {
-    const changed = new Map((await statement(rows.toSorted(byTarget(by)))).map((row) => [target(row), row]));
+  const targetOf = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
+  return async (batch: Naming[]): Promise<(Row | null)[]> => {
+    const rows = await statement(inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]));
+    const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
     // A row says which call was cancelled, not for which request: where several asked for the same call, each is explained on its own.
-    const asked = Map.groupBy(rows, target);
-    return rows.map((row) => (asked.get(target(row))?.length === 1 ? (changed.get(target(row)) ?? null) : null));
+    const asked = Map.groupBy(batch, targetOf);
+    return batch.map((naming) => (asked.get(targetOf(naming))?.length === 1 ? (changed.get(targetOf(naming)) ?? null) : null));
+  };
+}
+
+/** Says of each key whether it stands. */
+function standing(database: Database) {
+  const statement = database.prepare(
+    { n: 'bigint', digest: 'text', at: 'bigint' },
+    (rows) => `SELECT r.n FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyStands}`,
+    'read',
+  );
+  return async (batch: Pick<KeyedRequest, 'digest' | 'at'>[]): Promise<boolean[]> => {
+    const found = new Set((await statement(batch.map(({ digest, at }, n) => [n, digest, at]))).map(({ n }) => n));
+    return batch.map((_, n) => found.has(n));
   };
 }
 
 /** Says of each request whether its key stands, whether it reaches the campaign, and which call it names there. */
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
-    `SELECT r.n, k.id IS NOT NULL AND ${keyStands} AS stands, c.id IS NOT NULL AND ${keyReaches} AS reaches,
+    { n: 'bigint', ...requestColumns, [by]: 'text' },
+    (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyStands} AS stands, c.id IS NOT NULL AND ${keyReaches} AS reaches,
        x.contact_id, x.request_id, x.state, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
-     FROM ${database.asRows({ ...requestColumns, [by]: 'text' })}
+     FROM ${rows}
      LEFT JOIN api_keys k ON k.digest = r.digest
      LEFT JOIN users u ON u.id = k.creator_id
      LEFT JOIN campaigns c ON c.id = r.campaign_id
@@ -158,32 +180,30 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
      LEFT JOIN calls x ON x.campaign_id = c.id AND x.${by} = r.${by}`,
     'read',
   );
-  return async (rows: Row[]): Promise<Row[]> => {
-    const answers = await statement(rows.map((row, n) => ({ ...row, n })));
+  return async (batch: Naming[]): Promise<Row[]> => {
+    const answers = await statement(batch.map((naming, n) => [n, ...requestRow(naming), naming.name]));
     return answers.toSorted((one, other) => Number(one['n']) - Number(other['n']));
   };
 }
 
-function byTarget(column: 'contact_id' | 'request_id') {
-  const target = (row: Row) => `${row['campaign_id']} ${row[column]}`;
-  return (one: Row, other: Row) => (target(one) < target(other) ? -1 : 1);
+/** In one order everywhere, so that batches on the same calls wait for each other instead of deadlocking. */
+function inOneOrder<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
+  return batch.toSorted((one, other) => order(nameOf(one), nameOf(other)) || order(one.campaignId, other.campaignId));
 }
 
-function requestRow({ digest, campaignId, at }: KeyedRequest, rest: Row): Row {
-  return { n: 0, digest, campaign_id: campaignId, at: at.toMillis(), ...rest };
+function order(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
 }
 
-function callRow(call: NewCall): Row {
-  return {
-    contact_id: call.contactId,
-    request_id: call.requestId,
-    phone: call.phone,
-    name: call.name,
-    time_zone: call.timeZone,
-    variables: call.variables && variablesText(call.variables),
-    not_before: call.notBefore,
-    not_after: call.notAfter,
-  };
+function requestRow({ digest, campaignId, at }: KeyedRequest): Value[] {
+  return [digest, campaignId, at];
+}
+
+/** In the order of `callColumns`. */
+function callRow(call: NewCall): Value[] {
+  const variables = call.variables && variablesText(call.variables);
+  return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
 }
 
 /** In the order of their names, so that the same variables are the same text. */
@@ -193,9 +213,12 @@ function variablesText(variables: Readonly<Record<string, string>>): string {
 
 /** The same body under the same request id is a repeat; another body is a conflict. */
 function asRepeat(call: NewCall, found: Row): Placement {
-  const wanted = callRow(call);
-  const compared = ['phone', 'name', 'time_zone', 'variables', 'not_before', 'not_after'];
-  if (compared.some((column) => wanted[column] !== found[column])) return { kind: 'request-id-conflict' };
+  const columns = Object.keys(callColumns);
+  const isAnother = callRow(call).some((value, index) => {
+    const column = columns[index] ?? '';
+    return column !== 'contact_id' && value !== found[column];
+  });
+  if (isAnother) return { kind: 'request-id-conflict' };
   return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: Number(found['placed_at']) };
 }
 

@@ -1,10 +1,14 @@
 import { resolve } from 'node:path';
 import type { Knex } from 'knex';
 
-export type Row = Readonly<Record<string, string | number | null>>;
+export type Value = string | number | null;
+export type Row = Readonly<Record<string, Value>>;
+
+/** The columns of a batch, in the order in which its rows have them. */
+export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 
 /** Answers a whole batch of rows with one prepared statement. */
-export type BatchStatement = (rows: readonly Row[]) => Promise<Row[]>;
+export type BatchStatement = (rows: readonly (readonly Value[])[]) => Promise<Row[]>;
 
 /** What the stores need of a database, in either dialect. */
 export type Database = {
@@ -16,9 +20,8 @@ export type Database = {
   /** The batches that measured best: rows in one, and how many at once. */
   batchSize: number;
   lanes: number;
-  /** SQL for a batch's rows as a table expression: to be used once in a statement, under the name `r`. */
-  asRows(columns: Readonly<Record<string, 'text' | 'bigint'>>): string;
-  prepare(sql: string, mode: 'read' | 'write'): BatchStatement;
+  /** @param sql a statement on the rows of a batch, which it uses once, as a table expression of the name `r` */
+  prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
   /** Keeps other migrators out until the transaction ends. */
   lockMigrations(transaction: Knex.Transaction): Promise<void>;
   close(): Promise<void>;

@@ -28,6 +28,7 @@ export function dialingStore(database: Database): DialingStore {
       // The attempt fences off whoever comes late; the state keeps an outcome that was reported in the meantime.
       const settled = await write('calls')
         .where({ contact_id: call.contactId, attempt: call.attempt, state: 'dialing' })
+        .whereNotNull('handoff')
         .update(columnsOf(settlement));
       return settled > 0;
     },
@@ -88,52 +89,59 @@ async function accountsWithDue(from: Knex, after: string, now: number, limit: nu
 /** Calls that nobody has dialed in their time: some of them in each go. */
 async function lapse(trx: Knex.Transaction, now: number): Promise<void> {
   const late = trx('calls').where('state', 'queued').whereNotNull('not_after').where('not_after', '<', now).limit(lapsedAtOnce);
-  const ids: string[] = await passingOver(trx, late).pluck('contact_id');
-  await trx('calls').whereIn('contact_id', ids).update({ state: 'lapsed', ended_at: now, due_at: null });
+  const keys = await keysOf(trx, late);
+  await trx('calls').whereIn(callKey, keys).update({ state: 'lapsed', ended_at: now, due_at: null });
 }
 
 /** The oldest due calls of each account, taking turns. */
-async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<string[]> {
-  const queues: string[][] = [];
+async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<CallKey[]> {
+  const queues: CallKey[][] = [];
   for (const account of accounts) {
-    const due = trx('calls')
-      .where('account_id', account)
-      .whereNotNull('due_at')
-      .where('due_at', '<=', now)
-      .orderBy('due_at')
-      .orderBy('contact_id')
-      .limit(each);
-    queues.push(await passingOver(trx, due).pluck('contact_id'));
+    const due = trx('calls').where('account_id', account).whereNotNull('due_at').where('due_at', '<=', now).orderBy('due_at').limit(each);
+    queues.push(await keysOf(trx, due));
   }
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
 }
 
-/** Passes over rows that another process is busy with. SQLite has one writer, and nobody to pass over. */
-function passingOver(trx: Knex.Transaction, rows: Knex.QueryBuilder): Knex.QueryBuilder {
-  return trx.client.config.client === 'pg' ? rows.forUpdate().skipLocked() : rows;
+type CallKey = [campaignId: string, contactId: string];
+
+/** The table's key. A contact alone has an index only once it has been handed off. */
+const callKey = ['campaign_id', 'contact_id'];
+
+/** The keys of calls, passing over rows that another process is busy with. SQLite has one writer, and nobody to pass over. */
+async function keysOf(trx: Knex.Transaction, calls: Knex.QueryBuilder): Promise<CallKey[]> {
+  const free = trx.client.config.client === 'pg' ? calls.forUpdate().skipLocked() : calls;
+  const rows: { campaign_id: string; contact_id: string }[] = await free.select(callKey);
+  return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
 }
 
 async function claimPicked(
   trx: Knex.Transaction,
-  contactIds: string[],
+  picked: CallKey[],
   provider: string,
   now: number,
   leaseUntil: number,
 ): Promise<ClaimedCall[]> {
-  const marks = contactIds.map(() => '?').join(', ');
-  const rows = await rowsOf<Row>(
-    trx,
-    `UPDATE calls SET state = 'dialing', attempt = attempt + 1, due_at = ?,
-       provider = CASE WHEN handoff IN ('open', 'doubt', 'taken') THEN provider ELSE ? END,
-       first_attempt_at = coalesce(first_attempt_at, ?),
-       handoff = CASE WHEN handoff = 'taken' THEN 'taken' WHEN handoff IN ('open', 'doubt') THEN 'doubt' ELSE 'open' END
-     WHERE contact_id IN (${marks}) AND due_at <= ? AND state IN ('queued', 'dialing')
-     RETURNING contact_id, request_id, campaign_id, phone, name, time_zone, variables, placed_at, not_before, not_after, attempt, handoff,
-       first_attempt_at, provider`,
-    [leaseUntil, provider, now, ...contactIds, now],
-  );
+  const rows: Row[] = await trx('calls')
+    .whereIn(callKey, picked)
+    .where('due_at', '<=', now)
+    .whereIn('state', ['queued', 'dialing'])
+    .update({
+      state: 'dialing',
+      attempt: trx.raw('attempt + 1'),
+      due_at: leaseUntil,
+      provider: trx.raw(`CASE WHEN handoff IN ('open', 'doubt', 'taken') THEN provider ELSE ? END`, [provider]),
+      first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
+      handoff: trx.raw(`CASE WHEN handoff = 'taken' THEN 'taken' WHEN handoff IN ('open', 'doubt') THEN 'doubt' ELSE 'open' END`),
+    })
+    .returning(claimedColumns);
   return rows.map((row) => claimedCall(row, leaseUntil));
 }
+
+const claimedColumns = [
+  ...['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before', 'not_after'],
+  ...['attempt', 'handoff', 'first_attempt_at', 'provider'],
+];
 
 function columnsOf(settlement: Settlement) {
   switch (settlement.kind) {

@@ -1,4 +1,3 @@
-import type { DateTime } from 'luxon';
 import type { Clock, Digest } from '../domain/ports.ts';
 import type { Database } from './database.ts';
 
@@ -8,7 +7,8 @@ const sweepEvery = 10_000;
 const rowsAtOnce = 500;
 
 export type LastUsed = {
-  note(digest: Digest, at: DateTime): void;
+  /** @param at epoch milliseconds */
+  note(digest: Digest, at: number): void;
   /** Writes what is still to be written, and stops. */
   close(): Promise<void>;
 };
@@ -19,16 +19,17 @@ export function lastUsedOf(database: Database, clock: Clock, onError: (error: un
   const writtenAt = new Map<Digest, number>();
   // A revoked key has no row to bring back; and time only moves forward.
   const statement = database.prepare(
-    `UPDATE api_keys SET last_used_at = r.at FROM ${database.asRows({ digest: 'text', at: 'bigint' })}
+    { digest: 'text', at: 'bigint' },
+    (rows) => `UPDATE api_keys SET last_used_at = r.at FROM ${rows}
      WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
     'write',
   );
 
   async function write(due: [Digest, number][]): Promise<void> {
-    const now = clock.now().toMillis();
+    const now = clock.millis();
     for (let start = 0; start < due.length; start += rowsAtOnce) {
       const rows = due.slice(start, start + rowsAtOnce);
-      await statement(rows.map(([digest, at]) => ({ digest, at })));
+      await statement(rows);
       for (const [digest, at] of rows) {
         writtenAt.set(digest, now);
         if (unwritten.get(digest) === at) unwritten.delete(digest);
@@ -37,7 +38,7 @@ export function lastUsedOf(database: Database, clock: Clock, onError: (error: un
   }
 
   async function sweep(): Promise<void> {
-    const now = clock.now().toMillis();
+    const now = clock.millis();
     for (const [digest, at] of writtenAt) if (now - at >= writeEvery) writtenAt.delete(digest);
     await write([...unwritten].filter(([digest]) => !writtenAt.has(digest)));
   }
@@ -49,8 +50,7 @@ export function lastUsedOf(database: Database, clock: Clock, onError: (error: un
 
   return {
     note(digest, at) {
-      const millis = at.toMillis();
-      if (millis > (unwritten.get(digest) ?? 0)) unwritten.set(digest, millis);
+      if (at > (unwritten.get(digest) ?? 0)) unwritten.set(digest, at);
     },
     async close() {
       clearInterval(timer);

@@ -47,16 +47,14 @@ export function openPostgres(connectionString: string): Database {
     write: pool,
     batchSize: 32,
     lanes: 2,
-    asRows: (columns) => {
-      const fields = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
-      return `json_to_recordset($1::json) AS r(${fields.join(', ')})`;
-    },
-    prepare: (sql) => {
-      const name = hash('sha256', sql, 'hex').slice(0, 32);
+    prepare: (columns, sql) => {
+      const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
+      const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
+      const name = hash('sha256', text, 'hex').slice(0, 32);
       return async (rows) => {
         const connection: pg.Client = await pool.client.acquireConnection();
         try {
-          const result = await connection.query<Row>({ name, text: sql, values: [JSON.stringify(rows)] });
+          const result = await connection.query<Row>({ name, text, values: [JSON.stringify(rows)] });
           return result.rows;
         } catch (error) {
           // A server that froze has not answered yet: the connection cannot be asked anything else.

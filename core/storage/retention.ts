@@ -11,8 +11,10 @@ export function retentionStore({ read, write }: Database): RetentionStore {
     },
 
     async erase(endedBefore, limit) {
-      const some = erasable(write, endedBefore.toMillis()).select('contact_id').limit(limit);
-      return write('calls').whereIn('contact_id', some).update({ phone: null, name: null, time_zone: null, variables: null });
+      const some = erasable(write, endedBefore.toMillis()).select('campaign_id', 'contact_id').limit(limit);
+      return write('calls')
+        .whereIn(['campaign_id', 'contact_id'], some)
+        .update({ phone: null, name: null, time_zone: null, variables: null });
     },
   };
 }

@@ -18,7 +18,7 @@ const pragmas = [
   'PRAGMA synchronous = FULL',
   'PRAGMA foreign_keys = ON',
   'PRAGMA journal_size_limit = 67108864',
-  'PRAGMA cache_size = -32768',
+  'PRAGMA cache_size = -8000',
 ];
 
 const statements = new WeakMap<Connection, Map<string, Statement>>();
@@ -27,7 +27,7 @@ class SqliteClient extends Client {
   override async acquireRawConnection(): Promise<Connection> {
     const connection = await super.acquireRawConnection();
     const execute = promisify<string, void>(connection.exec.bind(connection));
-    for (const pragma of pragmas) await execute(pragma);
+    for (const pragma of pragmas) await patiently(() => execute(pragma));
     return connection;
   }
 
@@ -38,6 +38,19 @@ class SqliteClient extends Client {
     }
     await super.destroyRawConnection(connection);
   }
+}
+
+/** Where two connections make the journal of a new file at the same moment, SQLite fails one of them without waiting for the other. */
+async function patiently(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; attempt < 100; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+  return work();
 }
 
 /** Knex begins transactions deferred: a read that then writes fails at once with SQLITE_BUSY when another process wrote in between. */
@@ -78,13 +91,13 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     kind: 'sqlite',
     read,
     write,
-    batchSize: 64,
+    batchSize: 32,
     lanes: 1,
-    asRows: (columns) => {
-      const fields = Object.keys(columns).map((name) => `value->>'${name}' AS ${name}`);
-      return `(SELECT ${fields.join(', ')} FROM json_each(?)) AS r`;
+    prepare(columns, sql, mode) {
+      const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
+      const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`);
+      return (rows) => runPrepared(mode === 'write' ? write : read, text, JSON.stringify(rows));
     },
-    prepare: (sql, mode) => (rows) => runPrepared(mode === 'write' ? write : read, sql, JSON.stringify(rows)),
     async lockMigrations() {
       // BEGIN IMMEDIATE has locked the file already.
     },

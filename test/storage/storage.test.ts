@@ -92,7 +92,7 @@ describe('storage', () => {
         expiryTimeZone: null,
       };
       await apiKeys.create(key, 'd'.repeat(64), { ...event, subject });
-      await calls.authorize({ digest: 'd'.repeat(64), campaignId: world.campaign.id, at: clock.now() });
+      await calls.authorize({ digest: 'd'.repeat(64), campaignId: world.campaign.id, at: clock.millis() });
       await apiKeys.revoke('k1', { cancelQueuedCalls: false, at: clock.now() }, { ...event, id: 'e2', action: 'api-key.revoked', subject });
       await beside.close();
       const after = await openBeside(database, clock);

@@ -64,14 +64,14 @@ export function killAll(): void {
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
-/** `node core/main.ts` as a process of its own. */
+/** What `npm start` starts, as a process of its own. */
 export async function spawnCore(
   databaseUrl: string,
   environment: Record<string, string> = {},
   directory = process.cwd(),
 ): Promise<CoreProcess> {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', main], {
     env: { PATH, HOME, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: directory,

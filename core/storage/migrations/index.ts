@@ -1,11 +1,15 @@
 import type { Knex } from 'knex';
 import type { Database } from '../database.ts';
 import * as core from './001-core.ts';
+import * as fewerIndexes from './002-fewer-indexes.ts';
 
 export type Dialect = Database['kind'];
 
 /** In their order, and only ever added to: a released migration stays as it is. */
-const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [{ name: '001-core', up: core.up }];
+const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
+  { name: '001-core', up: core.up },
+  { name: '002-fewer-indexes', up: fewerIndexes.up },
+];
 
 const tableName = 'schema_migrations';
 

@@ -1,0 +1,56 @@
+import type { MetadataJson } from 'libphonenumber-js/core';
+import { isValidPhoneNumber } from 'libphonenumber-js/min';
+import metadata from 'libphonenumber-js/min/metadata';
+
+/** What the library knows of a country, by position: its METADATA.md. */
+const at = { pattern: 2, nationalPrefix: 7, leadingDigits: 10, types: 11 } as const;
+
+type Plan = { pattern: RegExp; nationalPrefix: RegExp; types: { pattern: RegExp; lengths: number[] | undefined }[] };
+
+const plans = plansOf(metadata);
+
+/**
+ * E.164: a plus sign and digits, with a country code and a length that exist. The library decides; it is not asked about a number that it
+ * is known to accept, since asking takes as long as half of all else that is done for a call.
+ */
+export function isPhoneNumber(text: string): boolean {
+  return /^\+[1-9]\d{1,14}$/.test(text) && (isPlain(text) || isValidPhoneNumber(text));
+}
+
+/**
+ * Whether a number fits the plan of its country code's first country, and does not begin with what could be a national prefix. The library
+ * takes every such number as it stands, and accepts it.
+ */
+function isPlain(text: string): boolean {
+  for (let end = 2; end <= 4; end++) {
+    const plan = plans.get(text.slice(1, end));
+    if (!plan) continue;
+    const number = text.slice(end);
+    if (!plan.pattern.test(number) || plan.nationalPrefix.test(number)) return false;
+    return (
+      plan.types.length === 0 ||
+      plan.types.some(({ pattern, lengths }) => pattern.test(number) && (lengths?.includes(number.length) ?? true))
+    );
+  }
+  return false;
+}
+
+/** By country code; without those whose countries are told apart by their leading digits alone. */
+function plansOf({ countries, country_calling_codes }: MetadataJson): Map<string, Plan> {
+  const found = new Map<string, Plan>();
+  for (const [code, [first]] of Object.entries(country_calling_codes)) {
+    const country = first && countries[first];
+    if (!country || country[at.leadingDigits]) continue;
+    const types: [string, number[]?][] = (country[at.types] || []).filter((type: [string] | 0) => type !== 0 && type[0] !== '');
+    found.set(code, {
+      pattern: whole(country[at.pattern]),
+      nationalPrefix: new RegExp(country[at.nationalPrefix] ? `^(?:${country[at.nationalPrefix]})` : '(?!)'),
+      types: types.map(([pattern, lengths]) => ({ pattern: whole(pattern), lengths })),
+    });
+  }
+  return found;
+}
+
+function whole(pattern: string): RegExp {
+  return new RegExp(`^(?:${pattern})$`);
+}

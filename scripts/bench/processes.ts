@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export type Server = { url: string; pid: number; stop(): Promise<void> };
+
+const running = new Set<ChildProcess>();
+
+/** A server as a process of its own: a script beside this one, or `core/main.ts`, that says where it listens. */
+export async function startServer(script: string, environment: Record<string, string> = {}, directory = process.cwd()): Promise<Server> {
+  const { PATH = '', HOME = '' } = process.env;
+  const file = fileURLToPath(new URL(script, import.meta.url));
+  const child = spawn(process.execPath, [file], {
+    env: { PATH, HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: directory,
+  });
+  running.add(child);
+  const ended = once(child, 'exit').finally(() => running.delete(child));
+  const url = await Promise.race([
+    listening(child),
+    ended.then(([code]) => {
+      throw new Error(`${script} ended with ${code} before it listened.`);
+    }),
+  ]);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function listening({ stdout }: ChildProcess): Promise<string> {
+  if (!stdout) throw new Error('A server without a standard output.');
+  return new Promise((resolve) => {
+    createInterface({ input: stdout }).on('line', (line) => {
+      const { msg, url } = JSON.parse(line);
+      if (msg === 'listening') resolve(url);
+    });
+  });
+}
+
+/** Ends what is still running. */
+export function stopServers(): void {
+  for (const child of running) child.kill('SIGKILL');
+}

@@ -1,0 +1,65 @@
+import type { Target } from './wrk.ts';
+
+/** A thousand contacts to call, so that no request is quite like the one before. */
+const contacts = `
+local bodies = {}
+for n = 1, 1000 do
+  bodies[n] = string.format('{"contact":{"phone":"+4930%08d","name":"Ada Lovelace"},"variables":{"orderNumber":"%d"}}', 10000000 + n * 7, n)
+end`;
+
+export function getting(url: string): Target {
+  return { url, script: 'wrk.method = "GET"', successes: 'all' };
+}
+
+/** Places calls, with the keys in turn. */
+export function placing(url: string, path: string, keys: readonly string[], successes: Target['successes'] = 'all'): Target {
+  const script = `${contacts}
+local keys = { ${keys.map((key) => `"${key}"`).join(', ')} }
+local requests = {}
+function init(args)
+  for n = 1, 1000 do
+    local headers = { ["X-API-Key"] = keys[n % #keys + 1], ["Content-Type"] = "application/json" }
+    requests[n] = wrk.format("POST", "${path}", headers, bodies[n])
+  end
+end
+local n = 0
+function request()
+  n = n % 1000 + 1
+  return requests[n]
+end`;
+  return { url, script, successes };
+}
+
+/** Cancels the calls with the request ids \`c1\`, \`c2\` and so on, each once. */
+export function cancelling(url: string, path: string, key: string): Target {
+  const script = `
+local n
+function init(args) n = tonumber(args[1]) end
+wrk.headers["X-API-Key"] = "${key}"
+function request()
+  n = n + 1
+  return wrk.format("DELETE", "${path}/by-request-id/c" .. n)
+end`;
+  return { url, script, successes: 'all' };
+}
+
+/** Half of the requests place a call, a quarter cancels one of them, and a quarter comes with a key that nobody has. */
+export function mixing(url: string, path: string, key: string, unknown: string, pauseMs: number): Target {
+  const script = `${contacts}
+local n, turn = 0, 0
+local run
+function init(args) run = args[1] end
+local place = { ["X-API-Key"] = "${key}", ["Content-Type"] = "application/json" }
+local cancel = { ["X-API-Key"] = "${key}" }
+local strange = { ["X-API-Key"] = "${unknown}", ["Content-Type"] = "application/json" }
+function delay() return math.random(0, ${2 * pauseMs}) end
+function request()
+  turn = turn % 4 + 1
+  if turn == 2 and n > 400 then return wrk.format("DELETE", "${path}/by-request-id/s" .. run .. "-" .. (n - 400), cancel) end
+  if turn == 4 then return wrk.format("POST", "${path}", strange, bodies[1]) end
+  n = n + 1
+  local body = string.gsub(bodies[n % 1000 + 1], "{", '{"requestId":"s' .. run .. "-" .. n .. '",', 1)
+  return wrk.format("POST", "${path}", place, body)
+end`;
+  return { url, script, successes: 'some' };
+}

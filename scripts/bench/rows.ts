@@ -1,0 +1,75 @@
+import type { Server } from './processes.ts';
+import { cancelling, getting, placing } from './requests.ts';
+import type { Stage } from './stage.ts';
+import { type Load, load, type Target } from './wrk.ts';
+
+/** A median, and the range that it comes from. */
+export type Spread = { median: number; min: number; max: number };
+
+/** One row of the table: its share of bare Koa's requests in the same round, and what was measured of it. */
+export type Row = { name: string; database: string; goal: number | null; ratio: Spread; perSecond: Spread; p50: Spread; p99: Spread };
+
+export type Measured = {
+  name: string;
+  database: string;
+  goal: number | null;
+  target: Target;
+  prepare?: (seconds: number) => Promise<number>;
+};
+
+/** More cancelled calls in a second than any machine manages. */
+const cancelsPerSecond = 50_000;
+
+export function rowsOf(stage: Stage, straightforward: Server): Measured[] {
+  const { kind, core, path, keys, unknown, revoked } = stage;
+  const goals = kind === 'sqlite' ? { place: 0.5, refuse: 0.75, cancel: 0.55 } : { place: 0.45, refuse: 0.62, cancel: 0.4 };
+  const row = (name: string, goal: number | null, target: Target): Measured => ({ name, database: kind, goal, target });
+  const queue = (seconds: number) => stage.queue(seconds * cancelsPerSecond);
+  return [
+    row('place', goals.place, placing(core.url, path, keys)),
+    row('refuse a malformed key', kind === 'sqlite' ? 0.8 : null, placing(core.url, path, ['svc_sk_live_nonsense'], 'none')),
+    row('refuse an unknown key', goals.refuse, placing(core.url, path, unknown, 'none')),
+    row('refuse a revoked key', goals.refuse, placing(core.url, path, revoked, 'none')),
+    { ...row('cancel', goals.cancel, cancelling(core.url, path, keys[0] ?? '')), prepare: queue },
+    row('place, straightforward', null, placing(straightforward.url, path, keys)),
+  ];
+}
+
+/** Measures rows in turn, bare Koa before and after each, over and over: what the machine does meanwhile hits all of them alike. */
+export async function measure(
+  rows: readonly Measured[],
+  bare: Server,
+  rounds: number,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<Row[]> {
+  const found = new Map(rows.map((row) => [row, { ratios: [] as number[], loads: [] as Load[] }]));
+  // Code that is not warm yet is not what is to be measured.
+  for (const row of rows) await load(row.target, 2, (await row.prepare?.(2)) ?? 0);
+  for (let round = 1; round <= rounds; round++) {
+    for (const [row, { ratios, loads }] of found) {
+      const from = (await row.prepare?.(seconds)) ?? 0;
+      const before = await load(getting(bare.url), 1);
+      const measured = await load(row.target, seconds, from);
+      const after = await load(getting(bare.url), 1);
+      loads.push(measured);
+      ratios.push((2 * measured.perSecond) / (before.perSecond + after.perSecond));
+      say(
+        `round ${round}: ${row.name}, ${row.database}: ${Math.round(measured.perSecond)}/s, ${(ratios.at(-1) ?? 0).toFixed(2)} of bare Koa`,
+      );
+    }
+  }
+  return [...found].map(([{ name, database, goal }, { ratios, loads }]) => ({
+    ...{ name, database, goal, ratio: spreadOf(ratios) },
+    perSecond: spreadOf(loads.map(({ perSecond }) => perSecond)),
+    p50: spreadOf(loads.map(({ p50 }) => p50)),
+    p99: spreadOf(loads.map(({ p99 }) => p99)),
+  }));
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((one, other) => one - other);
+  const middle = (sorted.length - 1) / 2;
+  const at = (index: number) => sorted[index] ?? Number.NaN;
+  return { median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2, min: at(0), max: at(sorted.length - 1) };
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { paths, pathTo } from '#contract/paths.ts';
+import { digestOf } from '../../core/domain/api-keys.ts';
+import type { Database } from '../../core/storage/database.ts';
+import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
+import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
+import { ask } from '../../test/support/http.ts';
+import { type Beside, createKey, createWorld, openBeside, signIn, type World } from '../../test/support/world.ts';
+import { makeQueuedCalls } from './seed.ts';
+
+/** A core on a database of its own, with keys to use and some that no longer stand. */
+export type Stage = {
+  kind: DatabaseKind;
+  database: string;
+  core: CoreProcess;
+  beside: Beside;
+  world: World;
+  /** Of the place endpoint; the others begin with it. */
+  path: string;
+  keys: readonly string[];
+  unknown: readonly string[];
+  revoked: readonly string[];
+  /** Makes queued calls for the row that cancels. @returns the number before the first */
+  queue(count: number): Promise<number>;
+  /** Another core on the same database, instead of the one there was. */
+  restart(environment?: Record<string, string>): Promise<void>;
+  close(): Promise<void>;
+};
+
+export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
+
+export async function openStage(kind: DatabaseKind): Promise<Stage> {
+  const database = await freshDatabase(kind);
+  const beside = await openBeside(database);
+  const world = await createWorld(beside.ports);
+  const keys = manyKeys(1_000);
+  const keyIds = await insertKeys(beside.storage.database, world, keys);
+  const core = await spawnCore(database);
+  let queued = 0;
+  const stage: Stage = {
+    ...{ kind, database, core, beside, world, keys },
+    path: pathTo(paths.placeCall, { campaignId: world.campaign.id }),
+    unknown: manyKeys(1_000),
+    revoked: await makeRevoked(core.url),
+    async queue(count) {
+      const from = queued;
+      queued += count;
+      const { campaign, account } = world;
+      await makeQueuedCalls(
+        beside.storage.database,
+        { campaignId: campaign.id, accountId: account.id, keyId: keyIds[0] ?? '' },
+        from,
+        count,
+      );
+      return from;
+    },
+    async restart(environment = {}) {
+      await stage.core.stop();
+      stage.core = await spawnCore(database, environment);
+    },
+    async close() {
+      await beside.close();
+      await stage.core.stop();
+    },
+  };
+  return stage;
+}
+
+/** Ada's, put straight into the table. @returns their ids */
+async function insertKeys(database: Database, { account, partner, users }: World, keys: readonly string[]): Promise<string[]> {
+  const rows = keys.map((keyValue, n) => ({
+    ...{ id: `bench-${n}`, digest: digestOf(keyValue), name: 'Bench', created_at: Date.now() },
+    ...{ creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id },
+  }));
+  await database.write.batchInsert('api_keys', rows, 100);
+  return rows.map(({ id }) => id);
+}
+
+async function makeRevoked(url: string): Promise<string[]> {
+  const cookie = await signIn(url, 'ada@example.com');
+  const made = await Promise.all(Array.from({ length: 20 }, () => createKey(url, cookie)));
+  for (const { id } of made) await ask('DELETE', `${url}${pathTo(paths.apiKey, { id })}`, { cookie });
+  return made.map(({ keyValue }) => keyValue);
+}

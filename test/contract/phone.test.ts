@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { isValidPhoneNumber } from 'libphonenumber-js/min';
+import metadata from 'libphonenumber-js/min/metadata';
+import examples from 'libphonenumber-js/mobile/examples';
+import { isPhoneNumber } from '#contract/phone.ts';
+
+/** What the library says of a text in E.164 form. */
+function isAccepted(text: string): boolean {
+  return /^\+[1-9]\d{1,14}$/.test(text) && isValidPhoneNumber(text);
+}
+
+const digit = fc.constantFrom(...'0123456789');
+const code = fc.constantFrom(...Object.keys(metadata.country_calling_codes));
+const digits = (max: number) => fc.string({ unit: digit, minLength: 0, maxLength: max });
+
+/** Numbers near to real ones: an example with a digit changed, and perhaps some more before or after it. */
+const nearExample = fc
+  .tuple(fc.constantFrom(...Object.entries(examples)), digits(1), digits(2), fc.nat(20), digit)
+  .map(([[country, example], before, after, place, other]) => {
+    const at = place % example.length;
+    const callingCode = metadata.countries[country as keyof typeof metadata.countries]?.[0] ?? '';
+    return `+${callingCode}${before}${example.slice(0, at)}${other}${example.slice(at + 1)}${after}`;
+  });
+
+describe('a phone number', () => {
+  it('is accepted as the library accepts it, whatever its digits', () => {
+    const anyNumber = fc.tuple(code, digits(12)).map(([prefix, rest]) => `+${prefix}${rest}`);
+    fc.assert(
+      fc.property(anyNumber, (text) => isPhoneNumber(text) === isAccepted(text)),
+      { numRuns: 20_000 },
+    );
+  });
+
+  it('is accepted as the library accepts it, near to the numbers that there are', () => {
+    fc.assert(
+      fc.property(nearExample, (text) => isPhoneNumber(text) === isAccepted(text)),
+      { numRuns: 20_000 },
+    );
+  });
+
+  it('is accepted with the example of every country', () => {
+    for (const [country, example] of Object.entries(examples)) {
+      const text = `+${metadata.countries[country as keyof typeof metadata.countries]?.[0]}${example}`;
+      expect(isPhoneNumber(text), text).to.equal(true);
+    }
+  });
+
+  for (const text of [
+    '',
+    '+',
+    '493012345678',
+    '+49 30 12345678',
+    '+0123456789',
+    '+4930',
+    '+49301234567890123',
+    '+999123456789',
+    'tel:+493012345678',
+  ]) {
+    it(`is not ${text === '' ? 'nothing' : text}`, () => {
+      expect(isPhoneNumber(text)).to.equal(false);
+    });
+  }
+});
