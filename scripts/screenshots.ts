@@ -1,6 +1,6 @@
 // Takes a picture of every screen and state of the console, from the real app, light and dark: into the given folder, all of them, at
 // once and twice the size, for looking at; without one, the few that the README for administrators shows.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from '../test/support/databases.ts';
@@ -15,14 +15,14 @@ const zooms = folder === undefined ? [1] : [1, 2];
 mkdirSync(target, { recursive: true });
 try {
   await buildConsole();
-  for await (const { name, page, zoom } of tour()) {
+  for await (const { name, page, zoom, picture } of tour()) {
     if (folder === undefined && !shown.has(name)) continue;
     for (const factor of zooms) {
       await zoom(factor);
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         const file = [name, colorScheme, ...(factor === 1 ? [] : [`${factor}x`])].join('-');
-        await page.screenshot({ path: join(target, `${file}.png`) });
+        writeFileSync(join(target, `${file}.png`), await picture());
         process.stdout.write(`${file}\n`);
       }
     }

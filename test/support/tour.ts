@@ -6,7 +6,14 @@ import { networkTo } from './network.ts';
 import { password } from './world.ts';
 
 /** A screen or a state of the console that a tour has come to. */
-export type Stop = { name: string; page: Page; zoom(factor: number): Promise<void> };
+export type Stop = {
+  name: string;
+  page: Page;
+  /** @param factor 2 is 200 % */
+  zoom(factor: number): Promise<void>;
+  /** What the window shows, as a PNG. */
+  picture(): Promise<Buffer>;
+};
 
 /**
  * Goes through every screen and state of the console, one after the other: for whoever wants to look at each. A secret that shows is
@@ -18,7 +25,19 @@ export async function* tour(): AsyncGenerator<Stop> {
   const { page } = desk;
   const zoom = (factor: number) =>
     desk.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
-  const stop = (name: string): Stop => ({ name, page, zoom });
+  const picture = async () => {
+    // Two frames: one that the change made, and one that shows it.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+    const base64 = await desk.desktop.app.evaluate(async ({ BrowserWindow }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      // The first one may still be of before.
+      await contents?.capturePage();
+      const image = await contents?.capturePage();
+      return image?.toPNG().toString('base64') ?? '';
+    });
+    return Buffer.from(base64, 'base64');
+  };
+  const stop = (name: string): Stop => ({ name, page, zoom, picture });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const behindNetwork = { ...desk, core: { ...desk.core, url: network.url } };
   const proceed = async (screen: string) => {

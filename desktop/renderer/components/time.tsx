@@ -1,15 +1,22 @@
 import { DateTime } from 'luxon';
 import { dayText, exactText, fromNow, now, ownZone } from '../state/times.ts';
 
-/** An instant, as its distance from now; on hover and focus exactly, with its zone. */
+/** Beyond this a distance says less than a date. */
+const nearDays = 30;
+
+/** An instant, as its distance from now or, further off, as its day; on hover and focus exactly, with its zone. */
 export function Time({ at }: { at: string }) {
   const instant = DateTime.fromISO(at, { zone: ownZone });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: The exact time has to be within reach of the keyboard.
     <time dateTime={at} tabIndex={0} data-tip={exactText(instant)}>
-      {fromNow(instant, now.value)}
+      {isNear(instant) ? fromNow(instant, now.value) : dayText(instant)}
     </time>
   );
+}
+
+function isNear(instant: DateTime): boolean {
+  return Math.abs(instant.diff(now.value).as('days')) < nearDays;
 }
 
 /** A day on which something ends, in the zone in which it was chosen; on hover and focus exactly, in that zone and in one's own. */

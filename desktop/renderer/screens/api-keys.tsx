@@ -29,10 +29,10 @@ export function ApiKeys({ session }: { session: SessionView }) {
     setSaving(shownKey(view));
     void resource.refresh();
   }
-  function saved(key: ApiKeyView): void {
+  function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
     setHighlighted(key.id);
-    announce(`${key.name} is ready for use.`);
+    announce(unsaved ? `${key.name} is there, but nobody has its value. Revoke it.` : `${key.name} is ready for use.`);
   }
   function revoked(key: ApiKeyView, nextId: string | null): void {
     setRevoking(null);
@@ -69,7 +69,7 @@ export function ApiKeys({ session }: { session: SessionView }) {
           onClose={close}
         />
       )}
-      {saving && <SaveKeyValue shown={saving} onClose={() => saved(saving.apiKey)} />}
+      {saving && <SaveKeyValue shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
       {revoking && (
         <RevokeApiKey
           apiKey={revoking}

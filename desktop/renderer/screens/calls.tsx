@@ -159,10 +159,8 @@ function CallRow({ call }: { call: CallView }) {
     <tr>
       <th scope="row">
         <span class="name">{contact.name ?? contact.phone ?? 'Erased'}</span>
-        <span class="caption">
-          {contact.name !== null && contact.phone !== null ? `${contact.phone} · ` : ''}
-          {call.requestId}
-        </span>
+        {contact.name !== null && contact.phone !== null && <span class="caption">{contact.phone}</span>}
+        <span class="caption">{call.requestId}</span>
       </th>
       <td>
         <span class={`badge ${call.state}`}>{stateWords[call.state]}</span>

@@ -11,7 +11,7 @@ export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
   return { apiKey, secret: new Once(keyValue) };
 }
 
-export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: () => void }) {
+export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (unsaved: boolean) => void }) {
   const { apiKey, secret } = shown;
   const [closeRequests, setCloseRequests] = useState(0);
   // The window's own close button asks first, too: and then closes the window.
@@ -25,7 +25,7 @@ export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: () 
 
   async function close(unsaved: boolean): Promise<void> {
     secret.drop();
-    onClose();
+    onClose(unsaved);
     await window.callkey.keyValueIsGone();
     if (unsaved && closeRequests > 0) await window.callkey.closeWindow();
   }
