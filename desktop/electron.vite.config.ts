@@ -14,6 +14,7 @@ export default defineConfig({
       outDir: to('main'),
       license,
       externalizeDeps: false,
+      minify: true,
       rollupOptions: { input: { main: from('main/main.ts') }, output: { format: 'es', entryFileNames: '[name].js' } },
     },
   },
@@ -32,6 +33,7 @@ export default defineConfig({
       outDir: to('renderer'),
       license,
       // No code in the page itself: its policy allows none.
+      minify: true,
       modulePreload: { polyfill: false },
       assetsInlineLimit: 0,
       rollupOptions: { input: from('renderer/index.html') },

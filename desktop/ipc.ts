@@ -1,5 +1,6 @@
 import type { CallState } from '#contract/calls.ts';
 import type {
+  AccountsView,
   ActivityView,
   ApiKeysView,
   ApiKeyView,
@@ -41,7 +42,8 @@ export type Beginning = {
   session: Result<SessionView> | null;
 };
 
-export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean };
+/** @property keepSignedIn null leaves it as it is */
+export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 export type PasswordChange = { currentPassword: string; newPassword: string };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
 export type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
@@ -64,6 +66,7 @@ export type Channels = {
   revokeApiKey(removal: Removal): Promise<Result<null>>;
   /** The pasted key value is hashed in the main process; only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
+  listAccounts(): Promise<Result<AccountsView>>;
   listCampaigns(): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
   listUsers(): Promise<Result<{ users: UserView[] }>>;
@@ -91,6 +94,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   previewRevocation: 'previewRevocation',
   revokeApiKey: 'revokeApiKey',
   identifyApiKey: 'identifyApiKey',
+  listAccounts: 'listAccounts',
   listCampaigns: 'listCampaigns',
   listCalls: 'listCalls',
   listUsers: 'listUsers',

@@ -110,7 +110,10 @@ export const identifyApiKeySchema = z.strictObject({
 });
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
 
-// Campaigns
+// Accounts and campaigns
+
+export const accountsSchema = z.object({ accounts: z.array(namedSchema) });
+export type AccountsView = z.infer<typeof accountsSchema>;
 
 export const campaignsSchema = z.object({
   campaigns: z.array(z.object({ id: identifierSchema, name: z.string(), account: namedSchema })),

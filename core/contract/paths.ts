@@ -12,6 +12,7 @@ export const paths = {
   identifyApiKey: '/console/api-keys/identify',
   apiKey: '/console/api-keys/:id',
   apiKeyRevocation: '/console/api-keys/:id/revocation',
+  accounts: '/console/accounts',
   campaigns: '/console/campaigns',
   calls: '/console/campaigns/:id/calls',
   users: '/console/users',

@@ -53,3 +53,8 @@ export const emailSchema = z
   .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text), {
     error: 'Give an e-mail address.',
   });
+
+/** How names are compared in a search: without case, accents and the shapes that letters come in. */
+export function folded(text: string): string {
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+}

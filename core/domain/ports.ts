@@ -192,6 +192,7 @@ export type TenancyStore = {
   addPartner(partner: Named, event: AuditEvent): Promise<void>;
   addAccount(account: Account, event: AuditEvent): Promise<void>;
   addCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  listAccounts(reach: Reach): Promise<Named[]>;
   listCampaigns(reach: Reach): Promise<Campaign[]>;
   /** Best match first. */
   search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;

@@ -1,8 +1,14 @@
+import type { Named } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { type Actor, auditEvent } from './audit.ts';
 import type { Campaign, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { type Account, scopeOf, type Tenancy, type Viewer } from './tenancy.ts';
+
+/** The accounts whose campaigns the viewer sees, such as for choosing where a new user belongs. */
+export function listAccounts(ports: Ports, viewer: Viewer): Promise<Named[]> {
+  return ports.stores.tenancies.listAccounts(scopeOf(viewer).campaigns);
+}
 
 export function listCampaigns(ports: Ports, viewer: Viewer): Promise<Campaign[]> {
   return ports.stores.tenancies.listCampaigns(scopeOf(viewer).campaigns);

@@ -70,6 +70,7 @@ function consoleRoutes(deps: HttpDeps): Router<State> {
   inSession('POST', paths.identifyApiKey, apiKeys.identify);
   inSession('GET', paths.apiKeyRevocation, apiKeys.showRevocation);
   inSession('DELETE', paths.apiKey, apiKeys.revoke);
+  inSession('GET', paths.accounts, tenancies.accounts);
   inSession('GET', paths.campaigns, tenancies.campaigns);
   inSession('GET', paths.calls, calls.list);
   inSession('GET', paths.users, people.list);

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console.ts';
+import { folded } from '#contract/text.ts';
 import type { TenancyStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { Reach } from '../domain/tenancy.ts';
@@ -42,6 +43,11 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
       await adding.catch(noSuch('account', accountId));
     },
 
+    async listAccounts(reach) {
+      const accounts: Named[] = await within(read('accounts as a'), reach).select('a.id', 'a.name').orderBy('a.name').orderBy('a.id');
+      return accounts.map(({ id, name }) => ({ id, name }));
+    },
+
     async listCampaigns(reach) {
       const rows: (Named & { account_id: string; account_name: string })[] = await campaignsOf(read, reach)
         .select('c.id', 'c.name', 'c.account_id', 'a.name as account_name')
@@ -75,14 +81,18 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
 
 /** The campaigns within a reach, named `c`, with their accounts, named `a`. */
 export function campaignsOf(read: Knex, reach: Reach): Knex.QueryBuilder {
-  const campaigns = read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id');
+  return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), reach);
+}
+
+/** @param query that has accounts in it, named `a` */
+function within(query: Knex.QueryBuilder, reach: Reach): Knex.QueryBuilder {
   switch (reach.kind) {
     case 'account':
-      return campaigns.where('c.account_id', reach.accountId);
+      return query.where('a.id', reach.accountId);
     case 'partner':
-      return campaigns.where('a.partner_id', reach.partnerId);
+      return query.where('a.partner_id', reach.partnerId);
     case 'nothing':
-      return campaigns.whereRaw('1 = 0');
+      return query.whereRaw('1 = 0');
   }
 }
 
@@ -97,13 +107,13 @@ function noSuch(kind: 'partner' | 'account', id: string) {
  * Neither database folds accents of its own accord, and there are thousands of tenancies at the most: they are compared here.
  */
 function bestMatches<Item extends { name: string }>(items: Item[], text: string): Item[] {
-  const wanted = fold(text.trim());
+  const wanted = folded(text.trim());
   const rank = (name: string) => {
-    const folded = fold(name);
-    if (folded === wanted) return 0;
-    if (folded.startsWith(wanted)) return 1;
-    if (folded.includes(` ${wanted}`)) return 2;
-    return folded.includes(wanted) ? 3 : 4;
+    const text = folded(name);
+    if (text === wanted) return 0;
+    if (text.startsWith(wanted)) return 1;
+    if (text.includes(` ${wanted}`)) return 2;
+    return text.includes(wanted) ? 3 : 4;
   };
   const order = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
   return items
@@ -111,8 +121,4 @@ function bestMatches<Item extends { name: string }>(items: Item[], text: string)
     .filter(({ rank }) => rank < 4)
     .toSorted((one, other) => one.rank - other.rank || order.compare(one.item.name, other.item.name))
     .map(({ item }) => item);
-}
-
-function fold(text: string): string {
-  return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import {
+  accountsSchema,
   activitySchema,
   apiKeysSchema,
   callsSchema,
@@ -72,7 +73,7 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       }
       await core?.close();
       core = client;
-      isKept = keepSignedIn;
+      isKept = keepSignedIn ?? isKept;
       await Promise.all([keep(client), settings.change({ server: read.address, email: email.trim() })]);
       return answer;
     },
@@ -118,6 +119,7 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
     },
 
+    listAccounts: () => signedIn().ask('GET', paths.accounts, accountsSchema),
     listCampaigns: () => signedIn().ask('GET', paths.campaigns, campaignsSchema),
     listCalls: ({ campaignId: id, state, search, cursor }) =>
       signedIn().ask('GET', `${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema),

@@ -17,7 +17,7 @@ type Inputs = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels
  */
 export const inputs: Inputs = {
   begin: nothing,
-  signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean() }),
+  signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   signOut: nothing,
   changePassword: z.strictObject({ currentPassword: text, newPassword: text }),
   selectTenancy: z.union([z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })]),
@@ -28,6 +28,7 @@ export const inputs: Inputs = {
   previewRevocation: identifierSchema,
   revokeApiKey: removal,
   identifyApiKey: text,
+  listAccounts: nothing,
   listCampaigns: nothing,
   listCalls: z.strictObject({
     campaignId: identifierSchema,

@@ -1,1 +1,4 @@
-document.body.textContent = 'hello';
+import { render } from 'preact';
+import { App } from './app.tsx';
+
+render(<App />, document.body);

@@ -1,5 +1,5 @@
-import { type CampaignsView, type TenanciesView, tenanciesQuerySchema } from '#contract/console.ts';
-import { listCampaigns, searchTenancies } from '../../domain/tenancies.ts';
+import { type AccountsView, type CampaignsView, type TenanciesView, tenanciesQuerySchema } from '#contract/console.ts';
+import { listAccounts, listCampaigns, searchTenancies } from '../../domain/tenancies.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, viewerOf } from '../context.ts';
 
@@ -10,6 +10,11 @@ export async function search(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const view: TenanciesView = {
     tenancies: found.map(({ kind, id, name, partnerName }) => ({ kind, id, name, ...(partnerName === null ? {} : { partnerName }) })),
   };
+  ctx.body = view;
+}
+
+export async function accounts(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const view: AccountsView = { accounts: await listAccounts(ports, viewerOf(ctx)) };
   ctx.body = view;
 }
 

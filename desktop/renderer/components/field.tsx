@@ -1,0 +1,49 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+/** What a control needs to be tied to its label, hint and error. */
+export type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
+
+export type FieldProps = {
+  label: ComponentChildren;
+  error?: string | null;
+  hint?: ComponentChildren;
+  /** Beside the label, such as a counter. */
+  aside?: ComponentChildren;
+  children: (binding: FieldBinding) => ComponentChildren;
+};
+
+/** A control with its label, and its error in words beneath it. */
+export function Field({ label, error = null, hint, aside, children }: FieldProps) {
+  const id = useId();
+  const describedBy = [hint ? `${id}-hint` : '', error === null ? '' : `${id}-error`].filter((part) => part !== '').join(' ');
+  return (
+    <div class="field">
+      <div class="label-row">
+        <label for={id}>{label}</label>
+        {aside}
+      </div>
+      {children({ id, 'aria-describedby': describedBy || undefined, 'aria-invalid': error === null ? undefined : 'true' })}
+      {hint && (
+        <p id={`${id}-hint`} class="hint">
+          {hint}
+        </p>
+      )}
+      {error !== null && (
+        <p id={`${id}-error`} class="error">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What is wrong with a form as a whole. */
+export function FormError({ text }: { text: string | null }) {
+  return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
+}
+
+/** Brings the person to the first field of a form that has to be mended. */
+export function focusFirstInvalid(form: HTMLFormElement | null): void {
+  requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+}

@@ -1,0 +1,24 @@
+const paths = {
+  trash: 'M4 7h16M10 3h4a1 1 0 0 1 1 1v3H9V4a1 1 0 0 1 1-1ZM6 7l1 13a1 1 0 0 0 1 1h8a1 1 0 0 0 1-1l1-13M10 11v6M14 11v6',
+  plus: 'M12 5v14M5 12h14',
+  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
+  search: 'M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14ZM16 16l5 5',
+  key: 'M15 3a6 6 0 1 1-4.6 9.8L3 20v1h4v-2h2v-2h2l1.2-3.2A6 6 0 0 1 15 3ZM16.5 7.5h.01',
+  phone: 'M6 3h4l2 5-2.5 1.5a11 11 0 0 0 5 5L16 12l5 2v4a3 3 0 0 1-3 3A15 15 0 0 1 3 6a3 3 0 0 1 3-3Z',
+  people: 'M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2 21a7 7 0 0 1 14 0M16 3.5a4 4 0 0 1 0 7.5M18 15a7 7 0 0 1 4 6',
+  activity: 'M3 12h4l3-8 4 16 3-8h4',
+  switch: 'M7 10l5-5 5 5M7 14l5 5 5-5',
+  back: 'M15 5l-7 7 7 7',
+  forward: 'M9 5l7 7-7 7',
+} as const;
+
+export type IconName = keyof typeof paths;
+
+/** Drawn beside words that say the same; on its own, its button carries a label. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={paths[name]} />
+    </svg>
+  );
+}

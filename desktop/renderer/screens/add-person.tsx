@@ -1,0 +1,132 @@
+import { useRef, useState } from 'preact/hooks';
+import { type SessionView, type UserType, type UserView, userTypes } from '#contract/console.ts';
+import type { Failure } from '../../ipc.ts';
+import { Dialog } from '../components/dialog.tsx';
+import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Loadable, useResource } from '../components/loadable.tsx';
+import { ask } from '../state/session.ts';
+import { fieldError, generalError, userTypeWords } from '../state/words.ts';
+
+type AddPersonProps = { session: SessionView; onAdded: (user: UserView, password: string) => void; onClose: () => void };
+
+/** The types that the viewer can add: never above the own scope. Without a tenancy, staff add staff. */
+function typesFor({ viewer, tenancy }: SessionView): UserType[] {
+  const isService = viewer.userType === 'staff' && !tenancy;
+  return userTypes.filter((type) => (type === 'staff') === isService);
+}
+
+export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
+  const types = typesFor(session);
+  const [name, setName] = useState('');
+  const [email, setEmail] = useState('');
+  const [userType, setType] = useState<UserType>(types[0] ?? 'account');
+  const [accountId, setAccount] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    const result = await ask(window.callkey.addUser({ name, email, userType, ...(accountId === '' ? {} : { accountId }) }));
+    setBusy(false);
+    if (result.ok) return onAdded(result.value.user, result.value.password);
+    setFailure(result.failure);
+    focusFirstInvalid(form.current);
+  }
+
+  return (
+    <Dialog title="Add person" onDismiss={onClose}>
+      <form ref={form} onSubmit={submit} noValidate>
+        <Field label="Name" error={fieldError(failure, 'name')}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="text"
+              autocomplete="off"
+              value={name}
+              autofocus
+              onInput={({ currentTarget }) => setName(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="E-mail" error={fieldError(failure, 'email')}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="email"
+              autocomplete="off"
+              value={email}
+              onInput={({ currentTarget }) => setEmail(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Type" error={fieldError(failure, 'userType')} hint={typeHints[userType]}>
+          {(binding) => (
+            <select
+              {...binding}
+              value={userType}
+              onChange={({ currentTarget }) => {
+                setType(types.find((type) => type === currentTarget.value) ?? userType);
+                setAccount('');
+              }}
+            >
+              {types.map((type) => (
+                <option key={type} value={type}>
+                  {userTypeWords[type]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {userType !== 'staff' && (
+          <AccountField userType={userType} accountId={accountId} error={fieldError(failure, 'accountId')} onChange={setAccount} />
+        )}
+        <FormError text={generalError(failure, ['name', 'email', 'userType', 'accountId'])} />
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" aria-disabled={isBusy}>
+            {isBusy ? 'Adding …' : 'Add Person'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+const typeHints: Readonly<Record<UserType, string>> = {
+  account: 'Works in one account, and sees the own keys only.',
+  partner: 'Sees the keys and people of the accounts beneath the partner, or of the one account that the login is tied to.',
+  staff: 'Sees whichever account or partner is selected.',
+};
+
+type AccountFieldProps = { userType: UserType; accountId: string; error: string | null; onChange: (id: string) => void };
+
+function AccountField({ userType, accountId, error, onChange }: AccountFieldProps) {
+  const accounts = useResource(() => window.callkey.listAccounts());
+  return (
+    <Loadable resource={accounts} what="the accounts">
+      {(view) => {
+        const only = view.accounts.length === 1 ? view.accounts[0] : undefined;
+        if (only && userType === 'account' && accountId !== only.id) queueMicrotask(() => onChange(only.id));
+        return (
+          <Field label={userType === 'account' ? 'Account' : 'Tied to'} error={error}>
+            {(binding) => (
+              <select {...binding} value={accountId} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+                <option value="">{userType === 'account' ? 'Choose …' : 'No account: all beneath the partner'}</option>
+                {view.accounts.map(({ id, name }) => (
+                  <option key={id} value={id}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        );
+      }}
+    </Loadable>
+  );
+}

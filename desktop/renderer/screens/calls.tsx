@@ -1,0 +1,243 @@
+import { useEffect, useState } from 'preact/hooks';
+import { type CallState, callStates } from '#contract/calls.ts';
+import type { CallsView, CallView, CampaignsView, SessionView } from '#contract/console.ts';
+import type { Result } from '../../ipc.ts';
+import { Empty, Loadable, useResource } from '../components/loadable.tsx';
+import { Time } from '../components/time.tsx';
+import type { Resource } from '../state/resource.ts';
+import { outcomeWords, plural, stateWords } from '../state/words.ts';
+import { OwnerTag } from './api-key-table.tsx';
+
+const followMs = 2_000;
+const typingMs = 250;
+
+/** The only place where outcomes show. */
+export function Calls(_: { session: SessionView }) {
+  const campaigns = useResource(() => window.callkey.listCampaigns());
+  const [chosen, choose] = useState('');
+  return (
+    <>
+      <h1 tabIndex={-1}>Calls</h1>
+      <Loadable resource={campaigns} what="your campaigns">
+        {(view) => {
+          const [first] = view.campaigns;
+          if (!first) {
+            return (
+              <Empty title="No campaigns">
+                <p>Calls are placed in a campaign, and there is none in your scope yet.</p>
+              </Empty>
+            );
+          }
+          const campaignId = view.campaigns.some(({ id }) => id === chosen) ? chosen : first.id;
+          return <CampaignCalls key={campaignId} campaignId={campaignId} campaigns={view} onChoose={choose} />;
+        }}
+      </Loadable>
+    </>
+  );
+}
+
+type CampaignCallsProps = { campaignId: string; campaigns: CampaignsView; onChoose: (id: string) => void };
+
+function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) {
+  const [state, setState] = useState<CallState | null>(null);
+  const [typed, setTyped] = useState('');
+  const search = useSettled(typed.trim(), typingMs);
+  const [pages, setPages] = useState(1);
+  const key = JSON.stringify([campaignId, state, search, pages]);
+  const resource = useResource(() => loadPages({ campaignId, state, search }, pages), key);
+  const kept = useLast(resource);
+  useFollowing(kept);
+
+  return (
+    <>
+      <search class="toolbar">
+        <label>
+          <span class="label">Campaign</span>
+          <select value={campaignId} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+            {byAccount(campaigns).map(([account, items]) => (
+              <optgroup key={account} label={account}>
+                {items.map(({ id, name }) => (
+                  <option key={id} value={id}>
+                    {name}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span class="label">State</span>
+          <select
+            value={state ?? ''}
+            onChange={({ currentTarget }) => {
+              setState(callStates.find((name) => name === currentTarget.value) ?? null);
+              setPages(1);
+            }}
+          >
+            <option value="">Any</option>
+            {callStates.map((name) => (
+              <option key={name} value={name}>
+                {outcomeWords[name] ?? stateWords[name]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="grow">
+          <span class="label">Search</span>
+          <input
+            type="search"
+            placeholder="Contact, phone number or request id"
+            value={typed}
+            onInput={({ currentTarget }) => {
+              setTyped(currentTarget.value);
+              setPages(1);
+            }}
+          />
+        </label>
+      </search>
+      <Loadable resource={kept} what="calls">
+        {(view) =>
+          view.calls.length === 0 ? (
+            <NoCalls isFiltered={state !== null || search !== ''} />
+          ) : (
+            <>
+              <CallTable calls={view.calls} />
+              <div class="pager">
+                <p role="status">{plural(view.calls.length, 'call')}, newest first · followed live</p>
+                {view.nextCursor !== null && (
+                  <button type="button" onClick={() => setPages(pages + 1)}>
+                    Show older calls
+                  </button>
+                )}
+              </div>
+            </>
+          )
+        }
+      </Loadable>
+    </>
+  );
+}
+
+function NoCalls({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No call matches" />;
+  return (
+    <Empty title="No calls yet">
+      <p>Calls that your systems place with an API key show here as they come.</p>
+    </Empty>
+  );
+}
+
+function CallTable({ calls }: { calls: readonly CallView[] }) {
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Contact</th>
+            <th scope="col">State</th>
+            <th scope="col">Outcome</th>
+            <th scope="col">Key</th>
+            <th scope="col">Placed</th>
+            <th scope="col">Dialed</th>
+            <th scope="col">Ended</th>
+          </tr>
+        </thead>
+        <tbody>
+          {calls.map((call) => (
+            <CallRow key={call.contactId} call={call} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function CallRow({ call }: { call: CallView }) {
+  const { contact, apiKey } = call;
+  const outcome = outcomeWords[call.state];
+  return (
+    <tr>
+      <th scope="row">
+        <span class="name">{contact.name ?? contact.phone ?? 'Erased'}</span>
+        <span class="caption">
+          {contact.name !== null && contact.phone !== null ? `${contact.phone} · ` : ''}
+          {call.requestId}
+        </span>
+      </th>
+      <td>
+        <span class={`badge ${call.state}`}>{stateWords[call.state]}</span>
+      </td>
+      <td>
+        {outcome === undefined ? <span class="faint">–</span> : <span>{outcome}</span>}{' '}
+        {call.simulated && <span class="tag">Simulated</span>}
+        {call.detail !== null && <span class="caption">{call.detail}</span>}
+      </td>
+      <td>
+        {apiKey ? (
+          <>
+            {apiKey.name} {!apiKey.owner.isYou && <OwnerTag owner={apiKey.owner} />}
+          </>
+        ) : (
+          <span class="faint">Somebody else’s</span>
+        )}
+      </td>
+      <td>
+        <Time at={call.placedAt} />
+      </td>
+      <td>{call.dialedAt === null ? <span class="faint">–</span> : <Time at={call.dialedAt} />}</td>
+      <td>{call.endedAt === null ? <span class="faint">–</span> : <Time at={call.endedAt} />}</td>
+    </tr>
+  );
+}
+
+type Wanted = { campaignId: string; state: CallState | null; search: string };
+
+/** The newest pages, one after the other, as one list. */
+async function loadPages(wanted: Wanted, pages: number): Promise<Result<CallsView>> {
+  const calls: CallView[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < pages; page++) {
+    const result: Result<CallsView> = await window.callkey.listCalls({ ...wanted, cursor });
+    if (!result.ok) return result;
+    calls.push(...result.value.calls);
+    cursor = result.value.nextCursor;
+    if (cursor === null) break;
+  }
+  return { ok: true, value: { calls, nextCursor: cursor } };
+}
+
+/** Keeps the list on the screen while another one is loaded: of more pages, or of another search. */
+function useLast(resource: Resource<CallsView>): Resource<CallsView> {
+  const [shown, setShown] = useState(resource);
+  const { value, failure } = resource.state.value;
+  const isThere = value !== null || failure !== null;
+  useEffect(() => {
+    if (isThere) setShown(resource);
+  }, [resource, isThere]);
+  return isThere ? resource : shown;
+}
+
+/** Loads it anew every other second, while somebody can see it. */
+function useFollowing(resource: Resource<CallsView>): void {
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const { isLoading, failure } = resource.state.peek();
+      if (!document.hidden && !isLoading && !failure) void resource.refresh();
+    }, followMs);
+    return () => clearInterval(timer);
+  }, [resource]);
+}
+
+function useSettled(value: string, ms: number): string {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}
+
+function byAccount({ campaigns }: CampaignsView): [string, CampaignsView['campaigns']][] {
+  const groups = Map.groupBy(campaigns, ({ account }) => account.name);
+  return [...groups];
+}

@@ -1,0 +1,102 @@
+import { useRef, useState } from 'preact/hooks';
+import { limits } from '#contract/limits.ts';
+import { codePoints } from '#contract/text.ts';
+import type { Failure } from '../../ipc.ts';
+import { Dialog } from '../components/dialog.tsx';
+import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Mark } from '../components/mark.tsx';
+import { announce } from '../state/announcement.ts';
+import { adopt, ask, signOut } from '../state/session.ts';
+import { fieldError, generalError } from '../state/words.ts';
+
+type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
+
+/** As a screen of its own where a one-time password has to go, otherwise as a dialog. */
+export function ChangePassword(props: ChangePasswordProps) {
+  if (!props.isDue) {
+    return (
+      <Dialog title="Change password" onDismiss={props.onClose}>
+        <PasswordForm cancel="Cancel" onCancel={props.onClose} onDone={props.onClose} />
+      </Dialog>
+    );
+  }
+  return (
+    <main class="entrance">
+      <section class="card" aria-labelledby="password-title">
+        <Mark />
+        <h1 id="password-title">Choose your password</h1>
+        <p>You signed in with a one-time password. Choose one that only you know.</p>
+        <PasswordForm cancel="Sign out" onCancel={() => void signOut()} onDone={() => undefined} />
+      </section>
+    </main>
+  );
+}
+
+type PasswordFormProps = { cancel: string; onCancel: () => void; onDone: () => void };
+
+function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
+  const [currentPassword, setCurrent] = useState('');
+  const [newPassword, setNew] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    const result = await ask(window.callkey.changePassword({ currentPassword, newPassword }));
+    setBusy(false);
+    if (!result.ok) {
+      setFailure(result.failure);
+      focusFirstInvalid(form.current);
+      return;
+    }
+    onDone();
+    adopt(result.value);
+    announce('Password changed. Your other sessions have ended.');
+  }
+
+  const length = codePoints(newPassword);
+  return (
+    <form ref={form} onSubmit={submit} noValidate>
+      <Field label="Current password" error={fieldError(failure, 'currentPassword')}>
+        {(binding) => (
+          <input
+            {...binding}
+            type="password"
+            autocomplete="current-password"
+            value={currentPassword}
+            autofocus
+            onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="New password"
+        error={fieldError(failure, 'newPassword')}
+        hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length is what counts: a few words are good.`}
+        aside={<span class="counter">{length > 0 ? length : ''}</span>}
+      >
+        {(binding) => (
+          <input
+            {...binding}
+            type="password"
+            autocomplete="new-password"
+            value={newPassword}
+            onInput={({ currentTarget }) => setNew(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <FormError text={generalError(failure, ['currentPassword', 'newPassword'])} />
+      <div class="actions">
+        <button type="button" onClick={onCancel}>
+          {cancel}
+        </button>
+        <button type="submit" class="primary" aria-disabled={isBusy}>
+          Change password
+        </button>
+      </div>
+    </form>
+  );
+}

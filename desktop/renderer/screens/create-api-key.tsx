@@ -1,0 +1,192 @@
+import { useRef, useState } from 'preact/hooks';
+import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import { customRange } from '#contract/expiry.ts';
+import { limits } from '#contract/limits.ts';
+import { codePoints } from '#contract/text.ts';
+import type { Failure } from '../../ipc.ts';
+import { Dialog } from '../components/dialog.tsx';
+import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, resolve, timeZones } from '../state/expiration.ts';
+import { ask } from '../state/session.ts';
+import { now, ownZone } from '../state/times.ts';
+import { fieldError, generalError, number, reachOf } from '../state/words.ts';
+
+type CreateApiKeyProps = { session: SessionView; onCreated: (view: CreatedApiKeyView) => void; onClose: () => void };
+
+export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps) {
+  const [name, setName] = useState('');
+  const [draft, setDraft] = useState<ExpirationDraft>({ choice: '', date: '', timeZone: ownZone });
+  const [hasTried, setTried] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+
+  const length = codePoints(name.normalize('NFC').trim());
+  // Looked at anew with every tick: at midnight the range moves on, and with it what a choice comes to.
+  const resolved = resolve(draft, now.value);
+  const nameError = (hasTried || length > limits.apiKeyName ? nameProblem(length) : null) ?? fieldError(failure, 'name');
+  const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
+  const problemAt = (field: 'choice' | 'date') =>
+    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
+    (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    setTried(true);
+    setFailure(null);
+    if (nameProblem(length) !== null || !resolved.ok) return focusFirstInvalid(form.current);
+    setBusy(true);
+    const result = await ask(window.callkey.createApiKey({ name, expiration: resolved.expiration, timeZone: draft.timeZone }));
+    setBusy(false);
+    if (result.ok) return onCreated(result.value);
+    setFailure(result.failure);
+    focusFirstInvalid(form.current);
+  }
+
+  return (
+    <Dialog title="Create API key" onDismiss={onClose}>
+      <form ref={form} onSubmit={submit} noValidate>
+        <Field
+          label="Name"
+          error={nameError}
+          hint="What it is for. The name is all that tells your keys apart later."
+          aside={
+            <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
+              {number(length)} / {number(limits.apiKeyName)}
+            </span>
+          }
+        >
+          {(binding) => (
+            <input
+              {...binding}
+              type="text"
+              autocomplete="off"
+              required
+              value={name}
+              autofocus
+              onInput={({ currentTarget }) => setName(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <ExpirationFields
+          draft={draft}
+          choiceError={problemAt('choice')}
+          dateError={problemAt('date')}
+          onChange={(changes) => {
+            setDraft({ ...draft, ...changes });
+            setFailure(null);
+          }}
+        />
+        <output class="resolved">{resolved.ok ? resolved.words : ''}</output>
+        <Guidance session={session} />
+        <FormError text={generalError(failure, ['name', 'expiration', 'timeZone'])} />
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" aria-disabled={isBusy}>
+            {isBusy ? 'Creating …' : 'Create Key'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function nameProblem(length: number): string | null {
+  if (length === 0) return 'Give the key a name.';
+  return length > limits.apiKeyName ? `Give at most ${limits.apiKeyName} characters.` : null;
+}
+
+type ExpirationFieldsProps = {
+  draft: ExpirationDraft;
+  choiceError: string | null;
+  dateError: string | null;
+  onChange: (changes: Partial<ExpirationDraft>) => void;
+};
+
+function ExpirationFields({ draft, choiceError, dateError, onChange }: ExpirationFieldsProps) {
+  const range = customRange(now.value, draft.timeZone);
+  return (
+    <>
+      <Field label="Expiration" error={choiceError}>
+        {(binding) => (
+          <select
+            {...binding}
+            required
+            value={draft.choice}
+            onChange={({ currentTarget }) => onChange({ choice: expirationChoices.find((choice) => choice === currentTarget.value) ?? '' })}
+          >
+            <option value="" disabled hidden>
+              Choose …
+            </option>
+            {expirationChoices.map((choice) => (
+              <option key={choice} value={choice}>
+                {expirationWords[choice]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {draft.choice === 'custom' && (
+        <Field label="Last day" error={dateError} hint={`Any day ${rangeWords(now.value, draft.timeZone)}.`}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="date"
+              required
+              min={range.earliest}
+              max={range.latest}
+              value={draft.date}
+              onInput={({ currentTarget }) => onChange({ date: currentTarget.value })}
+            />
+          )}
+        </Field>
+      )}
+      {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
+    </>
+  );
+}
+
+/** The machine's own zone, unless another one is chosen on purpose. */
+function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
+  const [isOpen, setOpen] = useState(timeZone !== ownZone);
+  if (!isOpen) {
+    return (
+      <p class="hint">
+        The day ends in <strong>{timeZone}</strong>, this computer’s time zone.{' '}
+        <button type="button" class="link" onClick={() => setOpen(true)}>
+          Use another time zone
+        </button>
+      </p>
+    );
+  }
+  return (
+    <Field label="Time zone" hint="The key stops working when the last day ends there.">
+      {(binding) => (
+        <select {...binding} value={timeZone} autofocus onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
+          {[...new Set([ownZone, ...timeZones])].map((zone) => (
+            <option key={zone} value={zone}>
+              {zone === ownZone ? `${zone} (this computer)` : zone}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+function Guidance({ session }: { session: SessionView }) {
+  const reach = reachOf(session);
+  return (
+    <ul class="guidance">
+      {reach !== null && (
+        <li>
+          It will act with your authority: it reaches <strong>{reach}</strong>. Create keys as the narrowest user that suffices.
+        </li>
+      )}
+      <li>Use one key per integration: a revoke is total and immediate.</li>
+    </ul>
+  );
+}

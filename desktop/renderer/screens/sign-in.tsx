@@ -1,0 +1,113 @@
+import { useRef, useState } from 'preact/hooks';
+import type { Failure } from '../../ipc.ts';
+import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Mark } from '../components/mark.tsx';
+import { beginning, email, server, signIn } from '../state/session.ts';
+import { fieldError, generalError } from '../state/words.ts';
+
+export function SignIn() {
+  const found = beginning.value;
+  const [remembered] = useState({ server: server.peek(), email: email.peek() });
+  const canKeep = found?.keeping.possible === true;
+  const [password, setPassword] = useState('');
+  const [keepSignedIn, setKeep] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    const missing = missingIn({ server: server.value, email: email.value, password });
+    if (missing) {
+      setFailure(missing);
+      focusFirstInvalid(form.current);
+      return;
+    }
+    setBusy(true);
+    const result = await signIn({ server: server.value.trim(), email: email.value, password, keepSignedIn });
+    setBusy(false);
+    setFailure(result.ok ? null : result.failure);
+    if (!result.ok) focusFirstInvalid(form.current);
+  }
+
+  return (
+    <main class="entrance">
+      <form ref={form} class="card" onSubmit={submit} noValidate aria-labelledby="sign-in-title">
+        <Mark />
+        <h1 id="sign-in-title">Sign in</h1>
+        <Field label="Server address" error={fieldError(failure, 'server')} hint="Where your core runs, such as https://calls.example.com">
+          {(binding) => (
+            <input
+              {...binding}
+              type="text"
+              inputMode="url"
+              spellcheck={false}
+              autocomplete="url"
+              value={server.value}
+              onInput={({ currentTarget }) => {
+                server.value = currentTarget.value;
+              }}
+              autofocus={remembered.server === ''}
+            />
+          )}
+        </Field>
+        <Field label="E-mail" error={fieldError(failure, 'email')}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="email"
+              autocomplete="username"
+              value={email.value}
+              onInput={({ currentTarget }) => {
+                email.value = currentTarget.value;
+              }}
+              autofocus={remembered.server !== '' && remembered.email === ''}
+            />
+          )}
+        </Field>
+        <Field label="Password" error={fieldError(failure, 'password')}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="password"
+              autocomplete="current-password"
+              value={password}
+              onInput={({ currentTarget }) => setPassword(currentTarget.value)}
+              autofocus={remembered.server !== '' && remembered.email !== ''}
+            />
+          )}
+        </Field>
+        <div class="check">
+          <input
+            id="keep"
+            type="checkbox"
+            checked={keepSignedIn && canKeep}
+            disabled={!canKeep}
+            aria-describedby={canKeep ? undefined : 'keep-reason'}
+            onChange={({ currentTarget }) => setKeep(currentTarget.checked)}
+          />
+          <label for="keep">Keep me signed in</label>
+          {found && !found.keeping.possible && (
+            <p id="keep-reason" class="hint">
+              {found.keeping.reason}
+            </p>
+          )}
+        </div>
+        <FormError text={generalError(failure, ['server', 'email', 'password'])} />
+        <button type="submit" class="primary" aria-disabled={isBusy}>
+          {isBusy ? 'Signing in …' : 'Sign in'}
+        </button>
+      </form>
+    </main>
+  );
+}
+
+function missingIn(fields: { server: string; email: string; password: string }): Failure | null {
+  const words = { server: 'Give the address of your core.', email: 'Give your e-mail address.', password: 'Give your password.' };
+  const errors = (['server', 'email', 'password'] as const).flatMap((path) =>
+    fields[path].trim() === '' ? [{ path, message: words[path] }] : [],
+  );
+  const [first] = errors;
+  return first ? { kind: 'refused', code: 'invalid', detail: first.message, errors, retryAfterSeconds: null } : null;
+}

@@ -1,0 +1,51 @@
+import { DateTime } from 'luxon';
+import { customRange, type Expiration, expiryInstant, isTimeZone, isWithin } from '#contract/expiry.ts';
+import { dayText, exactText, fromNow } from './times.ts';
+
+export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
+export type ExpirationChoice = (typeof expirationChoices)[number];
+
+export const expirationWords: Readonly<Record<ExpirationChoice, string>> = {
+  none: 'No expiration',
+  '1': '1 Year',
+  '2': '2 Years',
+  '3': '3 Years',
+  '4': '4 Years',
+  '5': '5 Years',
+  custom: 'Custom',
+};
+
+/** What a form holds of an expiration, possibly not all of it yet. */
+export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
+
+/** What a draft comes to at this moment: an expiration and its words, or what is still to be done. */
+export type Resolved = { ok: true; expiration: Expiration; words: string } | { ok: false; field: 'choice' | 'date'; problem: string };
+
+const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
+
+export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTime): Resolved {
+  if (choice === '') return { ok: false, field: 'choice', problem: 'Choose an expiration.' };
+  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, words: 'Works until it is revoked.' };
+  if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
+  const range = customRange(now, timeZone);
+  if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${rangeWords(now, timeZone)}.` };
+  if (!isWithin(date, range)) return { ok: false, field: 'date', problem: `The date has to be ${rangeWords(now, timeZone)}.` };
+  return worksUntil({ kind: 'custom', date }, now, timeZone);
+}
+
+/** The days that a custom expiry may fall on, in words: they move on at midnight in that zone. */
+export function rangeWords(now: DateTime, timeZone: string): string {
+  const { earliest, latest } = customRange(now, timeZone);
+  const day = (iso: string) => dayText(DateTime.fromISO(iso, { zone: 'utc' }));
+  return `from ${day(earliest)} to ${day(latest)}`;
+}
+
+function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
+  const instant = expiryInstant(expiration, now, timeZone);
+  return { ok: true, expiration, words: instant ? `Works until ${exactText(instant)} (${fromNow(instant, now)})` : '' };
+}
+
+/** Every zone that this machine knows, the names of all continents and `UTC`. */
+export const timeZones: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone')].filter(
+  (name, index, all) => isTimeZone(name) && all.indexOf(name) === index,
+);

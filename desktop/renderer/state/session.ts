@@ -1,0 +1,95 @@
+import { computed, signal } from '@preact/signals';
+import type { SessionView } from '#contract/console.ts';
+import type { Beginning, Failure, Result, SignIn } from '../../ipc.ts';
+
+/** What the console knew when it started; null until then. */
+export const beginning = signal<Beginning | null>(null);
+
+/** The signed-in session; null where nobody is signed in. It stays while it is renewed, so that nothing typed is lost. */
+export const session = signal<SessionView | null>(null);
+
+/** Why the core cannot be worked with at all, as long as that is so. */
+export const obstacle = signal<Extract<Failure, { kind: 'incompatible' | 'unreachable' }> | null>(null);
+
+/** The session has ended behind our back: its user is asked to sign in again, over whatever is on the screen. */
+export const hasEnded = signal(false);
+
+/** Where the session is, or is to be, and as whom: kept for as long as the window is open, so that nobody types it twice. */
+export const server = signal('');
+export const email = signal('');
+
+/** Goes up when a session begins or is renewed: what a screen shows is loaded anew. */
+export const sessionTurn = signal(0);
+
+/** What everything on a screen follows: another tenancy, another set of everything. */
+export const tenancyKey = computed(() => {
+  const tenancy = session.value?.tenancy;
+  return `${session.value?.viewer.id ?? ''}/${tenancy ? `${tenancy.kind}:${tenancy.id}` : ''}`;
+});
+
+/** Notes what a failure means for the session as a whole, and hands the answer on. */
+export async function ask<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
+  const result = await answer;
+  if (result.ok) return result;
+  if (result.failure.kind === 'session-ended' && session.peek()) hasEnded.value = true;
+  if (result.failure.kind === 'incompatible') obstacle.value = result.failure;
+  return result;
+}
+
+/** Looks up what is remembered, and the kept session if there is one. */
+export async function begin(): Promise<void> {
+  const found = await window.callkey.begin();
+  server.value = found.remembered.server;
+  email.value = found.remembered.email;
+  obstacle.value = null;
+  if (found.session?.ok) adopt(found.session.value);
+  else if (found.session && found.session.failure.kind !== 'session-ended') noteObstacle(found.session.failure);
+  beginning.value = found;
+}
+
+export async function signIn(input: SignIn): Promise<Result<SessionView>> {
+  const result = await window.callkey.signIn(input);
+  if (result.ok) {
+    obstacle.value = null;
+    adopt(result.value);
+  } else if (result.failure.kind === 'incompatible') obstacle.value = result.failure;
+  return result;
+}
+
+/** Signs the same user in again where the session had ended, with the tenancy that was selected. */
+export async function renew(password: string): Promise<Result<SessionView>> {
+  const before = session.peek();
+  const input = { server: server.peek(), email: before?.viewer.email ?? '', password, keepSignedIn: null };
+  const result = await window.callkey.signIn(input);
+  if (!result.ok || !before?.tenancy) {
+    if (result.ok) adopt(result.value);
+    return result;
+  }
+  const { kind, id } = before.tenancy;
+  const selected = await window.callkey.selectTenancy({ kind, id });
+  adopt(selected.ok ? selected.value : result.value);
+  return result;
+}
+
+export async function signOut(): Promise<void> {
+  await window.callkey.signOut();
+  leave();
+}
+
+/** Goes back to signing in. */
+export function leave(): void {
+  session.value = null;
+  hasEnded.value = false;
+  obstacle.value = null;
+}
+
+export function adopt(view: SessionView): void {
+  session.value = view;
+  hasEnded.value = false;
+  sessionTurn.value += 1;
+}
+
+function noteObstacle(failure: Failure): void {
+  if (failure.kind === 'incompatible' || failure.kind === 'unreachable') obstacle.value = failure;
+  else if (failure.kind === 'refused') obstacle.value = { kind: 'unreachable', detail: failure.detail };
+}

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import { expect } from 'chai';
+import { describeDesktop } from '../support/electron.ts';
+import { type Stop, tour } from '../support/tour.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+describeDesktop('the console for everybody', () => {
+  it('gives axe nothing to find, on any screen, in either theme', async function () {
+    this.timeout(180_000);
+    const found: string[] = [];
+    let stops = 0;
+    for await (const stop of tour()) {
+      stops += 1;
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await stop.page.emulateMedia({ colorScheme });
+        found.push(...(await findings(stop)).map((finding) => `${stop.name}, ${colorScheme}: ${finding}`));
+      }
+    }
+    expect(found).to.deep.equal([]);
+    expect(stops).to.be.greaterThan(30);
+  });
+
+  async function findings({ page }: Stop): Promise<string[]> {
+    const { violations }: AxeResults = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
+    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} at ${node.target}: ${node.failureSummary ?? ''}`));
+  }
+});

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { describeDesktop } from '../support/electron.ts';
+import { createKeyOn, placeCallIn } from '../support/furniture.ts';
+import { placeCall } from '../support/world.ts';
+
+describeDesktop('calls and people in the console', () => {
+  let desk: Desk;
+  let keyValue: string;
+  beforeEach(async () => {
+    desk = await openDesk();
+    ({ keyValue } = await createKeyOn(desk, desk.world.users.teammate, 'Practice software'));
+  });
+  afterEach(() => desk.close());
+
+  const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
+  const row = (name: string) => desk.page.getByRole('row', { name });
+  const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
+  const cells = async (name: string) => {
+    await row(name).waitFor();
+    return (await row(name).getByRole('cell').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+  };
+
+  it('shows state and outcome of each call, and whose key placed it', async () => {
+    const { world } = desk;
+    await placeCallIn(desk, world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), {
+      state: 'no_answer',
+      detail: 'Rang for 30 s.',
+      isSimulated: true,
+    });
+    await placeCallIn(desk, world.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
+    await signInAs(desk, 'partner');
+    await button('Calls').click();
+    expect((await cells('Ada Lovelace')).slice(0, 3)).to.deep.equal([
+      'Ended',
+      'No answer Simulated Rang for 30 s.',
+      'Practice software Tom Teammate',
+    ]);
+    expect((await cells('Grace Hopper')).slice(0, 2)).to.deep.equal(['Queued', '–']);
+  });
+
+  it('does not name a teammate’s key to an account user', async () => {
+    await placeCallIn(desk, desk.world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await signInAs(desk, 'account');
+    await button('Calls').click();
+    expect((await cells('Ada Lovelace'))[2]).to.equal('Somebody else’s');
+  });
+
+  it('follows calls live, as they come and as they change', async () => {
+    const { world } = desk;
+    await signInAs(desk, 'partner');
+    await button('Calls').click();
+    await desk.page.getByText('No calls yet').waitFor();
+    await placeCallIn(desk, world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
+    await row('Ada Lovelace').getByText('Dialing').waitFor();
+    await desk.beside.storage.database.write('calls').update({ state: 'completed', ended_at: Date.now() });
+    await row('Ada Lovelace').getByText('Completed').waitFor();
+  });
+
+  it('narrows by state and by search, and says where nothing matches', async () => {
+    const { world, page } = desk;
+    await placeCallIn(desk, world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
+    await placeCallIn(desk, world.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
+    await signInAs(desk, 'partner');
+    await button('Calls').click();
+    await page.getByText('2 calls').waitFor();
+    await page.getByLabel('State').selectOption('Busy');
+    await page.getByText('1 call,').waitFor();
+    await row('Ada Lovelace').waitFor();
+    await page.getByLabel('State').selectOption('Any');
+    await page.getByLabel('Search').fill('order-2');
+    await row('Ada Lovelace').waitFor({ state: 'detached' });
+    await row('Grace Hopper').waitFor();
+    await page.getByLabel('Search').fill('nobody');
+    await page.getByText('No call matches').waitFor();
+  });
+
+  it('shows older calls on demand, and another campaign', async () => {
+    const { world, page, core } = desk;
+    for (let index = 0; index < 60; index++) await placeCall(core.url, world.campaign.id, keyValue);
+    await signInAs(desk, 'partner');
+    await button('Calls').click();
+    await page.getByText('50 calls').waitFor();
+    await button('Show older calls').click();
+    await page.getByText('60 calls').waitFor();
+    await page.getByLabel('Campaign').selectOption('Recalls');
+    await page.getByText('No calls yet').waitFor();
+  });
+
+  it('adds a person within the own scope, whose password shows once', async () => {
+    const { world, page } = desk;
+    await signInAs(desk, 'partner');
+    await button('People').click();
+    await button('Add Person').click();
+    expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
+    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByText('Give at least one character.').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('Nora New');
+    await page.getByLabel('E-mail', { exact: true }).fill(world.users.account.email);
+    await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/already/)
+      .waitFor();
+    await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
+    await button("I've Saved It").click();
+    expect((await cells('Nora New')).slice(0, 4)).to.deep.equal(['Account user', 'Green Clinic', '0', 'Never']);
+  });
+
+  it('previews the keys that die with a person, with their last use, and then deletes', async () => {
+    const { page, world, core } = desk;
+    for (let index = 0; index < 2; index++) await placeCall(core.url, world.campaign.id, keyValue);
+    await signInAs(desk, 'partner');
+    await button('People').click();
+    await button('Delete Tom Teammate').click();
+    const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
+    await dialog.getByText('1 API key stops working').waitFor();
+    expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2');
+    await page.getByLabel('Also cancel 2 calls not yet dialed').check();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await row('Tom Teammate').waitFor({ state: 'detached' });
+    expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+  });
+
+  it('never offers to delete oneself', async () => {
+    await signInAs(desk, 'partner');
+    await button('People').click();
+    await row('Pat Partner').waitFor();
+    expect(await button('Delete Pat Partner').count()).to.equal(0);
+  });
+
+  it('shows who did what, to what and from where', async () => {
+    const { page } = desk;
+    await signInAs(desk, 'account');
+    await button('Create API Key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Fresh');
+    await page.getByLabel('Expiration').selectOption('No expiration');
+    await button('Create Key').click();
+    await button("I've Saved It").click();
+    await button('Activity').click();
+    expect((await row('created the API key Fresh').getByRole('cell').allInnerTexts()).slice(1)).to.deep.equal([
+      'You',
+      'created the API key Fresh',
+      '127.0.0.1',
+    ]);
+  });
+});

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { describeDesktop } from '../support/electron.ts';
+import { createKeyOn } from '../support/furniture.ts';
+import { type Network, networkTo } from '../support/network.ts';
+import { password } from '../support/world.ts';
+
+describeDesktop('a session of the console', () => {
+  let desk: Desk;
+  let network: Network;
+  beforeEach(async () => {
+    desk = await openDesk();
+    network = await networkTo(desk.core.url);
+    await createKeyOn(desk, desk.world.users.account, 'Practice software');
+  });
+  afterEach(async () => {
+    await desk.close();
+    await network.close();
+  });
+
+  const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
+  const endSessions = () => desk.beside.storage.database.write('sessions').delete();
+  const through = (user: 'account' | 'staff') => signInAs({ ...desk, core: { ...desk.core, url: network.url } }, user);
+
+  it('asks to sign in again where it has ended, and nothing typed is lost', async () => {
+    const { page } = desk;
+    await signInAs(desk, 'account');
+    await button('Create API Key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await page.getByLabel('Expiration').selectOption('2 Years');
+    await endSessions();
+    await button('Create Key').click();
+
+    const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
+    await ended.getByLabel('Password').fill('wrong');
+    await ended.getByRole('button', { name: 'Sign in again' }).click();
+    await ended.getByText('The password is wrong.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await ended.getByLabel('Password').fill(password);
+    await ended.getByRole('button', { name: 'Sign in again' }).click();
+    await ended.waitFor({ state: 'detached' });
+
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await button('Create Key').click();
+    await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    await button("I've Saved It").click();
+    await page.getByRole('row', { name: 'Typed with care' }).waitFor();
+  });
+
+  it('keeps the selected tenancy when it is renewed', async () => {
+    const { page, world } = desk;
+    await signInAs(desk, 'staff');
+    await page.getByRole('button', { name: 'None selected' }).click();
+    await page.getByRole('combobox').fill('blue');
+    await page.getByRole('option', { name: /Blue Clinic/ }).click();
+    await page.getByRole('row', { name: 'Practice software' }).waitFor();
+    await endSessions();
+    await button('Activity').click();
+    const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
+    await ended.getByLabel('Password').fill(password);
+    await page.keyboard.press('Enter');
+    await ended.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: world.account.name }).waitFor();
+    await button('API keys').click();
+    await page.getByRole('row', { name: 'Practice software' }).waitFor();
+  });
+
+  it('can be left behind for another one', async () => {
+    await signInAs(desk, 'account');
+    await endSessions();
+    await button('Activity').click();
+    await button('Leave This Behind').click();
+    await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+  });
+
+  it('says that the core is out of reach, and goes on by itself when it is back', async () => {
+    await desk.page.getByLabel('Server address').waitFor();
+    await through('account');
+    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    network.faults.push({ status: 503 });
+    await button('Activity').click();
+    await desk.page.getByRole('heading', { name: 'The core is out of reach' }).waitFor();
+    await desk.page.getByText('What is in front of the core answers 503.').waitFor();
+    // No press on anything: it is tried again every few seconds.
+    await desk.page.getByText('signed in').waitFor();
+  });
+
+  it('keeps what it shows while the core is out of reach, and says that it is old', async () => {
+    await through('account');
+    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    network.faults.push('lose the answer', { status: 502 });
+    await desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
+    await desk.page.getByText('This is what was there before.').waitFor();
+    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    network.faults.length = 0;
+    await button('Try again').click();
+    await desk.page.getByText('This is what was there before.').waitFor({ state: 'detached' });
+  });
+
+  it('keeps a form as it is when sending it fails', async () => {
+    await through('account');
+    await button('Create API Key').click();
+    await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    network.faults.push({ status: 502 });
+    await button('Create Key').click();
+    await desk.page.getByText('The core cannot be reached.').waitFor();
+    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await button('Create Key').click();
+    await desk.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+  });
+
+  it('says what the core says of an error of its own', async () => {
+    await through('account');
+    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    const body = JSON.stringify({
+      type: 'urn:callkey:problems#internal',
+      title: 'Internal error',
+      status: 500,
+      detail: 'Something went wrong here.',
+      requestId: 'abc-1',
+    });
+    network.faults.push({ status: 500, headers: { 'content-type': 'application/problem+json' }, body });
+    await button('Activity').click();
+    await desk.page.getByText('Something went wrong here. (abc-1)').waitFor();
+    await button('Try again').click();
+    await desk.page.getByText('signed in').waitFor();
+  });
+
+  it('tells a core that became too new from one that is out of reach', async () => {
+    await through('account');
+    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
+    await button('Activity').click();
+    await desk.page.getByRole('heading', { name: 'This core is too new for this console' }).waitFor();
+    await button('Try again').click();
+    await desk.page.getByRole('heading', { name: 'Activity' }).waitFor();
+  });
+});

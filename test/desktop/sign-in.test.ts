@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Desk, openDesk, signInAs, type UserName } from '../support/console.ts';
+import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { password } from '../support/world.ts';
+
+describeDesktop('signing in to the console', () => {
+  let desk: Desk;
+  const servers: Server[] = [];
+  before(async () => {
+    desk = await openDesk();
+  });
+  after(async () => {
+    for (const server of servers) server.close();
+    await desk.close();
+  });
+
+  async function submit(server: string, email: string, secret = password): Promise<void> {
+    const { page } = desk;
+    await page.getByLabel('Server address').fill(server);
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password').fill(secret);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  async function signOut(): Promise<void> {
+    await desk.page.getByRole('button', { name: 'Sign out' }).click();
+    await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  }
+
+  /** Something that answers at an address, and is no core of this generation. */
+  async function somethingElse(answer: RequestListener): Promise<string> {
+    const server = createServer(answer).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  const screens: readonly (readonly [UserName, string, string[]])[] = [
+    ['account', 'Account user · Blue Clinic', ['API keys', 'Calls', 'Activity']],
+    ['partner', 'Partner user · Northwind Voice', ['API keys', 'Calls', 'People', 'Activity']],
+    ['tied', 'Partner user · Blue Clinic, Northwind Voice', ['API keys', 'Calls', 'People', 'Activity']],
+    ['staff', 'Service staff', ['API keys', 'Calls', 'People', 'Activity']],
+  ];
+  for (const [user, place, expected] of screens) {
+    it(`shows ${place} what is theirs`, async () => {
+      await signInAs(desk, user);
+      expect(await desk.page.getByRole('navigation').getByRole('button').allInnerTexts()).to.deep.equal(expected);
+      await desk.page.getByText(place, { exact: true }).waitFor();
+      await signOut();
+    });
+  }
+
+  it('says that the address or the password is wrong, and keeps what was typed', async () => {
+    await submit(desk.core.url, desk.world.users.account.email, 'wrong');
+    await desk.page.getByText('The e-mail address or the password is wrong.').waitFor();
+    expect(await desk.page.getByLabel('Server address').inputValue()).to.equal(desk.core.url);
+    expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+  });
+
+  it('says of every field that is empty what to give', async () => {
+    await submit('', '', '');
+    await desk.page.getByText('Give the address of your core.').waitFor();
+    for (const label of ['Server address', 'E-mail', 'Password']) {
+      expect(await desk.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
+    }
+    await desk.page.waitForFunction("document.activeElement?.labels?.[0]?.textContent === 'Server address'");
+  });
+
+  it('sends nothing over plain http to another machine', async () => {
+    await submit('http://calls.example.com', 'ada@example.com');
+    await desk.page.getByText('would cross the network in the clear').waitFor();
+  });
+
+  it('says why a server is out of reach', async () => {
+    await submit('http://127.0.0.1:1', 'ada@example.com');
+    await desk.page.getByText('The core cannot be reached. Nothing listens at that address.').waitFor();
+  });
+
+  const others: readonly (readonly [string, RequestListener, string])[] = [
+    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is no Callkey core'],
+    ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This core is too old for this console'],
+    [
+      'a core of the next generation',
+      (_, response) => response.writeHead(201, { 'Callkey-Contract': '2' }).end('{}'),
+      'This core is too new for this console',
+    ],
+  ];
+  for (const [what, answer, title] of others) {
+    it(`tells ${what} from its own core, and leads back`, async () => {
+      const isWebsite = what === 'a website';
+      const url = await somethingElse((request, response) => {
+        if (isWebsite) response.statusCode = 404;
+        answer(request, response);
+      });
+      await submit(url, 'ada@example.com');
+      await desk.page.getByRole('heading', { name: title }).waitFor();
+      await desk.page.getByRole('button', { name: 'Use another server' }).click();
+      expect(await desk.page.getByLabel('Server address').inputValue()).to.equal(url);
+      expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal('ada@example.com');
+    });
+  }
+
+  it('has a one-time password replaced before anything else', async () => {
+    const { page, core, world } = desk;
+    await signInAs(desk, 'partner');
+    await page.getByRole('button', { name: 'People' }).click();
+    await page.getByRole('button', { name: 'Add Person' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Nora New');
+    await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
+    await page.getByLabel('Account', { exact: true }).selectOption(world.account.name);
+    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    const oneTime = await page.getByLabel('One-time password').inputValue();
+    await page.getByRole('button', { name: "I've Saved It" }).click();
+    await signOut();
+
+    await submit(core.url, 'nora@example.com', oneTime);
+    await page.getByRole('heading', { name: 'Choose your password' }).waitFor();
+    await page.getByLabel('Current password').fill(oneTime);
+    await page.getByLabel('New password').fill('short');
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await page.getByText('Give at least 8 characters.').waitFor();
+    await page.getByLabel('New password').fill('four words are plenty');
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    await signOut();
+    await submit(core.url, 'nora@example.com', 'four words are plenty');
+    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    await signOut();
+  });
+
+  it('remembers the address and the e-mail, and nothing else, for the next start', async () => {
+    await signInAs(desk, 'account');
+    const { userData } = desk.desktop;
+    await desk.desktop.close();
+    const settings = JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'));
+    expect(settings).to.deep.include({ server: desk.core.url, email: desk.world.users.account.email });
+    const again = await launchConsole({ userData });
+    await again.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await again.page.getByLabel('Server address').inputValue()).to.equal(desk.core.url);
+    expect(await again.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+    expect(await again.page.getByLabel('Password').inputValue()).to.equal('');
+    await again.close();
+  });
+});
