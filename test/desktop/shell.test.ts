@@ -248,7 +248,10 @@ describeDesktop('what goes wrong', () => {
   const crash = () =>
     running.app.evaluate(({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      const loaded = new Promise<void>((resolve) => contents?.once('did-finish-load', () => resolve()));
+      // The first load may only just be finishing.
+      const loaded = new Promise<void>((resolve) => {
+        contents?.once('render-process-gone', () => contents.once('did-finish-load', () => resolve()));
+      });
       contents?.forcefullyCrashRenderer();
       return loaded;
     });
@@ -302,7 +305,10 @@ describeDesktop('what goes wrong', () => {
         asked.push(message);
         return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
       };
-      const loaded = new Promise<void>((resolve) => window?.webContents.once('did-finish-load', () => resolve()));
+      const contents = window?.webContents;
+      const loaded = new Promise<void>((resolve) => {
+        contents?.once('render-process-gone', () => contents.once('did-finish-load', () => resolve()));
+      });
       window?.emit('unresponsive');
       await loaded;
       return asked;
