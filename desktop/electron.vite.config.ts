@@ -4,11 +4,15 @@ import { defineConfig } from 'electron-vite';
 const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const to = (path: string) => from(`../dist/desktop/${path}`);
 
+/** Most licences want to travel with what is bundled. */
+const license = { fileName: 'THIRD-PARTY-LICENSES.md' };
+
 /** Everything is bundled, dependencies too: what is packaged needs no node_modules. */
 export default defineConfig({
   main: {
     build: {
       outDir: to('main'),
+      license,
       externalizeDeps: false,
       minify: true,
       rollupOptions: { input: { main: from('main/main.ts') }, output: { format: 'es', entryFileNames: '[name].js' } },
@@ -27,6 +31,7 @@ export default defineConfig({
     base: './',
     build: {
       outDir: to('renderer'),
+      license,
       // No code in the page itself: its policy allows none.
       minify: true,
       modulePreload: { polyfill: false },

@@ -6,8 +6,8 @@ import { showEditMenu } from './menu.ts';
 import type { SettingsFile } from './settings.ts';
 import { placeOnScreen } from './window-place.ts';
 
-/** What shows before the page does: the page's own background, so that nothing flashes. */
-const backgrounds = { light: '#ffffff', dark: '#17181c' };
+/** What shows before the page does: the page's own ground (tokens.css), so that nothing flashes. */
+const backgrounds = { light: '#fbfbfa', dark: '#17191c' };
 const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : backgrounds.light);
 
 /** The one window of the app. */

@@ -22,6 +22,7 @@ describeDesktop('the bridge to the page', () => {
       'deleteUser',
       'identifyApiKey',
       'keyValueIsGone',
+      'listAccounts',
       'listActivity',
       'listApiKeys',
       'listCalls',

@@ -63,19 +63,20 @@ describeDesktop('the window', () => {
     expect(preferences['enableBlinkFeatures'] ?? '').to.equal('');
   });
 
-  it('opens in the colours of the system, before the page has any', async () => {
-    const colours = await running.app.evaluate(async ({ BrowserWindow, nativeTheme }) => {
-      const window = BrowserWindow.getAllWindows()[0];
-      const colourIn = async (theme: 'dark' | 'light') => {
+  for (const theme of ['dark', 'light'] as const) {
+    it(`opens in the page’s own colour where the system is ${theme}, so that nothing flashes`, async () => {
+      const colour = await running.app.evaluate(async ({ BrowserWindow, nativeTheme }, source) => {
         const updated = new Promise<void>((resolve) => nativeTheme.once('updated', () => resolve()));
-        nativeTheme.themeSource = theme;
+        nativeTheme.themeSource = source;
         await updated;
-        return window?.getBackgroundColor();
-      };
-      return [await colourIn('dark'), await colourIn('light')];
+        return BrowserWindow.getAllWindows()[0]?.getBackgroundColor();
+      }, theme);
+      await running.page.emulateMedia({ colorScheme: theme });
+      const ground = await running.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const hex = [...ground.matchAll(/\d+/g)].map(([part]) => Number(part).toString(16).padStart(2, '0')).join('');
+      expect(colour?.toLowerCase()).to.equal(`#${hex}`);
     });
-    expect(colours).to.deep.equal(['#17181C', '#FFFFFF']);
-  });
+  }
 
   it('offers to edit on a right click, where there is something to edit', async () => {
     const offered = await running.app.evaluate(({ BrowserWindow, Menu }) => {
@@ -247,7 +248,10 @@ describeDesktop('what goes wrong', () => {
   const crash = () =>
     running.app.evaluate(({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      const loaded = new Promise<void>((resolve) => contents?.once('did-finish-load', () => resolve()));
+      // The first load may only just be finishing.
+      const loaded = new Promise<void>((resolve) => {
+        contents?.once('render-process-gone', () => contents.once('did-finish-load', () => resolve()));
+      });
       contents?.forcefullyCrashRenderer();
       return loaded;
     });
@@ -301,7 +305,10 @@ describeDesktop('what goes wrong', () => {
         asked.push(message);
         return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
       };
-      const loaded = new Promise<void>((resolve) => window?.webContents.once('did-finish-load', () => resolve()));
+      const contents = window?.webContents;
+      const loaded = new Promise<void>((resolve) => {
+        contents?.once('render-process-gone', () => contents.once('did-finish-load', () => resolve()));
+      });
       window?.emit('unresponsive');
       await loaded;
       return asked;
