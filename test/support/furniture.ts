@@ -41,7 +41,7 @@ export async function placeCallIn(
 ): Promise<string> {
   const answer = await ask('POST', onDemand(core.url, campaignId), { key: keyValue, body: call });
   const contactId = textAt(answer, 'contactId');
-  const placedAt = Date.parse(textAt(answer, 'placedAt'));
+  const placedAt = Date.parse(textAt(answer, 'placedAt')) - 5 * 60_000;
   const isOver = state !== 'queued' && state !== 'dialing';
   await beside.storage.database
     .write('calls')
@@ -49,6 +49,7 @@ export async function placeCallIn(
     .update({
       state,
       detail,
+      placed_at: placedAt,
       dialed_at: state === 'queued' || state === 'cancelled' || state === 'lapsed' ? null : placedAt + 1_000,
       ended_at: isOver ? placedAt + 45_000 : null,
       due_at: null,

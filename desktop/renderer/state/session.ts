@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
 import type { Beginning, Failure, Result, SignIn } from '../../ipc.ts';
+import { announcement } from './announcement.ts';
 import { opened, screen } from './route.ts';
 
 /** What the console knew when it started; null until then. */
@@ -81,6 +82,7 @@ export async function signOut(): Promise<void> {
 export function leave(): void {
   screen.value = 'api-keys';
   opened.value = null;
+  announcement.value = '';
   session.value = null;
   hasEnded.value = false;
   obstacle.value = null;
