@@ -17,6 +17,9 @@ describeDesktop('API keys in the console', () => {
   const row = (name: string) => desk.page.getByRole('row', { name });
   const cells = async (of: Locator) => (await of.getByRole('cell').allInnerTexts()).map((text) => text.trim());
 
+  /** Waits for the focus to be there. */
+  const focusIn = (there: Locator) => there.and(desk.page.locator(':focus')).waitFor();
+
   async function openCreate(): Promise<void> {
     await button('Create API Key').click();
     await dialog('Create API key').waitFor();
@@ -81,7 +84,7 @@ describeDesktop('API keys in the console', () => {
     await button('Create Key').click();
     await desk.page.getByText('Give the key a name.').waitFor();
     await desk.page.getByText('Choose an expiration.').waitFor();
-    await desk.page.waitForFunction("document.activeElement?.labels?.[0]?.textContent === 'Name'");
+    await focusIn(desk.page.getByLabel('Name', { exact: true }));
   });
 
   it('counts the characters of a name as people do, up to 200', async () => {
@@ -117,7 +120,7 @@ describeDesktop('API keys in the console', () => {
       .first()
       .waitFor();
     await desk.page.mouse.move(0, 0);
-    await desk.page.locator('time', { hasText: 'days ago' }).first().focus();
+    await desk.page.locator('time').first().focus();
     await desk.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor();
     await desk.page.keyboard.press('Escape');
     await desk.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
@@ -237,7 +240,7 @@ describeDesktop('API keys in the console', () => {
       await row('Practice software').waitFor({ state: 'detached' });
       expect((await placeCall(desk.core.url, desk.world.campaign.id, keyValue)).status).to.equal(401);
       // The focus goes on to the next row.
-      await desk.page.waitForFunction("document.activeElement?.getAttribute('aria-label') === 'Revoke Website form'");
+      await focusIn(button('Revoke Website form'));
     });
 
     it('leaves the key alone on Cancel, and goes back to its row', async () => {
@@ -246,7 +249,7 @@ describeDesktop('API keys in the console', () => {
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByRole('button', { name: 'Cancel' }).click();
       await dialog('Revoke API Key?').waitFor({ state: 'detached' });
-      await desk.page.waitForFunction("document.activeElement?.getAttribute('aria-label') === 'Revoke Practice software'");
+      await focusIn(button('Revoke Practice software'));
     });
 
     it('names the creator of another’s key, and cancels its calls if asked to', async () => {
@@ -314,7 +317,7 @@ describeDesktop('API keys in the console', () => {
     await tabTo("I've Saved It");
     await keyboard.press('Enter');
 
-    await page.waitForFunction("document.activeElement?.getAttribute('aria-label') === 'Revoke Keyboard key'");
+    await focusIn(button('Revoke Keyboard key'));
     await keyboard.press('Enter');
     await dialog('Revoke API Key?').getByText('Last used').waitFor();
     await tabTo('Revoke');

@@ -245,16 +245,24 @@ describeDesktop('what goes wrong', () => {
   });
   afterEach(() => running.close());
 
-  const crash = () =>
+  /** Has the app note when its page has crashed and is there again. */
+  const watchReopening = () =>
     running.app.evaluate(({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      // The first load may only just be finishing.
-      const loaded = new Promise<void>((resolve) => {
-        contents?.once('render-process-gone', () => contents.once('did-finish-load', () => resolve()));
-      });
-      contents?.forcefullyCrashRenderer();
-      return loaded;
+      contents?.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })));
     });
+  /** Asked again and again: a question that is under way while the page crashes has no answer. */
+  const reopened = async () => {
+    const isReopened = () => running.app.evaluate(() => Reflect.get(globalThis, 'isReopened') === true);
+    while (!(await isReopened().catch(() => false))) await new Promise(setImmediate);
+  };
+  const crash = async () => {
+    await watchReopening();
+    await running.app.evaluate(({ BrowserWindow }) => {
+      setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+    });
+    await reopened();
+  };
 
   it('says that the page has crashed, and opens it again', async () => {
     const questions = await answerQuestions(running, 0);
@@ -297,22 +305,19 @@ describeDesktop('what goes wrong', () => {
   });
 
   it('opens a page that hangs again when that is chosen', async () => {
-    const messages = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
-      const [window] = BrowserWindow.getAllWindows();
+    await watchReopening();
+    await running.app.evaluate(({ BrowserWindow, dialog }) => {
       const asked: string[] = [];
+      Object.assign(globalThis, { asked });
       dialog.showMessageBox = async (...args: unknown[]) => {
         const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
         asked.push(message);
         return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
       };
-      const contents = window?.webContents;
-      const loaded = new Promise<void>((resolve) => {
-        contents?.once('render-process-gone', () => contents.once('did-finish-load', () => resolve()));
-      });
-      window?.emit('unresponsive');
-      await loaded;
-      return asked;
+      setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
     });
+    await reopened();
+    const messages = await running.app.evaluate((): unknown => Reflect.get(globalThis, 'asked'));
     expect(messages).to.deep.equal(['The window does not respond.', 'The window has stopped working.']);
   });
 

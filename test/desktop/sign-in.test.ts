@@ -68,7 +68,7 @@ describeDesktop('signing in to the console', () => {
     for (const label of ['Server address', 'E-mail', 'Password']) {
       expect(await desk.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
-    await desk.page.waitForFunction("document.activeElement?.labels?.[0]?.textContent === 'Server address'");
+    await desk.page.getByLabel('Server address').and(desk.page.locator(':focus')).waitFor();
   });
 
   it('sends nothing over plain http to another machine', async () => {

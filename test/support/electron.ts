@@ -39,12 +39,11 @@ const reason = whyNot();
 
 /** A group of tests in a real Electron: skipped with the reason where there can be none, unless they are required. */
 export function describeDesktop(title: string, tests: () => void): void {
-  describe(title, () => {
+  describe(title, function (this: Mocha.Suite) {
+    // A start takes a second, or much longer on a machine that is busy.
+    this.timeout(60_000);
     if (reason === undefined) {
-      before(async function (this: Mocha.Context) {
-        this.timeout(60_000);
-        await buildConsole();
-      });
+      before(buildConsole);
       after(killConsoles);
       tests();
     } else if (CALLKEY_REQUIRE_DESKTOP === '1') {
