@@ -242,6 +242,7 @@ describeDesktop('what goes wrong', () => {
   let running: RunningConsole;
   beforeEach(async () => {
     running = await launchConsole();
+    await running.page.waitForLoadState('load');
   });
   afterEach(() => running.close());
 
