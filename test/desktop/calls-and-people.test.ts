@@ -110,6 +110,16 @@ describeDesktop('calls and people in the console', () => {
     expect((await cells('Nora New')).slice(0, 4)).to.deep.equal(['Account user', 'Green Clinic', '0', 'Never']);
   });
 
+  it('ties whom a tied partner user adds to the same account', async () => {
+    const { page } = desk;
+    await signInAs(desk, 'tied');
+    await button('People').click();
+    await button('Add Person').click();
+    await page.getByLabel('Type').selectOption('Partner user');
+    expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
+    expect(await page.getByLabel('Tied to').inputValue()).to.equal(desk.world.account.id);
+  });
+
   it('previews the keys that die with a person, with their last use, and then deletes', async () => {
     const { page, world, core } = desk;
     for (let index = 0; index < 2; index++) await placeCall(core.url, world.campaign.id, keyValue);

@@ -81,7 +81,13 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
           )}
         </Field>
         {userType !== 'staff' && (
-          <AccountField userType={userType} accountId={accountId} error={fieldError(failure, 'accountId')} onChange={setAccount} />
+          <AccountField
+            isOnlyOne={isWithinOneAccount(session)}
+            userType={userType}
+            accountId={accountId}
+            error={fieldError(failure, 'accountId')}
+            onChange={setAccount}
+          />
         )}
         <FormError text={generalError(failure, ['name', 'email', 'userType', 'accountId'])} />
         <div class="actions">
@@ -103,30 +109,41 @@ const typeHints: Readonly<Record<UserType, string>> = {
   staff: 'Sees whichever account or partner is selected.',
 };
 
-type AccountFieldProps = { userType: UserType; accountId: string; error: string | null; onChange: (id: string) => void };
+/** Whether the viewer's scope is one account: whoever is added then belongs to it. */
+function isWithinOneAccount({ viewer, tenancy }: SessionView): boolean {
+  return viewer.userType === 'staff' ? tenancy?.kind === 'account' : viewer.account !== null;
+}
 
-function AccountField({ userType, accountId, error, onChange }: AccountFieldProps) {
+type AccountFieldProps = {
+  isOnlyOne: boolean;
+  userType: UserType;
+  accountId: string;
+  error: string | null;
+  onChange: (id: string) => void;
+};
+
+function AccountField({ isOnlyOne, userType, accountId, error, onChange }: AccountFieldProps) {
   const accounts = useResource(() => window.callkey.listAccounts());
   return (
     <Loadable resource={accounts} what="the accounts">
-      {(view) => {
-        const only = view.accounts.length === 1 ? view.accounts[0] : undefined;
-        if (only && userType === 'account' && accountId !== only.id) queueMicrotask(() => onChange(only.id));
-        return (
-          <Field label={userType === 'account' ? 'Account' : 'Tied to'} error={error}>
-            {(binding) => (
-              <select {...binding} value={accountId} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-                <option value="">{userType === 'account' ? 'Choose …' : 'No account: all beneath the partner'}</option>
-                {view.accounts.map(({ id, name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-        );
-      }}
+      {(view) => (
+        <Field label={userType === 'account' ? 'Account' : 'Tied to'} error={error}>
+          {(binding) => (
+            <select
+              {...binding}
+              value={isOnlyOne ? view.accounts[0]?.id : accountId}
+              onChange={({ currentTarget }) => onChange(currentTarget.value)}
+            >
+              {!isOnlyOne && <option value="">{userType === 'account' ? 'Choose …' : 'No account: all beneath the partner'}</option>}
+              {view.accounts.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
     </Loadable>
   );
 }

@@ -44,8 +44,13 @@ export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps)
     focusFirstInvalid(form.current);
   }
 
+  /** What is under way cannot be taken back: its key would be there, and its value lost. */
+  function close(): void {
+    if (!isBusy) onClose();
+  }
+
   return (
-    <Dialog title="Create API key" onDismiss={onClose}>
+    <Dialog title="Create API key" onDismiss={close}>
       <form ref={form} onSubmit={submit} noValidate>
         <Field
           label="Name"
@@ -82,7 +87,7 @@ export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps)
         <Guidance session={session} />
         <FormError text={generalError(failure, ['name', 'expiration', 'timeZone'])} />
         <div class="actions">
-          <button type="button" onClick={onClose}>
+          <button type="button" onClick={close} aria-disabled={isBusy}>
             Cancel
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>
