@@ -55,13 +55,13 @@ export type Channels = {
   begin(): Promise<Beginning>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
   signOut(): Promise<Result<null>>;
-  changePassword(input: PasswordChange): Promise<Result<SessionView>>;
+  changePassword(input: PasswordChange): Promise<Result<null>>;
   selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
   searchTenancies(search: string): Promise<Result<TenanciesView>>;
   listApiKeys(): Promise<Result<ApiKeysView>>;
-  /** While its value shows, the window is protected from screen capture: until `keyValueIsGone`. */
+  /** While its value shows, the window is protected from screen capture and does not close: until `secretIsGone`. */
   createApiKey(input: CreateApiKey): Promise<Result<CreatedApiKeyView>>;
-  keyValueIsGone(): Promise<void>;
+  secretIsGone(): Promise<void>;
   previewRevocation(id: string): Promise<Result<RevocationView>>;
   revokeApiKey(removal: Removal): Promise<Result<null>>;
   /** The pasted key value is hashed in the main process; only the hash goes to the core. */
@@ -70,6 +70,7 @@ export type Channels = {
   listCampaigns(): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
   listUsers(): Promise<Result<{ users: UserView[] }>>;
+  /** Guards the window in the same way, for the one-time password. */
   addUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
   previewDeletion(id: string): Promise<Result<DeletionView>>;
   deleteUser(removal: Removal): Promise<Result<null>>;
@@ -90,7 +91,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   searchTenancies: 'searchTenancies',
   listApiKeys: 'listApiKeys',
   createApiKey: 'createApiKey',
-  keyValueIsGone: 'keyValueIsGone',
+  secretIsGone: 'secretIsGone',
   previewRevocation: 'previewRevocation',
   revokeApiKey: 'revokeApiKey',
   identifyApiKey: 'identifyApiKey',

@@ -39,16 +39,24 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
 
   const signedIn = (): CoreClient => core ?? noCore;
 
-  /** The session as it is after the request, kept anew where it is kept: its cookies may have changed. */
   async function signInto(client: CoreClient, email: string, password: string): Promise<Result<SessionView>> {
     const answer = await client.ask('POST', paths.session, sessionSchema, { email, password });
     if (answer.ok || answer.failure.kind !== 'session-ended') return answer;
     return refused('email', 'The e-mail address or the password is wrong.');
   }
 
+  /** Keeps the session, or forgets the one that was kept. Where that cannot be done, one is signed in all the same. */
   async function keep(client: CoreClient): Promise<void> {
-    if (isKept) await kept.keep({ server: client.server, cookies: client.cookies() });
-    else await kept.forget();
+    const keeping = isKept ? kept.keep({ server: client.server, cookies: client.cookies() }) : kept.forget();
+    await keeping.catch(() => undefined);
+  }
+
+  /** Protects the window before a secret comes, and until the page says that it is gone. */
+  async function guarded<Value>(asking: () => Promise<Result<Value>>): Promise<Result<Value>> {
+    window.guardKeyValue(true);
+    const answer = await asking();
+    if (!answer.ok) window.guardKeyValue(false);
+    return answer;
   }
 
   return {
@@ -58,8 +66,11 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       const [keeping, session] = await Promise.all([kept.keeping(), kept.read()]);
       if (!session) return { remembered, keeping, session: null };
       isKept = true;
+      await core?.close();
       core = coreClient(session.server, session.cookies);
-      return { remembered, keeping, session: await core.ask('GET', paths.session, sessionSchema) };
+      const answer = await core.ask('GET', paths.session, sessionSchema);
+      if (!answer.ok && answer.failure.kind === 'session-ended') await kept.forget().catch(() => undefined);
+      return { remembered, keeping, session: answer };
     },
 
     async signIn({ server, email, password, keepSignedIn }) {
@@ -84,28 +95,25 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       // Signed out here in any case: the cookie is forgotten, whatever the core says.
       core = null;
       isKept = false;
-      await kept.forget();
+      await kept.forget().catch(() => undefined);
       await client?.close();
       return answer;
     },
 
-    async changePassword(input) {
-      const answer = await signedIn().tell('POST', paths.password, input);
-      return answer.ok ? signedIn().ask('GET', paths.session, sessionSchema) : answer;
-    },
+    changePassword: (input) => signedIn().tell('POST', paths.password, input),
 
     selectTenancy: (choice) => signedIn().ask('PUT', paths.sessionTenancy, sessionSchema, choice),
     searchTenancies: (search) => signedIn().ask('GET', `${paths.tenancies}${queryOf({ search })}`, tenanciesSchema),
 
     listApiKeys: () => signedIn().ask('GET', paths.apiKeys, apiKeysSchema),
     async createApiKey(input) {
-      window.guardKeyValue(true);
-      const answer = await signedIn().ask('POST', paths.apiKeys, createdApiKeySchema, input);
-      if (!answer.ok) window.guardKeyValue(false);
+      const answer = await guarded(() => signedIn().ask('POST', paths.apiKeys, createdApiKeySchema, input));
+      if (answer.ok) clipboard.know(answer.value.keyValue);
       return answer;
     },
-    async keyValueIsGone() {
+    async secretIsGone() {
       window.guardKeyValue(false);
+      await clipboard.dropSelection();
     },
     previewRevocation: (id) => signedIn().ask('GET', pathTo(paths.apiKeyRevocation, { id }), revocationSchema),
     revokeApiKey: (removal) => signedIn().tell('DELETE', removalPath(paths.apiKey, removal)),
@@ -125,7 +133,11 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       signedIn().ask('GET', `${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema),
 
     listUsers: () => signedIn().ask('GET', paths.users, usersSchema),
-    addUser: (input) => signedIn().ask('POST', paths.users, createdUserSchema, input),
+    async addUser(input) {
+      const answer = await guarded(() => signedIn().ask('POST', paths.users, createdUserSchema, input));
+      if (answer.ok) clipboard.know(answer.value.password);
+      return answer;
+    },
     previewDeletion: (id) => signedIn().ask('GET', pathTo(paths.userDeletion, { id }), deletionSchema),
     deleteUser: (removal) => signedIn().tell('DELETE', removalPath(paths.user, removal)),
 

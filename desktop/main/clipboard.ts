@@ -9,6 +9,23 @@ export class SecretClipboard {
   #digest: string | null = null;
   #timer: NodeJS.Timeout | undefined;
 
+  /** What shows, as far as it takes to recognise it: on Linux, selecting a text copies it. */
+  #shown: string | null = null;
+
+  know(secret: string): void {
+    this.#shown = hash('sha256', secret);
+  }
+
+  /** Takes what showed off Linux's selection, from where a middle click would paste it. */
+  async dropSelection(): Promise<void> {
+    const shown = this.#shown;
+    this.#shown = null;
+    // Electron has it on Linux alone.
+    const selection: Electron.Clipboard | undefined = clipboard.selection;
+    if (!selection || shown === null) return;
+    if (hash('sha256', (await selection.readText()).trim()) === shown) selection.clear();
+  }
+
   async copy(secret: string): Promise<void> {
     await clipboard.writeText(secret);
     this.#digest = hash('sha256', secret);

@@ -90,8 +90,8 @@ function refusalIn(answer: Answer): Result<never> | null {
   const problem = headers['content-type']?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;
   const code = problem?.success ? problemCode(problem.data.type) : undefined;
   if (!problem?.success || !code) {
-    // Such as a proxy whose core is being restarted.
-    if (status >= 502 && status <= 504) return failed({ kind: 'unreachable', detail: `What is in front of the core answers ${status}.` });
+    // A proxy, whose core is being restarted or that has troubles of its own.
+    if (status >= 500 || status === 429) return failed({ kind: 'unreachable', detail: `What is in front of the core answers ${status}.` });
     return failed({ kind: 'incompatible', core: 'unknown' });
   }
   if (code === 'unauthorized') return failed({ kind: 'session-ended' });

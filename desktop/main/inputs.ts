@@ -24,7 +24,7 @@ export const inputs: Inputs = {
   searchTenancies: text,
   listApiKeys: nothing,
   createApiKey: z.strictObject({ name: text, expiration: expirationSchema, timeZone: text }),
-  keyValueIsGone: nothing,
+  secretIsGone: nothing,
   previewRevocation: identifierSchema,
   revokeApiKey: removal,
   identifyApiKey: text,

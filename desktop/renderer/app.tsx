@@ -1,8 +1,9 @@
 import { useEffect } from 'preact/hooks';
+import type { SessionView } from '#contract/console.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
 import { ChangePassword } from './screens/change-password.tsx';
-import { Incompatible, Unreachable } from './screens/obstacles.tsx';
+import { BecameIncompatible, Incompatible, Opening, Unreachable } from './screens/obstacles.tsx';
 import { SessionEnded } from './screens/session-ended.tsx';
 import { Shell } from './screens/shell.tsx';
 import { SignIn } from './screens/sign-in.tsx';
@@ -16,6 +17,7 @@ export function App() {
     <>
       <Content />
       {hasEnded.value && <SessionEnded />}
+      {session.value && obstacle.value?.kind === 'incompatible' && <BecameIncompatible core={obstacle.value.core} />}
       <Announcer />
       <Tooltip />
     </>
@@ -23,10 +25,14 @@ export function App() {
 }
 
 function Content() {
-  if (!beginning.value) return <main class="starting" aria-busy="true" />;
+  if (session.value) return <SignedIn session={session.value} />;
+  if (!beginning.value) return <Opening />;
   if (obstacle.value?.kind === 'incompatible') return <Incompatible core={obstacle.value.core} />;
   if (obstacle.value) return <Unreachable detail={obstacle.value.detail} />;
-  if (!session.value) return <SignIn />;
-  if (session.value.passwordChangeDue) return <ChangePassword isDue />;
-  return <Shell session={session.value} />;
+  return <SignIn />;
+}
+
+function SignedIn({ session }: { session: SessionView }) {
+  if (session.passwordChangeDue) return <ChangePassword isDue />;
+  return <Shell session={session} />;
 }

@@ -219,6 +219,18 @@ describeDesktop('API keys in the console', () => {
     await desk.page.getByText('Page 2 of 2').waitFor();
   });
 
+  it('finds the same key again', async () => {
+    const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Found twice');
+    await signInAs(desk, 'account');
+    for (const _ of ['once', 'again']) {
+      await button('Which key is this?').click();
+      await desk.page.getByLabel('Key value').fill(keyValue);
+      await button('Find Key').click();
+      await focusIn(button('Revoke Found twice'));
+      await desk.page.getByLabel('Search by name').fill('something else');
+    }
+  });
+
   it('says that a value is no key that one can see', async () => {
     const { keyValue } = await createKeyOn(desk, desk.world.users.teammate, 'Not yours');
     await signInAs(desk, 'account');
@@ -272,7 +284,7 @@ describeDesktop('API keys in the console', () => {
       await dialog('Revoke API Key?').getByText('Last used').waitFor();
       await desk.beside.storage.database.write('api_keys').where({ id }).delete();
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-      await dialog('This key is gone').waitFor();
+      await dialog('Already gone').waitFor();
       await button('OK').click();
       await desk.page.getByText('No API keys yet').waitFor();
     });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type Desk, openDesk, signInAs } from '../support/console.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn, placeCallIn } from '../support/furniture.ts';
+import { networkTo } from '../support/network.ts';
 import { placeCall } from '../support/world.ts';
 
 describeDesktop('calls and people in the console', () => {
@@ -85,6 +86,22 @@ describeDesktop('calls and people in the console', () => {
     await page.getByText('60 calls').waitFor();
     await page.getByLabel('Campaign').selectOption('Recalls');
     await page.getByText('No calls yet').waitFor();
+  });
+
+  it('keeps the list where older calls cannot be had, and goes on following after a hiccup', async () => {
+    const { world, page, core } = desk;
+    const network = await networkTo(core.url);
+    for (let index = 0; index < 51; index++) await placeCall(core.url, world.campaign.id, keyValue);
+    await signInAs({ ...desk, core: { ...core, url: network.url } }, 'partner');
+    await button('Calls').click();
+    await page.getByText('50 calls').waitFor();
+    network.faults.push({ status: 502 }, { status: 502 });
+    await button('Show older calls').click();
+    await page.getByText('This is what was there before.').waitFor();
+    expect(await page.locator('tbody tr').count()).to.equal(50);
+    network.faults.length = 0;
+    await page.getByText('51 calls').waitFor();
+    await network.close();
   });
 
   it('adds a person within the own scope, whose password shows once', async () => {

@@ -21,7 +21,7 @@ describeDesktop('the bridge to the page', () => {
       'createApiKey',
       'deleteUser',
       'identifyApiKey',
-      'keyValueIsGone',
+      'secretIsGone',
       'listAccounts',
       'listActivity',
       'listApiKeys',

@@ -125,7 +125,7 @@ describeDesktop('secrets', () => {
       await showKeyValue();
       await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
       await heardClose();
-      await running.page.evaluate(() => window.callkey.keyValueIsGone());
+      await running.page.evaluate(() => window.callkey.secretIsGone());
       await running.app.evaluate(({ BrowserWindow }) => setImmediate(() => BrowserWindow.getAllWindows()[0]?.close()) && undefined);
       await endOf(running);
     });

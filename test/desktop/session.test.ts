@@ -129,12 +129,81 @@ describeDesktop('a session of the console', () => {
     await desk.page.getByText('signed in').waitFor();
   });
 
+  it('tells a core that became too new while a form is open, and nothing typed is lost', async () => {
+    await through('account');
+    await button('Create API Key').click();
+    await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
+    await button('Create Key').click();
+    await desk.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
+    await button('Try again').click();
+    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+  });
+
+  it('closes the window where a key value was taken off the screen', async () => {
+    await through('account');
+    await button('Create API Key').click();
+    await desk.page.getByLabel('Name', { exact: true }).fill('Taken away');
+    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
+    await button('Create Key').click();
+    await button('Use another server').click();
+    await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    const closed = desk.page.waitForEvent('close');
+    await desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
+    await closed;
+  });
+
+  it('does not let go of a key that is being created', async () => {
+    await through('account');
+    await button('Create API Key').click();
+    await desk.page.getByLabel('Name', { exact: true }).fill('Slow');
+    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    const held = Promise.withResolvers<void>();
+    network.faults.push(held.promise);
+    await button('Create Key').click();
+    await desk.page.getByText('Creating …').waitFor();
+    await desk.page.keyboard.press('Escape');
+    await button('Cancel').click();
+    held.resolve();
+    await desk.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+  });
+
+  it('says that a key may have been created where the answer was lost', async () => {
+    await through('account');
+    await button('Create API Key').click();
+    await desk.page.getByLabel('Name', { exact: true }).fill('Perhaps');
+    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    network.faults.push('lose the answer');
+    await button('Create Key').click();
+    await desk.page.getByText('The key may have been created all the same').waitFor();
+    await desk.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
+  });
+
+  it('does not let a late answer close another form', async () => {
+    const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Found late');
+    await through('account');
+    await button('Which key is this?').click();
+    await desk.page.getByLabel('Key value').fill(keyValue);
+    const held = Promise.withResolvers<void>();
+    network.faults.push(held.promise);
+    await button('Find Key').click();
+    await desk.page.keyboard.press('Escape');
+    await button('Create API Key').click();
+    await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    held.resolve();
+    // The answer to a later request comes after it.
+    await desk.page.evaluate('callkey.listActivity(null)');
+    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+  });
+
   it('tells a core that became too new from one that is out of reach', async () => {
     await through('account');
     await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Activity').click();
-    await desk.page.getByRole('heading', { name: 'This core is too new for this console' }).waitFor();
+    await desk.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
     await button('Try again').click();
     await desk.page.getByRole('heading', { name: 'Activity' }).waitFor();
   });

@@ -36,6 +36,15 @@ describeDesktop('the tenancy switcher', () => {
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
   });
 
+  it('selects what is typed, however fast Enter comes', async () => {
+    const { page } = desk;
+    await page.getByRole('button', { name: 'None selected' }).click();
+    await page.getByRole('option').first().waitFor();
+    await page.keyboard.insertText('Southgate');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Partner Southgate Calling' }).waitFor();
+  });
+
   it('selects a partner, and none again', async () => {
     const { page } = desk;
     await page.getByRole('button', { name: 'None selected' }).click();

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Agent, type Dispatcher } from 'undici';
 
-/** What befalls one request on its way: it gets an answer on the way, its answer is lost, or nothing. */
-export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass';
+/** What befalls one request on its way: it gets an answer on the way, its answer is lost, it waits for something, or nothing. */
+export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass' | Promise<void>;
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
 /** A network between a client and a core, which does to the next requests what is asked of it, and lets all others pass. */
@@ -24,7 +24,8 @@ export async function networkTo(target: string): Promise<Network> {
     const { method = '', url = '', headers } = incoming;
     seen.push({ method, path: url, headers, body: body.toString() });
     const fault = faults.shift() ?? 'pass';
-    if (typeof fault !== 'string') {
+    if (fault instanceof Promise) await fault;
+    else if (typeof fault !== 'string') {
       outgoing.writeHead(fault.status, fault.headers).end(fault.body ?? '');
       return;
     }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { Announcer } from './announcer.tsx';
 
 export type DialogProps = {
   title: string;
@@ -8,11 +9,13 @@ export type DialogProps = {
   /** Interrupts: something is about to be lost or done for good. */
   isAlert?: boolean;
   isWide?: boolean;
-  children: ComponentChildren;
+  /** What it is about, which a screen reader reads together with the title. */
+  lead?: ComponentChildren;
+  children?: ComponentChildren;
 };
 
 /** A native modal dialog. Focus goes into it, to what has `autofocus`, and back to where it was. */
-export function Dialog({ title, onDismiss, isAlert = false, isWide = false, children }: DialogProps) {
+export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
@@ -35,6 +38,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, chil
       class={isWide ? 'wide' : undefined}
       role={isAlert ? 'alertdialog' : 'dialog'}
       aria-labelledby={titleId}
+      aria-describedby={lead ? `${titleId}-lead` : undefined}
       onCancel={dismiss}
       // Escape pressed twice would close it all the same.
       onKeyDown={(event) => {
@@ -45,7 +49,10 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, chil
       }}
     >
       <h2 id={titleId}>{title}</h2>
+      {lead && <p id={`${titleId}-lead`}>{lead}</p>}
       {children}
+      {/* A modal dialog leaves out all that is outside of it, for screen readers, too. */}
+      <Announcer />
     </dialog>
   );
 }

@@ -1,16 +1,18 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
-import type { Result } from '../../ipc.ts';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Failure, Result } from '../../ipc.ts';
 import { type Loaded, Resource } from '../state/resource.ts';
 import { sessionTurn } from '../state/session.ts';
 import { wordsOf } from '../state/words.ts';
 
-const offlineRetryMs = 5_000;
+const retryMs = 5_000;
 
 /** Something in the core that a component shows: loaded when it appears, and again when the session is renewed. */
 export function useResource<Value>(load: () => Promise<Result<Value>>, key = ''): Resource<Value> {
-  // What is loaded is named by the key: another key, another resource.
-  const resource = useMemo(() => new Resource<Value>(load), [key]);
+  // What is loaded is named by the key: another key, another resource, which shows what there was until it has its own.
+  const last = useRef<Resource<Value> | null>(null);
+  const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? null), [key]);
+  last.current = resource;
   const turn = sessionTurn.value;
   useEffect(() => {
     void resource.refresh();
@@ -28,12 +30,12 @@ export type LoadableProps<Value> = {
 /** Shows what is loaded, or that it is being loaded, or why it is not and what to do. */
 export function Loadable<Value>({ resource, what, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
-  const isOffline = loaded.failure?.kind === 'unreachable';
+  const isPassing = loaded.failure !== null && mayPass(loaded.failure);
   useEffect(() => {
-    if (!isOffline) return undefined;
-    const timer = setInterval(() => void resource.refresh(), offlineRetryMs);
+    if (!isPassing) return undefined;
+    const timer = setInterval(() => void resource.refresh(), retryMs);
     return () => clearInterval(timer);
-  }, [resource, isOffline]);
+  }, [resource, isPassing]);
 
   if (loaded.value === null) return <Nothing loaded={loaded} what={what} onRetry={() => void resource.refresh()} />;
   return (
@@ -41,6 +43,14 @@ export function Loadable<Value>({ resource, what, children }: LoadableProps<Valu
       {loaded.failure && <Stale loaded={loaded} onRetry={() => void resource.refresh()} />}
       {children(loaded.value)}
     </>
+  );
+}
+
+/** Whether it is worth asking again without anybody doing anything. */
+function mayPass(failure: Failure): boolean {
+  return (
+    failure.kind === 'unreachable' ||
+    (failure.kind === 'refused' && ['unavailable', 'too-many-requests', 'internal'].includes(failure.code))
   );
 }
 

@@ -41,8 +41,12 @@ function follow(tip: HTMLElement): () => void {
     else if (owner && owner !== document.activeElement) hide();
   };
   const leave = () => hide();
-  const hideOnEscape = ({ key }: KeyboardEvent) => {
-    if (key === 'Escape') hide();
+  const hideOnEscape = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || !owner) return;
+    hide();
+    // The dialog around it stays.
+    event.preventDefault();
+    event.stopPropagation();
   };
 
   const off = new AbortController();
@@ -51,7 +55,7 @@ function follow(tip: HTMLElement): () => void {
   document.addEventListener('focusin', enter, options);
   document.addEventListener('focusout', leave, options);
   document.addEventListener('scroll', leave, { ...options, capture: true });
-  document.addEventListener('keydown', hideOnEscape, options);
+  document.addEventListener('keydown', hideOnEscape, { ...options, capture: true });
   return () => off.abort();
 }
 

@@ -1,10 +1,9 @@
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { type SessionView, type UserType, type UserView, userTypes } from '#contract/console.ts';
-import type { Failure } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Field, FormError } from '../components/field.tsx';
 import { Loadable, useResource } from '../components/loadable.tsx';
-import { ask } from '../state/session.ts';
+import { useAction } from '../components/use-action.ts';
 import { fieldError, generalError, userTypeWords } from '../state/words.ts';
 
 type AddPersonProps = { session: SessionView; onAdded: (user: UserView, password: string) => void; onClose: () => void };
@@ -21,23 +20,21 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
   const [email, setEmail] = useState('');
   const [userType, setType] = useState<UserType>(types[0] ?? 'account');
   const [accountId, setAccount] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const form = useRef<HTMLFormElement>(null);
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
 
-  async function submit(event: Event): Promise<void> {
+  function submit(event: Event): void {
     event.preventDefault();
-    if (isBusy) return;
-    setBusy(true);
-    const result = await ask(window.callkey.addUser({ name, email, userType, ...(accountId === '' ? {} : { accountId }) }));
-    setBusy(false);
-    if (result.ok) return onAdded(result.value.user, result.value.password);
-    setFailure(result.failure);
-    focusFirstInvalid(form.current);
+    const input = { name, email, userType, ...(accountId === '' ? {} : { accountId }) };
+    void run(
+      () => window.callkey.addUser(input),
+      ({ user, password }) => onAdded(user, password),
+      () => void window.callkey.secretIsGone(),
+    );
   }
 
   return (
-    <Dialog title="Add person" onDismiss={onClose}>
+    <Dialog title="Add person" onDismiss={close}>
       <form ref={form} onSubmit={submit} noValidate>
         <Field label="Name" error={fieldError(failure, 'name')}>
           {(binding) => (
@@ -91,7 +88,7 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
         )}
         <FormError text={generalError(failure, ['name', 'email', 'userType', 'accountId'])} />
         <div class="actions">
-          <button type="button" onClick={onClose}>
+          <button type="button" aria-disabled={isBusy} onClick={close}>
             Cancel
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>

@@ -18,7 +18,7 @@ import { WhichKey } from './which-key.tsx';
 export function ApiKeys({ session }: { session: SessionView }) {
   const resource = useResource(() => window.callkey.listApiKeys());
   const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
-  const [highlighted, setHighlighted] = useState<string | null>(null);
+  const [highlighted, setHighlighted] = useState<Highlight | null>(null);
   const [saving, setSaving] = useState<ShownKey | null>(null);
   const close = () => {
     opened.value = null;
@@ -31,11 +31,11 @@ export function ApiKeys({ session }: { session: SessionView }) {
   }
   function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
-    setHighlighted(key.id);
+    setHighlighted({ id: key.id });
     announce(unsaved ? `${key.name} is there, but nobody has its value. Revoke it.` : `${key.name} is ready for use.`);
   }
   function revoked(key: ApiKeyView, nextId: string | null): void {
-    setRevoking(null);
+    setRevoking((now) => (now?.id === key.id ? null : now));
     announce(`${key.name} is revoked. It is refused from now on.`);
     void resource.refresh().then(() => focusRow(nextId));
   }
@@ -54,12 +54,14 @@ export function ApiKeys({ session }: { session: SessionView }) {
       <Loadable resource={resource} what="your API keys">
         {(view) => <KeyList view={view} highlighted={highlighted} onRevoke={setRevoking} />}
       </Loadable>
-      {opened.value === 'create-key' && <CreateApiKey session={session} onCreated={created} onClose={close} />}
+      {opened.value === 'create-key' && (
+        <CreateApiKey session={session} onCreated={created} onUncertain={() => void resource.refresh()} onClose={close} />
+      )}
       {opened.value === 'which-key' && (
         <WhichKey
           onFound={(key) => {
             close();
-            setHighlighted(key.id);
+            setHighlighted({ id: key.id });
           }}
           onRevoke={(key) => {
             close();
@@ -89,7 +91,10 @@ function open(what: 'create-key' | 'which-key'): void {
   opened.value = what;
 }
 
-type KeyListProps = { view: ApiKeysView; highlighted: string | null; onRevoke: (key: ApiKeyView) => void };
+/** A key to be brought into sight: each one anew, the same key, too. */
+type Highlight = { id: string };
+
+type KeyListProps = { view: ApiKeysView; highlighted: Highlight | null; onRevoke: (key: ApiKeyView) => void };
 
 function KeyList({ view, highlighted, onRevoke }: KeyListProps) {
   const [search, setSearch] = useState('');
@@ -100,16 +105,16 @@ function KeyList({ view, highlighted, onRevoke }: KeyListProps) {
   const page = pageOf(found, wanted, size);
 
   // What is highlighted is brought into sight, whatever hid it.
-  const before = useRef<string | null>(null);
+  const before = useRef<Highlight | null>(null);
   useEffect(() => {
     if (highlighted === before.current || highlighted === null) return;
-    const index = view.apiKeys.findIndex((key) => key.id === highlighted);
+    const index = view.apiKeys.findIndex((key) => key.id === highlighted.id);
     if (index < 0) return;
     before.current = highlighted;
     setSearch('');
     setFilter('all');
     setWanted(Math.floor(index / size));
-    focusRow(highlighted);
+    focusRow(highlighted.id);
   }, [highlighted, view.apiKeys, size]);
 
   if (view.total === 0) {
@@ -159,7 +164,7 @@ function KeyList({ view, highlighted, onRevoke }: KeyListProps) {
       )}
       {found.length === 0 ? (
         <Empty title="No API key matches">
-          <p>Search and filter look at the names of the keys that are listed.</p>
+          <p>Search and filter look at the keys that are listed.</p>
           <button
             type="button"
             onClick={() => {
@@ -171,7 +176,7 @@ function KeyList({ view, highlighted, onRevoke }: KeyListProps) {
           </button>
         </Empty>
       ) : (
-        <ApiKeyTable apiKeys={page.items} highlighted={highlighted} onRevoke={onRevoke} />
+        <ApiKeyTable apiKeys={page.items} highlighted={highlighted?.id ?? null} onRevoke={onRevoke} />
       )}
       <div class="pager">
         <p role="status">
@@ -179,7 +184,14 @@ function KeyList({ view, highlighted, onRevoke }: KeyListProps) {
         </p>
         <label>
           Rows{' '}
-          <select value={String(size)} onChange={({ currentTarget }) => setSize(Number(currentTarget.value))}>
+          <select
+            value={String(size)}
+            onChange={({ currentTarget }) => {
+              const rows = Number(currentTarget.value);
+              setSize(rows);
+              setWanted(Math.floor((page.first - 1) / rows));
+            }}
+          >
             {limits.pageSizes.map((rows) => (
               <option key={rows} value={String(rows)}>
                 {rows}

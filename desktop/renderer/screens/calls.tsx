@@ -45,8 +45,7 @@ function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) 
   const [pages, setPages] = useState(1);
   const key = JSON.stringify([campaignId, state, search, pages]);
   const resource = useResource(() => loadPages({ campaignId, state, search }, pages), key);
-  const kept = useLast(resource);
-  useFollowing(kept);
+  useFollowing(resource, pages);
 
   return (
     <>
@@ -95,7 +94,7 @@ function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) 
           />
         </label>
       </search>
-      <Loadable resource={kept} what="calls">
+      <Loadable resource={resource} what="calls">
         {(view) =>
           view.calls.length === 0 ? (
             <NoCalls isFiltered={state !== null || search !== ''} />
@@ -204,26 +203,15 @@ async function loadPages(wanted: Wanted, pages: number): Promise<Result<CallsVie
   return { ok: true, value: { calls, nextCursor: cursor } };
 }
 
-/** Keeps the list on the screen while another one is loaded: of more pages, or of another search. */
-function useLast(resource: Resource<CallsView>): Resource<CallsView> {
-  const [shown, setShown] = useState(resource);
-  const { value, failure } = resource.state.value;
-  const isThere = value !== null || failure !== null;
-  useEffect(() => {
-    if (isThere) setShown(resource);
-  }, [resource, isThere]);
-  return isThere ? resource : shown;
-}
-
-/** Loads it anew every other second, while somebody can see it. */
-function useFollowing(resource: Resource<CallsView>): void {
+/** Loads it anew every other second, or more seldom where it is long, while somebody can see it. */
+function useFollowing(resource: Resource<CallsView>, pages: number): void {
   useEffect(() => {
     const timer = setInterval(() => {
       const { isLoading, failure } = resource.state.peek();
       if (!document.hidden && !isLoading && !failure) void resource.refresh();
-    }, followMs);
+    }, followMs * pages);
     return () => clearInterval(timer);
-  }, [resource]);
+  }, [resource, pages]);
 }
 
 function useSettled(value: string, ms: number): string {

@@ -1,12 +1,12 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
-import type { Failure } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Field, FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
+import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
-import { adopt, ask, signOut } from '../state/session.ts';
+import { passwordChanged, signOut } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
 
 type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
@@ -37,24 +37,20 @@ type PasswordFormProps = { cancel: string; onCancel: () => void; onDone: () => v
 function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const form = useRef<HTMLFormElement>(null);
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const current = useRef<HTMLInputElement>(null);
+  useEffect(() => current.current?.focus(), []);
 
-  async function submit(event: Event): Promise<void> {
+  function submit(event: Event): void {
     event.preventDefault();
-    if (isBusy) return;
-    setBusy(true);
-    const result = await ask(window.callkey.changePassword({ currentPassword, newPassword }));
-    setBusy(false);
-    if (!result.ok) {
-      setFailure(result.failure);
-      focusFirstInvalid(form.current);
-      return;
-    }
-    onDone();
-    adopt(result.value);
-    announce('Password changed. Your other sessions have ended.');
+    void run(
+      () => window.callkey.changePassword({ currentPassword, newPassword }),
+      () => {
+        onDone();
+        passwordChanged();
+        announce('Password changed. Your other sessions have ended.');
+      },
+    );
   }
 
   const length = codePoints(newPassword);
@@ -66,8 +62,8 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
             {...binding}
             type="password"
             autocomplete="current-password"
+            ref={current}
             value={currentPassword}
-            autofocus
             onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
           />
         )}
@@ -90,7 +86,7 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
       </Field>
       <FormError text={generalError(failure, ['currentPassword', 'newPassword'])} />
       <div class="actions">
-        <button type="button" onClick={onCancel}>
+        <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
           {cancel}
         </button>
         <button type="submit" class="primary" aria-disabled={isBusy}>

@@ -1,25 +1,29 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { customRange } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
-import type { Failure } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { useAction } from '../components/use-action.ts';
+import { announce } from '../state/announcement.ts';
 import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, resolve, timeZones } from '../state/expiration.ts';
-import { ask } from '../state/session.ts';
 import { now, ownZone } from '../state/times.ts';
-import { fieldError, generalError, number, reachOf } from '../state/words.ts';
+import { fieldError, generalError, number, reachOf, wordsOf } from '../state/words.ts';
 
-type CreateApiKeyProps = { session: SessionView; onCreated: (view: CreatedApiKeyView) => void; onClose: () => void };
+type CreateApiKeyProps = {
+  session: SessionView;
+  onCreated: (view: CreatedApiKeyView) => void;
+  /** Nobody knows whether the key was created. */
+  onUncertain: () => void;
+  onClose: () => void;
+};
 
-export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps) {
+export function CreateApiKey({ session, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
   const [name, setName] = useState('');
   const [draft, setDraft] = useState<ExpirationDraft>({ choice: '', date: '', timeZone: ownZone });
   const [hasTried, setTried] = useState(false);
-  const [isBusy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const form = useRef<HTMLFormElement>(null);
+  const { isBusy, failure, form, forgive, run, unlessBusy } = useAction();
 
   const length = codePoints(name.normalize('NFC').trim());
   // Looked at anew with every tick: at midnight the range moves on, and with it what a choice comes to.
@@ -30,24 +34,21 @@ export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps)
     (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
     (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
 
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    if (isBusy) return;
-    setTried(true);
-    setFailure(null);
-    if (nameProblem(length) !== null || !resolved.ok) return focusFirstInvalid(form.current);
-    setBusy(true);
-    const result = await ask(window.callkey.createApiKey({ name, expiration: resolved.expiration, timeZone: draft.timeZone }));
-    setBusy(false);
-    if (result.ok) return onCreated(result.value);
-    setFailure(result.failure);
-    focusFirstInvalid(form.current);
-  }
+  useEffect(() => {
+    if (failure?.kind === 'unreachable') onUncertain();
+  }, [failure]);
 
-  /** What is under way cannot be taken back: its key would be there, and its value lost. */
-  function close(): void {
-    if (!isBusy) onClose();
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    if (nameProblem(length) !== null || !resolved.ok) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    const { expiration } = resolved;
+    void run(() => window.callkey.createApiKey({ name, expiration, timeZone: draft.timeZone }), onCreated, orphaned);
   }
+  const close = unlessBusy(onClose);
 
   return (
     <Dialog title="Create API key" onDismiss={close}>
@@ -80,12 +81,18 @@ export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps)
           dateError={problemAt('date')}
           onChange={(changes) => {
             setDraft({ ...draft, ...changes });
-            setFailure(null);
+            forgive();
           }}
         />
         <output class="resolved">{resolved.ok ? resolved.words : ''}</output>
         <Guidance session={session} />
-        <FormError text={generalError(failure, ['name', 'expiration', 'timeZone'])} />
+        <FormError
+          text={
+            failure?.kind === 'unreachable'
+              ? `${wordsOf(failure)} The key may have been created all the same: look for it in the list, and revoke it if it is there.`
+              : generalError(failure, ['name', 'expiration', 'timeZone'])
+          }
+        />
         <div class="actions">
           <button type="button" onClick={close} aria-disabled={isBusy}>
             Cancel
@@ -97,6 +104,12 @@ export function CreateApiKey({ session, onCreated, onClose }: CreateApiKeyProps)
       </form>
     </Dialog>
   );
+}
+
+/** The form is gone, and with it the place to show the value in. */
+function orphaned({ apiKey }: CreatedApiKeyView): void {
+  void window.callkey.secretIsGone();
+  announce(`${apiKey.name} was created, but its value could not be shown. Revoke it.`);
 }
 
 function nameProblem(length: number): string | null {
@@ -157,6 +170,10 @@ function ExpirationFields({ draft, choiceError, dateError, onChange }: Expiratio
 /** The machine's own zone, unless another one is chosen on purpose. */
 function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
   const [isOpen, setOpen] = useState(timeZone !== ownZone);
+  const select = useRef<HTMLSelectElement>(null);
+  useEffect(() => {
+    if (isOpen) select.current?.focus();
+  }, [isOpen]);
   if (!isOpen) {
     return (
       <p class="hint">
@@ -170,7 +187,7 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
   return (
     <Field label="Time zone" hint="The key stops working when the last day ends there.">
       {(binding) => (
-        <select {...binding} value={timeZone} autofocus onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
+        <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
           {[...new Set([ownZone, ...timeZones])].map((zone) => (
             <option key={zone} value={zone}>
               {zone === ownZone ? `${zone} (this computer)` : zone}

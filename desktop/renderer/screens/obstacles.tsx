@@ -1,7 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
+import { Dialog } from '../components/dialog.tsx';
 import { Mark } from '../components/mark.tsx';
-import { begin, leave, obstacle, server, session } from '../state/session.ts';
+import { useAction } from '../components/use-action.ts';
+import { begin, leave, obstacle, server, sessionTurn } from '../state/session.ts';
 
 const retryMs = 5_000;
 
@@ -28,24 +30,66 @@ export function Incompatible({ core }: { core: Core }) {
   return <Obstacle title={title} text={text} />;
 }
 
+/** The same in the middle of things: over whatever is on the screen, which stays as it is. */
+export function BecameIncompatible({ core }: { core: Core }) {
+  const { title, text } = words[core];
+  return (
+    <Dialog title={title} lead={text} isAlert onDismiss={() => undefined}>
+      <p class="hint">{server.value}</p>
+      <div class="actions">
+        <button type="button" onClick={leave}>
+          Use another server
+        </button>
+        <button
+          type="button"
+          class="primary"
+          autofocus
+          onClick={() => {
+            obstacle.value = null;
+            sessionTurn.value += 1;
+          }}
+        >
+          Try again
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
 /** A kept session's core is out of reach: it is asked again by itself. */
 export function Unreachable({ detail }: { detail: string }) {
   useEffect(() => {
-    const timer = setInterval(() => void begin(), retryMs);
-    return () => clearInterval(timer);
+    let timer: ReturnType<typeof setTimeout>;
+    const again = () => {
+      timer = setTimeout(() => void begin().then(again), retryMs);
+    };
+    again();
+    return () => clearTimeout(timer);
   }, []);
   return <Obstacle title="The core is out of reach" text={`${detail} It is tried again every few seconds.`} />;
 }
 
+/** A kept session is looked up in its core, which takes its time. */
+export function Opening() {
+  return (
+    <main class="entrance" aria-busy="true">
+      <section class="card opening">
+        <Mark />
+        <p role="status" class="loading">
+          Opening your session …
+        </p>
+      </section>
+    </main>
+  );
+}
+
 function Obstacle({ title, text }: { title: string; text: string }) {
-  const [isBusy, setBusy] = useState(false);
-  async function again(): Promise<void> {
-    setBusy(true);
-    // Whoever is signed in goes on where they were; otherwise it starts from the beginning.
-    if (session.peek()) obstacle.value = null;
-    else await begin();
-    setBusy(false);
-  }
+  const { isBusy, run } = useAction();
+  const again = () =>
+    run(async () => {
+      await begin();
+      return { ok: true, value: null };
+    });
   return (
     <main class="entrance">
       <section class="card" aria-labelledby="obstacle-title">

@@ -52,6 +52,12 @@ export function People({ session }: { session: SessionView }) {
       {added && (
         <SecretDialog
           title="Hand over the password"
+          lead={
+            <>
+              <strong>{added.user.name}</strong> signs in with <strong>{added.user.email}</strong> and this password, and then chooses
+              another. It is shown this once.
+            </>
+          }
           label="One-time password"
           secret={added.password}
           lost="It cannot be shown again: the operator of the core can make another one."
@@ -59,17 +65,16 @@ export function People({ session }: { session: SessionView }) {
             setAdded(null);
             announce(`${added.user.name} is added.`);
           }}
-        >
-          <p>
-            <strong>{added.user.name}</strong> signs in with <strong>{added.user.email}</strong> and this password, and then chooses
-            another. It is shown this once.
-          </p>
-        </SecretDialog>
+        />
       )}
       {deleting && (
         <DeletePerson
           user={deleting}
           onClose={() => setDeleting(null)}
+          onGone={() => {
+            setDeleting(null);
+            void resource.refresh();
+          }}
           onDeleted={() => {
             setDeleting(null);
             announce(`${deleting.name} is deleted.`);

@@ -1,7 +1,7 @@
-import { useRef, useState } from 'preact/hooks';
-import type { Failure } from '../../ipc.ts';
+import { useState } from 'preact/hooks';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Field, FormError } from '../components/field.tsx';
+import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
 import { leave, renew, session } from '../state/session.ts';
 import { fieldError, wordsOf } from '../state/words.ts';
@@ -9,31 +9,31 @@ import { fieldError, wordsOf } from '../state/words.ts';
 /** Over whatever is on the screen, which stays as it is: nothing typed is lost. */
 export function SessionEnded() {
   const [password, setPassword] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const form = useRef<HTMLFormElement>(null);
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
   const email = session.value?.viewer.email ?? '';
 
-  async function submit(event: Event): Promise<void> {
+  function submit(event: Event): void {
     event.preventDefault();
-    if (isBusy || password === '') return;
-    setBusy(true);
-    const result = await renew(password);
-    setBusy(false);
-    if (result.ok) announce('Signed in again. What you were doing is as you left it.');
-    else {
-      setFailure(result.failure);
-      focusFirstInvalid(form.current);
-    }
+    if (password === '') return;
+    void run(
+      () => renew(password),
+      () => announce('Signed in again. What you were doing is as you left it.'),
+    );
   }
 
   const wrong = fieldError(failure, 'email') === null ? null : 'The password is wrong.';
   return (
-    <Dialog title="Your session has ended" isAlert onDismiss={() => undefined}>
-      <form ref={form} onSubmit={submit} noValidate>
-        <p>
+    <Dialog
+      title="Your session has ended"
+      lead={
+        <>
           Sign in again as <strong>{email}</strong>. What you were doing is still here.
-        </p>
+        </>
+      }
+      isAlert
+      onDismiss={() => undefined}
+    >
+      <form ref={form} onSubmit={submit} noValidate>
         <Field label="Password" error={wrong}>
           {(binding) => (
             <input
@@ -48,7 +48,7 @@ export function SessionEnded() {
         </Field>
         <FormError text={failure && wrong === null ? wordsOf(failure) : null} />
         <div class="actions">
-          <button type="button" onClick={leave}>
+          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(leave)}>
             Leave This Behind
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>

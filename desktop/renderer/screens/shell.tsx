@@ -29,6 +29,8 @@ export function Shell({ session }: { session: SessionView }) {
   const available = screensOf(session);
   const current = available.includes(screen.value) ? screen.value : 'api-keys';
   useEffect(() => window.callkey.onCommand((command) => obey(command, session)), [session]);
+  // Whoever has just signed in begins at the top.
+  useEffect(() => show(screen.peek()), []);
 
   const Content = contents[current];
   const needsTenancy = session.viewer.userType === 'staff' && !session.tenancy && (current === 'api-keys' || current === 'calls');
@@ -77,7 +79,10 @@ const orders: Readonly<Record<Command, (session: SessionView) => void>> = {
     if (screensOf(session).includes('people')) show('people');
   },
   'show-activity': () => show('activity'),
-  'new-api-key': () => showWith('create-key'),
+  'new-api-key': ({ viewer, tenancy }) => {
+    if (viewer.userType === 'staff' && !tenancy) opened.value = 'switch-tenancy';
+    else showWith('create-key');
+  },
   'which-key': () => showWith('which-key'),
   'switch-tenancy': ({ viewer }) => {
     if (viewer.userType === 'staff') opened.value = 'switch-tenancy';

@@ -1,7 +1,8 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Field, FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
+import { useAction } from '../components/use-action.ts';
 import { beginning, email, server, signIn } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
 
@@ -11,24 +12,16 @@ export function SignIn() {
   const canKeep = found?.keeping.possible === true;
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
-  const [isBusy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const form = useRef<HTMLFormElement>(null);
+  const { isBusy, failure, form, refuse, run } = useAction();
+  // Not by the attribute alone: it counts when a page opens, and this one may come back later.
+  useEffect(() => form.current?.querySelector<HTMLElement>('[autofocus]')?.focus(), [form]);
 
-  async function submit(event: Event): Promise<void> {
+  function submit(event: Event): void {
     event.preventDefault();
-    if (isBusy) return;
     const missing = missingIn({ server: server.value, email: email.value, password });
-    if (missing) {
-      setFailure(missing);
-      focusFirstInvalid(form.current);
-      return;
-    }
-    setBusy(true);
-    const result = await signIn({ server: server.value.trim(), email: email.value, password, keepSignedIn });
-    setBusy(false);
-    setFailure(result.ok ? null : result.failure);
-    if (!result.ok) focusFirstInvalid(form.current);
+    const input = { server: server.value.trim(), email: email.value, password, keepSignedIn };
+    if (missing) refuse(missing);
+    else void run(() => signIn(input));
   }
 
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { SessionView, TenanciesView } from '#contract/console.ts';
 import type { Failure, TenancyChoice } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
@@ -19,7 +19,15 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
   const listId = useId();
   const failure = selectFailure ?? searchFailure;
 
-  useEffect(() => setActive(0), [found]);
+  // Whoever types fast and presses Enter means what is typed, not what the last search found.
+  const isChosen = useRef(false);
+  useEffect(() => {
+    setActive(0);
+    const [first] = found ?? [];
+    if (isChosen.current && found) isChosen.current = false;
+    else return;
+    if (first) void select({ kind: first.kind, id: first.id }, first.name);
+  }, [found]);
   useEffect(() => document.getElementById(`${listId}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active, listId]);
 
   async function select(choice: TenancyChoice, name: string): Promise<void> {
@@ -35,6 +43,7 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
     if (event.key === 'ArrowDown') setActive((active + 1) % Math.max(1, count));
     else if (event.key === 'ArrowUp') setActive((active + count - 1) % Math.max(1, count));
     else if (event.key === 'Enter') {
+      isChosen.current = found === null;
       const chosen = found?.[active];
       if (chosen) void select({ kind: chosen.kind, id: chosen.id }, chosen.name);
     } else return;
@@ -53,7 +62,10 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
         placeholder="Type a name"
         value={search}
         autofocus
-        onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+        onInput={({ currentTarget }) => {
+          isChosen.current = false;
+          setSearch(currentTarget.value);
+        }}
         onKeyDown={onKeyDown}
       />
       <FormError text={failure && wordsOf(failure)} />
@@ -94,18 +106,22 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
 
 /** What a search finds, the latest one's answer only. */
 function useTenancies(search: string): { found: Found[] | null; failure: Failure | null } {
-  const [state, setState] = useState<{ found: Found[] | null; failure: Failure | null }>({ found: null, failure: null });
+  const [state, setState] = useState<{ search: string | null; found: Found[] | null; failure: Failure | null }>({
+    search: null,
+    found: null,
+    failure: null,
+  });
   useEffect(() => {
     let isCurrent = true;
     const timer = setTimeout(async () => {
       const result = await ask(window.callkey.searchTenancies(search.trim()));
       if (!isCurrent) return;
-      setState(result.ok ? { found: result.value.tenancies, failure: null } : { found: null, failure: result.failure });
+      setState({ search, found: result.ok ? result.value.tenancies : null, failure: result.ok ? null : result.failure });
     }, typingMs);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
     };
   }, [search]);
-  return state;
+  return state.search === search ? state : { found: null, failure: null };
 }

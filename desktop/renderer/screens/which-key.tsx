@@ -1,10 +1,9 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ApiKeyView } from '#contract/console.ts';
-import type { Failure } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { Field, FormError } from '../components/field.tsx';
 import { Time } from '../components/time.tsx';
-import { ask } from '../state/session.ts';
+import { useAction } from '../components/use-action.ts';
 import { fieldError, generalError } from '../state/words.ts';
 import { Expiry, OwnerTag } from './api-key-table.tsx';
 
@@ -20,21 +19,21 @@ type Answer = { apiKey: ApiKeyView | null };
 /** Tells which key a value is. The value is hashed in the main process, and goes nowhere else. */
 export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps) {
   const input = useRef<HTMLInputElement>(null);
-  const form = useRef<HTMLFormElement>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
   const [answer, setAnswer] = useState<Answer | null>(null);
+  const { isBusy, failure, form, run } = useAction();
 
-  async function submit(event: Event): Promise<void> {
+  function submit(event: Event): void {
     event.preventDefault();
-    const field = input.current;
-    if (!field) return;
+    const keyValue = input.current?.value ?? '';
     setAnswer(null);
-    const result = await ask(window.callkey.identifyApiKey(field.value));
-    setFailure(result.ok ? null : result.failure);
-    if (!result.ok) return focusFirstInvalid(form.current);
-    field.value = '';
-    if (result.value && isListed(result.value.id)) onFound(result.value);
-    else setAnswer({ apiKey: result.value });
+    void run(
+      () => window.callkey.identifyApiKey(keyValue),
+      (apiKey) => {
+        if (input.current) input.current.value = '';
+        if (apiKey && isListed(apiKey.id)) onFound(apiKey);
+        else setAnswer({ apiKey });
+      },
+    );
   }
 
   return (
@@ -53,7 +52,7 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
           <button type="button" onClick={onClose}>
             Close
           </button>
-          <button type="submit" class="primary">
+          <button type="submit" class="primary" aria-disabled={isBusy}>
             Find Key
           </button>
         </div>

@@ -7,12 +7,14 @@ export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLo
 
 /** Something in the core that a screen shows. */
 export class Resource<Value> {
-  readonly state: Signal<Loaded<Value>> = signal({ value: null, failure: null, isLoading: true });
+  readonly state: Signal<Loaded<Value>>;
   readonly #load: () => Promise<Result<Value>>;
   #turn = 0;
 
-  constructor(load: () => Promise<Result<Value>>) {
+  /** @param value to be shown until there is a newer one */
+  constructor(load: () => Promise<Result<Value>>, value: Value | null = null) {
     this.#load = load;
+    this.state = signal({ value, failure: null, isLoading: true });
   }
 
   /** Loads it anew. Of several at once the last one counts, in whichever order they come back. */

@@ -31,18 +31,35 @@ export const tenancyKey = computed(() => {
 
 /** Notes what a failure means for the session as a whole, and hands the answer on. */
 export async function ask<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
-  const result = await answer;
+  const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
   if (result.ok) return result;
   if (result.failure.kind === 'session-ended' && session.peek()) hasEnded.value = true;
   if (result.failure.kind === 'incompatible') obstacle.value = result.failure;
   return result;
 }
 
+/** The main process could not do its part. Its errors quote nothing, and there is nothing to mend for whoever reads this. */
+const consoleFailed: Failure = {
+  kind: 'refused',
+  code: 'internal',
+  detail: 'The console could not do that. Try again.',
+  errors: [],
+  retryAfterSeconds: null,
+};
+
+/** Of several looks at the kept session, the last one counts, and none once somebody has gone on without. */
+let beginTurn = 0;
+
 /** Looks up what is remembered, and the kept session if there is one. */
 export async function begin(): Promise<void> {
+  beginTurn += 1;
+  const turn = beginTurn;
   const found = await window.callkey.begin();
-  server.value = found.remembered.server;
-  email.value = found.remembered.email;
+  if (turn !== beginTurn) return;
+  if (!beginning.peek()) {
+    server.value = found.remembered.server;
+    email.value = found.remembered.email;
+  }
   obstacle.value = null;
   if (found.session?.ok) adopt(found.session.value);
   else if (found.session && found.session.failure.kind !== 'session-ended') noteObstacle(found.session.failure);
@@ -50,11 +67,11 @@ export async function begin(): Promise<void> {
 }
 
 export async function signIn(input: SignIn): Promise<Result<SessionView>> {
-  const result = await window.callkey.signIn(input);
+  const result = await ask(window.callkey.signIn(input));
   if (result.ok) {
     obstacle.value = null;
     adopt(result.value);
-  } else if (result.failure.kind === 'incompatible') obstacle.value = result.failure;
+  }
   return result;
 }
 
@@ -62,30 +79,41 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
 export async function renew(password: string): Promise<Result<SessionView>> {
   const before = session.peek();
   const input = { server: server.peek(), email: before?.viewer.email ?? '', password, keepSignedIn: null };
-  const result = await window.callkey.signIn(input);
-  if (!result.ok || !before?.tenancy) {
-    if (result.ok) adopt(result.value);
-    return result;
+  const result = await ask(window.callkey.signIn(input));
+  if (!result.ok) return result;
+  if (!before?.tenancy) adopt(result.value);
+  else {
+    const { kind, id } = before.tenancy;
+    const selected = await ask(window.callkey.selectTenancy({ kind, id }));
+    // Not without the tenancy: another one would be another set of everything, and what was typed would be lost.
+    if (!selected.ok) return selected;
+    adopt(selected.value);
   }
-  const { kind, id } = before.tenancy;
-  const selected = await window.callkey.selectTenancy({ kind, id });
-  adopt(selected.ok ? selected.value : result.value);
   return result;
 }
 
 export async function signOut(): Promise<void> {
-  await window.callkey.signOut();
   leave();
+  await window.callkey.signOut().catch(() => undefined);
 }
 
 /** Goes back to signing in: whoever comes next starts at home. */
 export function leave(): void {
+  beginTurn += 1;
   screen.value = 'api-keys';
   opened.value = null;
   announcement.value = '';
   session.value = null;
   hasEnded.value = false;
   obstacle.value = null;
+}
+
+/** The one-time password is gone. */
+export function passwordChanged(): void {
+  const now = session.peek();
+  if (!now) return;
+  const { passwordChangeDue: _, ...rest } = now;
+  session.value = rest;
 }
 
 export function adopt(view: SessionView): void {
