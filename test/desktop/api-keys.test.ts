@@ -319,6 +319,7 @@ describeDesktop('API keys in the console', () => {
 
     await tabTo('Create API Key');
     await keyboard.press('Enter');
+    await focusIn(page.getByLabel('Name', { exact: true }));
     await keyboard.type('Keyboard key');
     await keyboard.press('Tab');
     await keyboard.type('2 Y');

@@ -20,11 +20,17 @@ describeDesktop('a session of the console', () => {
 
   const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
   const endSessions = () => desk.beside.storage.database.write('sessions').delete();
-  const through = (user: 'account' | 'staff') => signInAs({ ...desk, core: { ...desk.core, url: network.url } }, user);
+  const through = async () => {
+    await signInAs({ ...desk, core: { ...desk.core, url: network.url } }, 'account');
+    await listed();
+  };
+  /** The first list is there, so that what happens next is not its own. */
+  const listed = () => desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
   it('asks to sign in again where it has ended, and nothing typed is lost', async () => {
     const { page } = desk;
     await signInAs(desk, 'account');
+    await listed();
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await page.getByLabel('Expiration').selectOption('2 Years');
@@ -68,6 +74,7 @@ describeDesktop('a session of the console', () => {
 
   it('can be left behind for another one', async () => {
     await signInAs(desk, 'account');
+    await listed();
     await endSessions();
     await button('Activity').click();
     await button('Leave This Behind').click();
@@ -77,8 +84,7 @@ describeDesktop('a session of the console', () => {
 
   it('says that the core is out of reach, and goes on by itself when it is back', async () => {
     await desk.page.getByLabel('Server address').waitFor();
-    await through('account');
-    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    await through();
     network.faults.push({ status: 503 });
     await button('Activity').click();
     await desk.page.getByRole('heading', { name: 'The core is out of reach' }).waitFor();
@@ -88,8 +94,7 @@ describeDesktop('a session of the console', () => {
   });
 
   it('keeps what it shows while the core is out of reach, and says that it is old', async () => {
-    await through('account');
-    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    await through();
     network.faults.push('lose the answer', { status: 502 });
     await desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
     await desk.page.getByText('This is what was there before.').waitFor();
@@ -100,7 +105,7 @@ describeDesktop('a session of the console', () => {
   });
 
   it('keeps a form as it is when sending it fails', async () => {
-    await through('account');
+    await through();
     await button('Create API Key').click();
     await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await desk.page.getByLabel('Expiration').selectOption('No expiration');
@@ -113,8 +118,7 @@ describeDesktop('a session of the console', () => {
   });
 
   it('says what the core says of an error of its own', async () => {
-    await through('account');
-    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    await through();
     const body = JSON.stringify({
       type: 'urn:callkey:problems#internal',
       title: 'Internal error',
@@ -130,7 +134,7 @@ describeDesktop('a session of the console', () => {
   });
 
   it('tells a core that became too new while a form is open, and nothing typed is lost', async () => {
-    await through('account');
+    await through();
     await button('Create API Key').click();
     await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await desk.page.getByLabel('Expiration').selectOption('No expiration');
@@ -142,7 +146,7 @@ describeDesktop('a session of the console', () => {
   });
 
   it('closes the window where a key value was taken off the screen', async () => {
-    await through('account');
+    await through();
     await button('Create API Key').click();
     await desk.page.getByLabel('Name', { exact: true }).fill('Taken away');
     await desk.page.getByLabel('Expiration').selectOption('No expiration');
@@ -156,7 +160,7 @@ describeDesktop('a session of the console', () => {
   });
 
   it('does not let go of a key that is being created', async () => {
-    await through('account');
+    await through();
     await button('Create API Key').click();
     await desk.page.getByLabel('Name', { exact: true }).fill('Slow');
     await desk.page.getByLabel('Expiration').selectOption('No expiration');
@@ -165,13 +169,13 @@ describeDesktop('a session of the console', () => {
     await button('Create Key').click();
     await desk.page.getByText('Creating …').waitFor();
     await desk.page.keyboard.press('Escape');
-    await button('Cancel').click();
+    await button('Cancel').click({ force: true });
     held.resolve();
     await desk.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
   it('says that a key may have been created where the answer was lost', async () => {
-    await through('account');
+    await through();
     await button('Create API Key').click();
     await desk.page.getByLabel('Name', { exact: true }).fill('Perhaps');
     await desk.page.getByLabel('Expiration').selectOption('No expiration');
@@ -183,7 +187,7 @@ describeDesktop('a session of the console', () => {
 
   it('does not let a late answer close another form', async () => {
     const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Found late');
-    await through('account');
+    await through();
     await button('Which key is this?').click();
     await desk.page.getByLabel('Key value').fill(keyValue);
     const held = Promise.withResolvers<void>();
@@ -199,12 +203,11 @@ describeDesktop('a session of the console', () => {
   });
 
   it('tells a core that became too new from one that is out of reach', async () => {
-    await through('account');
-    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    await through();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Activity').click();
     await desk.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
-    await button('Try again').click();
+    await desk.page.getByRole('alertdialog').getByRole('button', { name: 'Try again' }).click();
     await desk.page.getByRole('heading', { name: 'Activity' }).waitFor();
   });
 });
