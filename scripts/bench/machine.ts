@@ -3,7 +3,9 @@ import type { Stage } from './stage.ts';
 import { wrkVersion } from './wrk.ts';
 
 /** Where figures come from: they mean little without it. */
-export type Machine = Readonly<Record<'processor' | 'cores' | 'memory' | 'system' | 'node' | 'sqlite' | 'postgres' | 'load', string>>;
+export type Machine = Readonly<Record<'processor' | 'cores' | 'memory' | 'system' | 'node' | 'sqlite' | 'postgres' | 'load', string>> & {
+  settings?: string;
+};
 
 export async function machine(stages: readonly Stage[]): Promise<Machine> {
   const versionOf = async (kind: Stage['kind'], sql: string): Promise<string> => {
