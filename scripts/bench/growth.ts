@@ -28,7 +28,12 @@ export async function grow(
     const stage = await openStage(kind);
     const { account, campaign, partner } = stage.world;
     const start = performance.now();
-    await fill(stage.beside.storage.database, size, { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: '' });
+    await fill(stage.beside.storage.database, stage.database, size, {
+      accountId: account.id,
+      campaignId: campaign.id,
+      partnerId: partner.id,
+      keyId: '',
+    });
     say(`${kind}: ${size} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
     stages.push({ size, stage, perSecond: { place: [], refuse: [], cancel: [] } });
   }
