@@ -25,7 +25,8 @@ export function createApp(deps: AppDeps): RequestListener {
   const app = new Koa<State>();
   app.silent = true;
   // Only what goes wrong outside the steps below comes here, such as a connection that breaks while an answer is written.
-  app.on('error', (err) => deps.log.debug({ err }, 'answer not delivered'));
+  const undelivered = (err: unknown) => deps.log.debug({ err }, 'answer not delivered');
+  app.on('error', undelivered);
 
   const observed = observing(deps.observeRequest, deps.log);
   const drained = draining(deps.isDraining);
@@ -34,5 +35,5 @@ export function createApp(deps: AppDeps): RequestListener {
 
   app.use(around);
   useRoutes(app, { ports: deps.ports, dialerSecrets: deps.dialerSecrets, ...trustOf(deps.trustedProxies) }, deps.sessionSecrets);
-  return onDemand(deps.ports, around, app.callback());
+  return onDemand(deps.ports, (exchange, next) => around(exchange, next).catch(undelivered), app.callback());
 }
