@@ -1,8 +1,10 @@
+import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Ports } from './domain/ports.ts';
-import type { State } from './http/context.ts';
+import type { OuterStep, State } from './http/context.ts';
 import { draining, type ObserveRequest, observing } from './http/observing.ts';
+import { onDemand } from './http/on-demand.ts';
 import { answeringProblems } from './http/problems.ts';
 import { useRoutes } from './http/routes.ts';
 import { trustOf } from './http/trust.ts';
@@ -18,16 +20,20 @@ export type AppDeps = {
   dialerSecrets: readonly string[];
 };
 
-/** The public listener's onion, from the outside in. */
-export function createApp(deps: AppDeps): Koa<State> {
+/** The public listener: the outer steps, and within them the key-authenticated endpoints, or Koa's onion with all else. */
+export function createApp(deps: AppDeps): RequestListener {
   const app = new Koa<State>();
   app.silent = true;
   // Only what goes wrong outside the steps below comes here, such as a connection that breaks while an answer is written.
-  app.on('error', (err) => deps.log.debug({ err }, 'answer not delivered'));
+  const undelivered = (err: unknown) => deps.log.debug({ err }, 'answer not delivered');
+  app.on('error', undelivered);
 
-  app.use(observing(deps.observeRequest, deps.log));
-  app.use(draining(deps.isDraining));
-  app.use(answeringProblems(deps.log));
+  const observed = observing(deps.observeRequest, deps.log);
+  const drained = draining(deps.isDraining);
+  const answered = answeringProblems(deps.log);
+  const around: OuterStep = (exchange, next) => observed(exchange, () => drained(exchange, () => answered(exchange, next)));
+
+  app.use(around);
   useRoutes(app, { ports: deps.ports, dialerSecrets: deps.dialerSecrets, ...trustOf(deps.trustedProxies) }, deps.sessionSecrets);
-  return app;
+  return onDemand(deps.ports, (exchange, next) => around(exchange, next).catch(undelivered), app.callback());
 }

@@ -87,7 +87,7 @@ export async function startCore(
       return urlOf(server, where.host, tls !== null);
     };
     const managementUrl = management && config.management && (await listen(management.callback(), config.management, null));
-    const url = await listen(app.callback(), config, config.tls);
+    const url = await listen(app, config, config.tls);
     // After the listeners are up: a start that fails must not have shown its one password to nobody.
     const firstUser = await makeFirstUser(ports);
     const sweeping = sweep(ports, storage.throttle, config.retentionDays, log);

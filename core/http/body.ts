@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { Problem } from '../domain/problem.ts';
-import type { Context } from './context.ts';
+import type { Context, Exchange } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
@@ -14,15 +14,15 @@ const reportedErrors = 50;
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
-export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema): Promise<z.output<Schema>> {
-  const { headers } = ctx.req;
+export async function readBody<Schema extends z.ZodType>(exchange: Exchange, schema: Schema): Promise<z.output<Schema>> {
+  const { headers } = exchange.req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
     throw new Problem('unsupported-media-type', 'Send JSON in UTF-8 with Content-Type: application/json.');
   }
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  return readJson(await readBytes(ctx), schema);
+  return readJson(await readBytes(exchange), schema);
 }
 
 /** Checks bytes that are to be JSON. @throws Problem `malformed-request` or `invalid` */
@@ -41,7 +41,7 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 }
 
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
-export function readBytes({ req }: Context): Promise<Buffer> {
+export function readBytes({ req }: Exchange): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -18,6 +18,12 @@ export type State = {
 };
 
 export type Context = Koa.ParameterizedContext<State>;
+
+/** What is left of a context without Koa. Setting `respond` to false keeps Koa from answering. */
+export type Exchange = Pick<Context, 'req' | 'res' | 'state'> & { respond?: boolean | undefined };
+/** A step around all others, with Koa or without. */
+export type OuterStep = (exchange: Exchange, next: () => Promise<unknown>) => Promise<unknown>;
+
 export type Step = (ctx: Context, next: () => Promise<unknown>) => Promise<unknown>;
 
 /** What all routes share. */

@@ -9,7 +9,7 @@ import * as people from './console/people.ts';
 import * as consoleSessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
 import type { Context, HttpDeps, State, Step } from './context.ts';
-import { keyedMethods, onDemand } from './on-demand.ts';
+import { keyedMethods } from './on-demand.ts';
 import { takeOutcome } from './outcomes.ts';
 import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { refuse } from './problems.ts';
@@ -20,7 +20,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 type ConsoleHandler = (ctx: Context, deps: HttpDeps) => Promise<void>;
 
 /**
- * The routes, in groups that never meet: what a key opens, what a provider's signature opens, and what a session opens. A request
+ * The routes that Koa serves, in groups that never meet: what a provider's signature opens, and what a session opens. A request
  * that is for none is refused like any other that is not let in, so that the paths of the service cannot be told from those that it has
  * not.
  */
@@ -28,7 +28,6 @@ export function useRoutes(app: Koa<State>, deps: HttpDeps, secrets: readonly str
   const dialer = dialerRoutes(deps);
   const inConsole = consoleRoutes(deps);
   app
-    .use(onDemand(deps))
     .use(dialer.routes())
     .use(sessions(app, deps, secrets))
     .use(inConsole.routes())

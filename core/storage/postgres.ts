@@ -13,6 +13,21 @@ const types: Knex.PgCustomTypesConfig = {
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
 };
 
+/**
+ * An answered commit must survive a power cut, whatever the server's default is. Nothing here takes long. And all is looked up by an index:
+ * a prepared statement keeps its plan, and one that was made while a table was small would read all of it for every batch once it has
+ * grown (measured: 388 cancelled calls a second instead of 23,683).
+ */
+const settings = [
+  `SET synchronous_commit = on`,
+  `SET statement_timeout = '10s'`,
+  `SET lock_timeout = '5s'`,
+  `SET idle_in_transaction_session_timeout = '10s'`,
+  `SET enable_seqscan = off`,
+  `SET enable_hashjoin = off`,
+  `SET enable_mergejoin = off`,
+].join('; ');
+
 /** A pool of connections to one PostgreSQL primary. */
 export function openPostgres(connectionString: string): Database {
   const pool = knex({
@@ -33,11 +48,7 @@ export function openPostgres(connectionString: string): Database {
       min: 0,
       max: 10,
       afterCreate: (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
-        // An answered commit must survive a power cut, whatever the server's default is. Nothing here takes long.
-        connection.query(
-          `SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`,
-          (error) => done(error ?? null, connection),
-        );
+        connection.query(settings, (error) => done(error ?? null, connection));
       },
     },
   });

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-export type Server = { url: string; pid: number; stop(): Promise<void> };
+/** With what it said when it listened. */
+export type Server = { url: string; said: Readonly<Record<string, unknown>>; stop(): Promise<void> };
 
 const running = new Set<ChildProcess>();
 
@@ -18,15 +19,15 @@ export async function startServer(script: string, environment: Record<string, st
   });
   running.add(child);
   const ended = once(child, 'exit').finally(() => running.delete(child));
-  const url = await Promise.race([
+  const said = await Promise.race([
     listening(child),
     ended.then(([code]) => {
       throw new Error(`${script} ended with ${code} before it listened.`);
     }),
   ]);
   return {
-    url,
-    pid: child.pid ?? 0,
+    url: String(said['url']),
+    said,
     async stop() {
       child.kill('SIGTERM');
       await ended;
@@ -34,12 +35,12 @@ export async function startServer(script: string, environment: Record<string, st
   };
 }
 
-async function listening({ stdout }: ChildProcess): Promise<string> {
+async function listening({ stdout }: ChildProcess): Promise<Record<string, unknown>> {
   if (!stdout) throw new Error('A server without a standard output.');
   return new Promise((resolve) => {
     createInterface({ input: stdout }).on('line', (line) => {
-      const { msg, url } = JSON.parse(line);
-      if (msg === 'listening') resolve(url);
+      const said = JSON.parse(line);
+      if (said.msg === 'listening') resolve(said);
     });
   });
 }

@@ -30,6 +30,11 @@ end`;
   return { url, script, successes };
 }
 
+/** Comes with a key, and asks for nothing but an answer. */
+export function verifying(url: string, key: string): Target {
+  return { url, script: `wrk.method = "GET"\nwrk.headers["X-API-Key"] = "${key}"`, successes: 'all' };
+}
+
 /** Cancels the calls with the request ids \`c1\`, \`c2\` and so on, each once. */
 export function cancelling(url: string, path: string, key: string): Target {
   const script = `
@@ -62,4 +67,17 @@ function request()
   return wrk.format("POST", "${path}", place, body)
 end`;
   return { url, script, successes: 'some' };
+}
+
+/** Tries passwords for ever new users, each time from another network, as a trusted proxy tells it. */
+export function flooding(url: string): Target {
+  const script = `
+wrk.method = "POST"
+function init(args) math.randomseed(os.time() + tonumber(args[1])) end
+function request()
+  local from = "10." .. math.random(0, 255) .. "." .. math.random(0, 255) .. "." .. math.random(1, 254)
+  local body = '{"email":"user-' .. math.random(1, 1000000) .. '@example.com","password":"no such password"}'
+  return wrk.format("POST", "/console/session", { ["Content-Type"] = "application/json", ["X-Forwarded-For"] = from }, body)
+end`;
+  return { url, script, successes: 'none' };
 }

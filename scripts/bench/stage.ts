@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
@@ -62,6 +64,8 @@ export async function openStage(kind: DatabaseKind): Promise<Stage> {
     async close() {
       await beside.close();
       await stage.core.stop();
+      // Some of these files are large.
+      if (kind === 'sqlite') rmSync(dirname(database.slice('sqlite:'.length)), { recursive: true });
     },
   };
   return stage;

@@ -102,6 +102,34 @@ describe('storage', () => {
     });
   });
 
+  it('never reads a whole PostgreSQL table for a batch, not even where the statement was prepared while the table was small', async () => {
+    const database = await freshDatabase('postgres');
+    const readThrough = async () => {
+      // What a connection has counted is known once it is closed.
+      const later = await openBeside(database);
+      const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
+      const counts: (number | string)[] = await tables.pluck('seq_scan');
+      await later.close();
+      return counts.reduce<number>((sum, count) => sum + Number(count), 0);
+    };
+    const first = await openBeside(database);
+    const world = await createWorld(first.ports);
+    await first.close();
+    const before = await readThrough();
+
+    const { ports, close } = await openBeside(database);
+    const request = { digest: 'd'.repeat(64), campaignId: world.campaign.id, at: ports.clock.millis() };
+    const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
+    for (let n = 0; n < 20; n++) {
+      const contactId = ports.randomness.id();
+      await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
+      await ports.stores.calls.cancel(request, { requestId: contactId });
+      await ports.stores.calls.stands(request);
+    }
+    await close();
+    expect(await readThrough()).to.equal(before);
+  });
+
   it('asks prepared SQLite statements with all, never with get', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));

@@ -17,6 +17,11 @@ export async function freshDatabase(kind: DatabaseKind): Promise<string> {
   return (await postgres).createDatabase();
 }
 
+/** Starts the PostgreSQL server with settings of one's own, before it is first used. */
+export function setUpPostgres(settings: readonly string[]): void {
+  postgres = startPostgres(settings);
+}
+
 /** A directory that is gone after the tests. */
 export function freshDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-test-'));

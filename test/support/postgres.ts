@@ -15,7 +15,8 @@ export type PostgresServer = {
   stop(): Promise<void>;
 };
 
-export async function startPostgres(): Promise<PostgresServer> {
+/** @param settings of the server, as `-c` takes them, such as `shared_buffers=1GB` */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const given = process.env['TEST_POSTGRES_URL'];
   if (given !== undefined) return databasesOn(given, async () => undefined);
 
@@ -33,7 +34,10 @@ export async function startPostgres(): Promise<PostgresServer> {
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'max_connections=200'],
+    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', ...settings].flatMap((one) => [
+      '-c',
+      one,
+    ]),
     onLog: (message) => messages.push(message),
     onError: (error) => messages.push(String(error)),
   });

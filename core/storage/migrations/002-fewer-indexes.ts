@@ -7,8 +7,11 @@ import type { Dialect } from './index.ts';
  * which they came. On SQLite the rows are in the order of their arrival: rows with a text as their key cost half as much again.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
-  for (const statement of [...(dialect === 'postgres' ? postgres : sqlite), ...indexes]) await trx.raw(statement);
+  for (const statement of [...(dialect === 'postgres' ? postgres : sqlite), ...indexes]) await trx.raw(statement).options(patient);
 }
+
+/** An index on millions of rows takes longer than any other statement may, in ms. */
+const patient = { query_timeout: 3_600_000 };
 
 const postgres = [
   `ALTER TABLE calls DROP CONSTRAINT calls_pkey, ADD PRIMARY KEY (campaign_id, contact_id)`,

@@ -1,10 +1,10 @@
 import { createServer, type RequestListener } from 'node:http';
 
-/** Listens on a free port, and says where in the way of a core. */
-export function listen(listener: RequestListener): void {
+/** Listens on a free port, and says where in the way of a core, with whatever else there is to say. */
+export function listen(listener: RequestListener, more: object = {}): void {
   const server = createServer(listener).listen(0, '127.0.0.1', () => {
     const address = server.address();
     const port = typeof address === 'object' ? address?.port : 0;
-    process.stdout.write(`${JSON.stringify({ msg: 'listening', url: `http://127.0.0.1:${port}` })}\n`);
+    process.stdout.write(`${JSON.stringify({ msg: 'listening', url: `http://127.0.0.1:${port}`, ...more })}\n`);
   });
 }
