@@ -39,6 +39,7 @@ export async function* tour(): AsyncGenerator<Stop> {
   };
   const stop = (name: string): Stop => ({ name, page, zoom, picture });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
+  let oneTimePassword = '';
   const behindNetwork = { ...desk, core: { ...desk.core, url: network.url } };
   const proceed = async (screen: string) => {
     await button(screen).click();
@@ -68,7 +69,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('calls-empty');
     await proceed('API keys');
     yield* creatingAKey(desk);
-    await furnish(desk);
+    const { teammateKeyValue } = await furnish(desk);
     await button('Sign out').click();
 
     await signInAs(behindNetwork, 'partner');
@@ -80,11 +81,18 @@ export async function* tour(): AsyncGenerator<Stop> {
     await page.getByText('No API key matches').waitFor();
     yield stop('api-keys-no-match');
     await button('Show all keys').click();
-    yield* whichKey(desk);
+    yield* whichKey(desk, teammateKeyValue);
     await button('Revoke Reminder service').click();
     await page.getByText('not yet dialed').waitFor();
     yield stop('revoke');
     await button('Cancel').click();
+    await button('Revoke Pilot project').click();
+    await page.getByText('Last used: Never').waitFor();
+    await desk.beside.storage.database.write('api_keys').where({ name: 'Pilot project' }).delete();
+    await button('Revoke').click();
+    await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
+    yield stop('already-gone');
+    await button('OK').click();
 
     network.faults.push({ status: 502 }, { status: 502 });
     await order('refresh');
@@ -117,8 +125,17 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('change-password');
     await button('Cancel').click();
 
+    await proceed('API keys');
+    await button('Create API Key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await page.getByLabel('Expiration').selectOption('1 Year');
+    network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
+    await button('Create Key').click();
+    await page.getByRole('alertdialog', { name: /too new/ }).waitFor();
+    yield stop('core-became-too-new');
+    await button('Try again').click();
     await desk.beside.storage.database.write('sessions').delete();
-    await button('Activity').click();
+    await button('Create Key').click();
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     yield stop('session-ended');
     await button('Leave This Behind').click();
@@ -139,15 +156,23 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('api-keys-of-a-tenancy');
     await button('Sign out').click();
 
-    for (const [name, generation] of [
-      ['core-too-old', '0'],
-      ['core-too-new', '2'],
+    await page.getByLabel('E-mail').fill('nora@example.com');
+    await page.getByLabel('Password').fill(oneTimePassword);
+    await button('Sign in').click();
+    await page.getByRole('heading', { name: 'Choose your password' }).waitFor();
+    yield stop('choose-password');
+    await button('Sign out').click();
+
+    for (const [name, status, generation] of [
+      ['core-too-old', 201, '0'],
+      ['core-too-new', 201, '2'],
+      ['no-core', 404, '1'],
     ] as const) {
-      network.faults.push({ status: 201, headers: { 'callkey-contract': generation }, body: '{}' });
+      network.faults.push({ status, headers: { 'callkey-contract': generation }, body: '{}' });
       await page.getByLabel('Server address').fill(network.url);
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByText(/too (old|new) for this console/).waitFor();
+      await page.getByText(/too (old|new) for this console|no Callkey core/).waitFor();
       yield stop(name);
       await button('Use another server').click();
     }
@@ -180,7 +205,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     await beside.storage.database.write('api_keys').delete();
   }
 
-  async function* whichKey({ world }: Desk): AsyncGenerator<Stop> {
+  async function* whichKey({ world }: Desk, ownKeyValue: string): AsyncGenerator<Stop> {
     const { keyValue } = await createKeyOn(desk, world.users.other, 'Of another partner');
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
@@ -191,13 +216,20 @@ export async function* tour(): AsyncGenerator<Stop> {
     await button('Find Key').click();
     await page.getByText('This is no key that you can see').waitFor();
     yield stop('which-key-none');
-    await button('Close').click();
+    await page.getByLabel('Key value').fill(ownKeyValue);
+    await button('Find Key').click();
+    await page.locator('tr.highlighted').waitFor();
+    yield stop('which-key-found');
   }
 
   async function* people({ world }: Desk): AsyncGenerator<Stop> {
     await proceed('People');
     await page.getByRole('table').waitFor();
     yield stop('people');
+    await page.getByLabel('Search by name or e-mail').fill('zzz');
+    await page.getByText('Nobody matches').waitFor();
+    yield stop('people-no-match');
+    await page.getByLabel('Search by name or e-mail').fill('');
     await button('Delete Tom Teammate').click();
     await page.getByText('stop working').waitFor();
     yield stop('delete-person');
@@ -209,6 +241,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('add-person');
     await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
     await page.getByRole('alertdialog', { name: 'Hand over the password' }).waitFor();
+    oneTimePassword = await page.getByLabel('One-time password').inputValue();
     await coverUp('One-time password');
     yield stop('one-time-password');
     await button("I've Saved It").click();
