@@ -20,7 +20,7 @@ export class KeptSessionFile {
     if (process.platform === 'linux' && safeStorage.getSelectedStorageBackend() === 'basic_text') {
       return { possible: false, reason: 'This system offers no keyring, so the session would be kept in plain text.' };
     }
-    if (await safeStorage.isAsyncEncryptionAvailable()) return { possible: true };
+    if (await safeStorage.isAsyncEncryptionAvailable().catch(() => false)) return { possible: true };
     return { possible: false, reason: 'This system offers no encrypted storage at the moment.' };
   }
 

@@ -15,10 +15,9 @@ export function SessionEnded() {
   function submit(event: Event): void {
     event.preventDefault();
     if (password === '') return;
-    void run(
-      () => renew(password),
-      () => announce('Signed in again. What you were doing is as you left it.'),
-    );
+    const again = () => announce('Signed in again. What you were doing is as you left it.');
+    // By then, this dialog has gone.
+    void run(() => renew(password), again, again);
   }
 
   const wrong = fieldError(failure, 'email') === null ? null : 'The password is wrong.';
