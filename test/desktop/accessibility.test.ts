@@ -21,7 +21,7 @@ describeDesktop('the console for everybody', () => {
       }
     }
     expect(found.join('\n')).to.equal('');
-    expect(stops).to.be.greaterThan(40);
+    expect(stops).to.be.at.least(40);
   });
 
   async function findings({ page }: Stop): Promise<string[]> {
