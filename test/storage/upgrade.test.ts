@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import type { Database } from '../../core/storage/database.ts';
+import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import * as core from '../../core/storage/migrations/001-core.ts';
+import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
+import { openDatabase } from '../../core/storage/open.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+
+/** Brings an empty database to the first schema that there was. */
+async function migrateToFirst({ write, kind }: Database): Promise<void> {
+  await write.migrate.latest({
+    tableName: 'schema_migrations',
+    migrationSource: {
+      getMigrations: async () => ['001-core'],
+      getMigrationName: (name: string) => name,
+      getMigration: async () => ({ up: (trx) => core.up(trx, kind), down: () => Promise.reject(new Error('forward only')) }),
+    },
+  });
+}
+
+const call = (number: number, more: object = {}) => ({
+  contact_id: `contact-${number}`,
+  campaign_id: `campaign-${number % 3}`,
+  account_id: 'account',
+  request_id: `request-${number}`,
+  api_key_id: 'key',
+  state: 'queued',
+  phone: '+4930555001',
+  name: 'Ada Lovelace',
+  time_zone: null,
+  variables: '[["orderNumber","4711"]]',
+  not_before: null,
+  not_after: null,
+  placed_at: 1_795_000_000_000 + number,
+  cancelled_at: null,
+  due_at: 1_795_000_000_000 + number,
+  attempt: 0,
+  first_attempt_at: null,
+  handoff: null,
+  provider: null,
+  dialed_at: null,
+  ended_at: null,
+  duration_seconds: null,
+  detail: null,
+  ...more,
+});
+
+describe('a database of an earlier release', () => {
+  onEachDatabase((kind) => {
+    let database: Database;
+    const calls = [
+      ...Array.from({ length: 100 }, (_, number) => call(number)),
+      call(100, { state: 'dialing', handoff: 'taken', provider: 'webhook', attempt: 2, dialed_at: 1_795_000_060_000 }),
+      call(101, {
+        state: 'completed',
+        handoff: 'taken',
+        due_at: null,
+        ended_at: 1_795_000_090_000,
+        duration_seconds: 30,
+        detail: 'Talked.',
+      }),
+      call(102, {
+        state: 'cancelled',
+        due_at: null,
+        cancelled_at: 1_795_000_005_000,
+        ended_at: 1_795_000_005_000,
+        phone: null,
+        name: null,
+      }),
+    ];
+    beforeEach(async () => {
+      const location = parseDatabaseUrl(await freshDatabase(kind));
+      if (!location) throw new Error('The database has no address.');
+      database = openDatabase(location, 'make');
+      await migrateToFirst(database);
+      for (const row of calls) await database.write('calls').insert(row);
+    });
+    afterEach(() => database.close());
+    const stored = () => database.read('calls').orderBy('placed_at');
+
+    it('keeps every call as it was', async () => {
+      const before = await stored();
+      expect(await migrate(database)).not.to.deep.equal([]);
+      expect(await stored()).to.deep.equal(before);
+      expect(await isMigrated(database)).to.equal(true);
+    });
+
+    it('still has one call for a request id, and one for a hand-off', async () => {
+      await migrate(database);
+      const refusals: string[] = [];
+      for (const again of [
+        call(200, { campaign_id: 'campaign-0', request_id: 'request-0' }),
+        call(101, { campaign_id: 'another', handoff: 'taken' }),
+      ]) {
+        refusals.push(
+          await database
+            .write('calls')
+            .insert(again)
+            .then(
+              () => 'taken',
+              () => 'refused',
+            ),
+        );
+      }
+      expect(refusals).to.deep.equal(['refused', 'refused']);
+    });
+
+    it('is as it was after a migration that was cut off, and can then be migrated', async () => {
+      const before = await stored();
+      const cutOff = database.write.transaction(async (trx) => {
+        await migrate({ ...database, write: trx });
+        throw new Error('cut off');
+      });
+      expect(await cutOff.catch((error: Error) => error.message)).to.equal('cut off');
+      expect(await isMigrated(database)).to.equal(false);
+      expect(await stored()).to.deep.equal(before);
+      await migrate(database);
+      expect(await stored()).to.deep.equal(before);
+    });
+  });
+});
