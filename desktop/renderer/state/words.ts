@@ -24,8 +24,14 @@ export function fieldError(failure: Failure | null, path: string): string | null
 
 /** What is left to say of a failure once the named fields have said theirs. */
 export function generalError(failure: Failure | null, fields: readonly string[]): string | null {
-  // The session is asked for above the form, and its words would stay behind here.
-  if (!failure || failure.kind === 'session-ended' || fields.some((field) => fieldError(failure, field) !== null)) return null;
+  // What lies over the form says these itself, and here its words would stay behind.
+  if (
+    !failure ||
+    failure.kind === 'session-ended' ||
+    failure.kind === 'incompatible' ||
+    fields.some((field) => fieldError(failure, field) !== null)
+  )
+    return null;
   return wordsOf(failure);
 }
 
