@@ -18,6 +18,7 @@ const pragmas = [
   'PRAGMA synchronous = FULL',
   'PRAGMA foreign_keys = ON',
   'PRAGMA journal_size_limit = 67108864',
+  'PRAGMA cache_size = -8000',
 ];
 
 const statements = new WeakMap<Connection, Map<string, Statement>>();

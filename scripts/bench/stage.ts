@@ -39,7 +39,7 @@ export async function openStage(kind: DatabaseKind): Promise<Stage> {
   const database = await freshDatabase(kind);
   const beside = await openBeside(database);
   const world = await createWorld(beside.ports);
-  const keys = manyKeys(1_000);
+  const keys = manyKeys(10);
   const keyIds = await insertKeys(beside.storage.database, world, keys);
   const core = await spawnCore(database);
   let queued = 0;

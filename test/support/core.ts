@@ -71,7 +71,7 @@ export async function spawnCore(
   directory = process.cwd(),
 ): Promise<CoreProcess> {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--max-semi-space-size=8', '--heap-growing-percent=30', main], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=16', main], {
     env: { PATH, HOME, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: directory,
