@@ -66,8 +66,8 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       const [keeping, session] = await Promise.all([kept.keeping(), kept.read()]);
       if (!session) return { remembered, keeping, session: null };
       isKept = true;
-      await core?.close();
-      core = coreClient(session.server, session.cookies);
+      // It may be the next try at the same one, with the last still under way.
+      core ??= coreClient(session.server, session.cookies);
       const answer = await core.ask('GET', paths.session, sessionSchema);
       if (!answer.ok && answer.failure.kind === 'session-ended') await kept.forget().catch(() => undefined);
       return { remembered, keeping, session: answer };

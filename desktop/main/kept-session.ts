@@ -20,7 +20,11 @@ export class KeptSessionFile {
     if (process.platform === 'linux' && safeStorage.getSelectedStorageBackend() === 'basic_text') {
       return { possible: false, reason: 'This system offers no keyring, so the session would be kept in plain text.' };
     }
-    if (await safeStorage.isAsyncEncryptionAvailable().catch(() => false)) return { possible: true };
+    try {
+      if (await safeStorage.isAsyncEncryptionAvailable()) return { possible: true };
+    } catch {
+      // Then it is as good as none.
+    }
     return { possible: false, reason: 'This system offers no encrypted storage at the moment.' };
   }
 

@@ -47,6 +47,13 @@ const consoleFailed: Failure = {
   retryAfterSeconds: null,
 };
 
+/** Where what was remembered cannot be had, one starts as on the first day. */
+const afresh: Beginning = {
+  remembered: { server: '', email: '' },
+  keeping: { possible: false, reason: 'The console could not look up what it had remembered.' },
+  session: null,
+};
+
 /** Of several looks at the kept session, the last one counts, and none once somebody has gone on without. */
 let beginTurn = 0;
 
@@ -54,7 +61,7 @@ let beginTurn = 0;
 export async function begin(): Promise<void> {
   beginTurn += 1;
   const turn = beginTurn;
-  const found = await window.callkey.begin();
+  const found = await window.callkey.begin().catch(() => afresh);
   if (turn !== beginTurn) return;
   if (!beginning.peek()) {
     server.value = found.remembered.server;
