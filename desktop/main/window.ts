@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, nativeTheme, screen } from 'electron';
 import { type Command, commandChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
@@ -68,8 +69,11 @@ export class ConsoleWindow {
     try {
       await this.browserWindow.loadURL(startPage);
     } catch (error) {
-      // Closed before it had opened.
-      if (!this.browserWindow.isDestroyed()) throw error;
+      // Electron tells of a crash after this.
+      await setImmediate();
+      // Closed or crashed before it had opened: that is seen to elsewhere.
+      const isGone = this.browserWindow.isDestroyed() || this.browserWindow.webContents.isCrashed();
+      if (!isGone) throw error;
     }
   }
 

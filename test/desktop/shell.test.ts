@@ -277,6 +277,23 @@ describeDesktop('what goes wrong', () => {
     expect(answer).to.equal(null);
   });
 
+  it('asks the same of a page that crashes while it opens', async () => {
+    const questions = await answerQuestions(running, 0);
+    await running.app.evaluate(({ BrowserWindow }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      contents?.once('dom-ready', () => contents.forcefullyCrashRenderer());
+      contents?.once('render-process-gone', () =>
+        contents.once('render-process-gone', () =>
+          contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })),
+        ),
+      );
+      setImmediate(() => contents?.forcefullyCrashRenderer());
+    });
+    await reopened();
+    const messages = (await questions()).map(({ message }) => message);
+    expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
+  });
+
   it('quits after a crash when that is chosen', async () => {
     await answerQuestions(running, 1);
     const child = running.app.process();

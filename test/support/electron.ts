@@ -42,8 +42,6 @@ export function describeDesktop(title: string, tests: () => void): void {
   describe(title, function (this: Mocha.Suite) {
     // A start takes a second, or much longer on a machine that is busy.
     this.timeout(60_000);
-    // The driver at times loses hold of a window; what is broken fails again.
-    this.retries(2);
     if (reason === undefined) {
       before(buildConsole);
       after(killConsoles);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
 import { Field, FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
@@ -13,8 +13,8 @@ export function SignIn() {
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
   const { isBusy, failure, form, refuse, run } = useAction();
-  // Not by the attribute alone: it counts when a page opens, and this one may come back later.
-  useEffect(() => form.current?.querySelector<HTMLElement>('[autofocus]')?.focus(), [form]);
+  // Not by the attribute alone: it counts when a page opens, and this one may come back later. Before anything can be typed.
+  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('[autofocus]')?.focus(), [form]);
 
   function submit(event: Event): void {
     event.preventDefault();
