@@ -183,12 +183,13 @@ async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
   }
 }
 
-/** Each hour: forgets sessions and throttle counters that are over, and erases what is past its retention. */
+/** Each hour: forgets sessions and throttle counters that are over, sums up tallies, and erases what is past its retention. */
 function sweep(ports: Ports, throttle: Storage['throttle'], retentionDays: number | null, log: Logger): NodeJS.Timeout {
   const sweepOnce = async () => {
     const now = ports.clock.now();
     await ports.stores.sessions.sweep({ lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) });
     await throttle.sweep();
+    await ports.stores.apiKeys.foldTallies();
     if (retentionDays === null) return;
     const erased = await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);
     if (erased > 0) log.info({ calls: erased }, 'contact data erased');

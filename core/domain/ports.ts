@@ -71,6 +71,8 @@ export type ApiKeyStore = {
   countQueuedCalls(id: string): Promise<number>;
   /** @returns whether the key still stood; nothing is done otherwise */
   revoke(id: string, options: RevokeOptions, event: AuditEvent): Promise<boolean>;
+  /** Keeps it quick to say how many keys there are: to be done now and then. */
+  foldTallies(): Promise<void>;
 };
 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };

@@ -26,6 +26,36 @@ export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.Qu
   }
 }
 
+/** How many keys a viewer sees: from the tallies where there are any, since a scope may have a million. */
+async function countInSight(read: Knex, sight: KeySight): Promise<number> {
+  const counted = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
+  const tallied = (scope: string, id: string) => sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+  switch (sight.kind) {
+    case 'own':
+      return tallied('creator_id', sight.userId);
+    case 'account': {
+      const { accountId, userId } = sight;
+      const ownElsewhere = read('api_keys')
+        .where('creator_id', userId)
+        .where((either) => either.whereNull('account_id').orWhereNot('account_id', accountId));
+      const [theirs, own] = await Promise.all([tallied('account_id', accountId), counted(ownElsewhere)]);
+      return theirs + own;
+    }
+    case 'people':
+      return tallied('creator_partner_id', sight.partnerId);
+    case 'home':
+      return tallied(sight.tenancy.kind === 'account' ? 'account_id' : 'partner_id', sight.tenancy.id);
+    case 'all':
+    case 'nothing':
+      return counted(narrowToSight(read('api_keys as k'), sight));
+  }
+}
+
+async function sumOf(query: Knex.QueryBuilder): Promise<number> {
+  const row = await query.first<{ total: number | string | null }>();
+  return Number(row.total);
+}
+
 type ApiKeyRow = {
   id: string;
   name: string;
@@ -39,7 +69,7 @@ type ApiKeyRow = {
   expiry_time_zone: string | null;
 };
 
-export function apiKeyStore({ read, write }: Database): ApiKeyStore {
+export function apiKeyStore({ kind, read, write }: Database): ApiKeyStore {
   const inSight = (sight: KeySight) => narrowToSight(read('api_keys as k'), sight);
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ApiKeyRow, ApiKeyRow[]> =>
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
@@ -75,11 +105,8 @@ export function apiKeyStore({ read, write }: Database): ApiKeyStore {
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ]);
-      const [rows, counted] = await Promise.all([
-        withCreator(newest).limit(limit),
-        inSight(sight).count({ total: '*' }).first<{ total: number | string }>(),
-      ]);
-      return { apiKeys: rows.map(apiKeyOf), total: Number(counted.total) };
+      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countInSight(read, sight)]);
+      return { apiKeys: rows.map(apiKeyOf), total };
     },
 
     async find(sight, id) {
@@ -109,8 +136,19 @@ export function apiKeyStore({ read, write }: Database): ApiKeyStore {
         return true;
       });
     },
+
+    async foldTallies() {
+      if (kind === 'postgres') await write.raw(folding);
+    },
   };
 }
+
+/** Two at once do no harm: each sums up the rows that it has removed itself. */
+const folding = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
+  removed AS (
+    DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
+  )
+  INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
 
 /**
  * Takes keys out of use, for good: the row with the digest goes, so that nothing is left that could let the key in again.

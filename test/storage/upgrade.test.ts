@@ -45,6 +45,9 @@ const call = (number: number, more: object = {}) => ({
   ...more,
 });
 
+const user = { name: 'Pat', user_type: 'partner', partner_id: 'partner', password_hash: '', created_at: 1 };
+const key = { name: 'A key', creator_id: 'user', creator_partner_id: 'partner', partner_id: 'partner', created_at: 1 };
+
 describe('a database of an earlier release', () => {
   onEachDatabase((kind) => {
     let database: Database;
@@ -76,6 +79,19 @@ describe('a database of an earlier release', () => {
       for (const row of calls) await database.write('calls').insert(row);
     });
     afterEach(() => database.close());
+    it('says how many keys there were already', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
+      await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
+      await write('api_keys').insert([1, 2, 3].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
+      await migrate(database);
+      expect(await read('api_key_tallies').select('scope', 'id', 'keys').orderBy('scope')).to.deep.equal([
+        { scope: 'creator_id', id: 'user', keys: 3 },
+        { scope: 'creator_partner_id', id: 'partner', keys: 3 },
+        { scope: 'partner_id', id: 'partner', keys: 3 },
+      ]);
+    });
+
     const stored = () => database.read('calls').orderBy('placed_at');
 
     it('keeps every call as it was', async () => {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../database.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
+import * as keyTallies from './003-key-tallies.ts';
 
 export type Dialect = Database['kind'];
 
@@ -9,6 +10,7 @@ export type Dialect = Database['kind'];
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
   { name: '001-core', up: core.up },
   { name: '002-fewer-indexes', up: fewerIndexes.up },
+  { name: '003-key-tallies', up: keyTallies.up },
 ];
 
 const tableName = 'schema_migrations';
