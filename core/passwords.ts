@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import argon2 from 'argon2';
 import type { Passwords, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
@@ -6,24 +7,33 @@ import { Problem } from './domain/problem.ts';
 const parameters = { type: argon2.argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
 const saltBytes = 16;
 
-/** How many may wait. At some 20 ms each, the last one waits for less than a second. */
+/** How many may wait. At some 20 ms each, and as long a rest, the last one waits for little more than a second. */
 const queueLength = 32;
 
 /**
- * One at a time: argon2 shares its threads with the database, and many at once would starve key traffic, and take 19 MiB each.
+ * One at a time: argon2 shares its threads with the database, and many at once would starve key traffic, and take 19 MiB each. After
+ * each, a rest as long as it took: whoever floods the sign-in has half of one processor core, and no more.
  */
 export function argon2Passwords(randomness: Randomness): Passwords {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  /** In milliseconds. */
+  let rest = 0;
 
   function queued<Result>(work: () => Promise<Result>): Promise<Result> {
     if (waiting >= queueLength)
       throw new Problem('too-many-requests', 'Too many people are signing in. Try again shortly.', { retryAfter: 1 });
     waiting++;
-    const result = last.then(work).finally(() => {
-      waiting--;
+    const result = last.then(async () => {
+      const start = performance.now();
+      try {
+        return await work();
+      } finally {
+        waiting--;
+        rest = performance.now() - start;
+      }
     });
-    last = result.catch(() => undefined);
+    last = result.catch(() => undefined).then(() => setTimeout(rest));
     return result;
   }
 
