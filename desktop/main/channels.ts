@@ -90,13 +90,13 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
     },
 
     async signOut() {
-      const client = core;
-      const answer = await signedIn().tell('DELETE', paths.session);
-      // Signed out here in any case: the cookie is forgotten, whatever the core says.
+      const client = signedIn();
+      // Signed out here at once, whatever the core says and however long it takes: somebody may sign in anew meanwhile.
       core = null;
       isKept = false;
       await kept.forget().catch(() => undefined);
-      await client?.close();
+      const answer = await client.tell('DELETE', paths.session);
+      await client.close();
       return answer;
     },
 
