@@ -1,10 +1,11 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { Field, FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
 import { useAction } from '../components/use-action.ts';
+import { useAutofocus } from '../components/use-autofocus.ts';
 import { announce } from '../state/announcement.ts';
 import { passwordChanged, signOut } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
@@ -38,8 +39,7 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const current = useRef<HTMLInputElement>(null);
-  useEffect(() => current.current?.focus(), []);
+  useAutofocus(form);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -62,8 +62,8 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
             {...binding}
             type="password"
             autocomplete="current-password"
-            ref={current}
             value={currentPassword}
+            autofocus
             onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
           />
         )}

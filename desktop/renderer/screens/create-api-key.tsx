@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { customRange } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
@@ -171,7 +171,7 @@ function ExpirationFields({ draft, choiceError, dateError, onChange }: Expiratio
 function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
   const [isOpen, setOpen] = useState(timeZone !== ownZone);
   const select = useRef<HTMLSelectElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isOpen) select.current?.focus();
   }, [isOpen]);
   if (!isOpen) {

@@ -1,8 +1,9 @@
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
 import { Field, FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
 import { useAction } from '../components/use-action.ts';
+import { useAutofocus } from '../components/use-autofocus.ts';
 import { beginning, email, server, signIn } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
 
@@ -13,8 +14,7 @@ export function SignIn() {
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
   const { isBusy, failure, form, refuse, run } = useAction();
-  // Not by the attribute alone: it counts when a page opens, and this one may come back later. Before anything can be typed.
-  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('[autofocus]')?.focus(), [form]);
+  useAutofocus(form);
 
   function submit(event: Event): void {
     event.preventDefault();
