@@ -5,6 +5,7 @@ import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
 import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, resolve, timeZones } from '../state/expiration.ts';
@@ -53,7 +54,7 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   return (
     <Dialog title="Create API key" onDismiss={close}>
       <form ref={form} onSubmit={submit} noValidate>
-        <Field
+        <TextField
           label="Name"
           error={nameError}
           hint="What it is for. The name is all that tells your keys apart later."
@@ -62,19 +63,13 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
               {number(length)} / {number(limits.apiKeyName)}
             </span>
           }
-        >
-          {(binding) => (
-            <input
-              {...binding}
-              type="text"
-              autocomplete="off"
-              required
-              value={name}
-              autofocus
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          )}
-        </Field>
+          type="text"
+          autocomplete="off"
+          required
+          value={name}
+          onInput={setName}
+          autofocus
+        />
         <ExpirationFields
           draft={draft}
           choiceError={problemAt('choice')}
