@@ -6,7 +6,7 @@ import { Empty, Loadable, useResource } from '../components/loadable.tsx';
 import { announce } from '../state/announcement.ts';
 import { type KeyFilter, keyFilters, keyFilterWords, matching, pageOf } from '../state/key-list.ts';
 import { opened } from '../state/route.ts';
-import { now } from '../state/times.ts';
+import { minute } from '../state/times.ts';
 import { number, plural } from '../state/words.ts';
 import { ApiKeyTable, focusRow } from './api-key-table.tsx';
 import { CreateApiKey } from './create-api-key.tsx';
@@ -101,7 +101,7 @@ function KeyList({ view, highlighted, onRevoke }: KeyListProps) {
   const [filter, setFilter] = useState<KeyFilter>('all');
   const [size, setSize] = useState<number>(limits.pageSizes[1]);
   const [wanted, setWanted] = useState(0);
-  const found = matching(view.apiKeys, search, filter, now.value);
+  const found = matching(view.apiKeys, search, filter, minute.value);
   const page = pageOf(found, wanted, size);
 
   // What is highlighted is brought into sight, whatever hid it.

@@ -9,7 +9,7 @@ import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
 import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, resolve, timeZones } from '../state/expiration.ts';
-import { now, ownZone } from '../state/times.ts';
+import { minute, ownZone } from '../state/times.ts';
 import { fieldError, generalError, number, reachOf, wordsOf } from '../state/words.ts';
 
 type CreateApiKeyProps = {
@@ -27,8 +27,8 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   const { isBusy, failure, form, forgive, run, unlessBusy } = useAction();
 
   const length = codePoints(name.normalize('NFC').trim());
-  // Looked at anew with every tick: at midnight the range moves on, and with it what a choice comes to.
-  const resolved = resolve(draft, now.value);
+  // Looked at anew with every minute: at midnight the range moves on, and with it what a choice comes to.
+  const resolved = resolve(draft, minute.value);
   const nameError = (hasTried || length > limits.apiKeyName ? nameProblem(length) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
   const problemAt = (field: 'choice' | 'date') =>
@@ -120,7 +120,7 @@ type ExpirationFieldsProps = {
 };
 
 function ExpirationFields({ draft, choiceError, dateError, onChange }: ExpirationFieldsProps) {
-  const range = customRange(now.value, draft.timeZone);
+  const range = customRange(minute.value, draft.timeZone);
   return (
     <>
       <Field label="Expiration" error={choiceError}>
@@ -143,7 +143,7 @@ function ExpirationFields({ draft, choiceError, dateError, onChange }: Expiratio
         )}
       </Field>
       {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${rangeWords(now.value, draft.timeZone)}.`}>
+        <Field label="Last day" error={dateError} hint={`Any day ${rangeWords(minute.value, draft.timeZone)}.`}>
           {(binding) => (
             <input
               {...binding}
@@ -183,7 +183,7 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
     <Field label="Time zone" hint="The key stops working when the last day ends there.">
       {(binding) => (
         <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
-          {[...new Set([ownZone, ...timeZones])].map((zone) => (
+          {timeZones.map((zone) => (
             <option key={zone} value={zone}>
               {zone === ownZone ? `${zone} (this computer)` : zone}
             </option>
