@@ -1,16 +1,16 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
-import { customRange } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { FormError, focusFirstInvalid } from '../components/field.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
-import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, resolve, timeZones } from '../state/expiration.ts';
+import { type ExpirationDraft, resolve } from '../state/expiration.ts';
 import { minute, ownZone } from '../state/times.ts';
 import { fieldError, generalError, number, reachOf, wordsOf } from '../state/words.ts';
+import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
@@ -110,88 +110,6 @@ function orphaned({ apiKey }: CreatedApiKeyView): void {
 function nameProblem(length: number): string | null {
   if (length === 0) return 'Give the key a name.';
   return length > limits.apiKeyName ? `Give at most ${limits.apiKeyName} characters.` : null;
-}
-
-type ExpirationFieldsProps = {
-  draft: ExpirationDraft;
-  choiceError: string | null;
-  dateError: string | null;
-  onChange: (changes: Partial<ExpirationDraft>) => void;
-};
-
-function ExpirationFields({ draft, choiceError, dateError, onChange }: ExpirationFieldsProps) {
-  const range = customRange(minute.value, draft.timeZone);
-  return (
-    <>
-      <Field label="Expiration" error={choiceError}>
-        {(binding) => (
-          <select
-            {...binding}
-            required
-            value={draft.choice}
-            onChange={({ currentTarget }) => onChange({ choice: expirationChoices.find((choice) => choice === currentTarget.value) ?? '' })}
-          >
-            <option value="" disabled hidden>
-              Choose …
-            </option>
-            {expirationChoices.map((choice) => (
-              <option key={choice} value={choice}>
-                {expirationWords[choice]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${rangeWords(minute.value, draft.timeZone)}.`}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="date"
-              required
-              min={range.earliest}
-              max={range.latest}
-              value={draft.date}
-              onInput={({ currentTarget }) => onChange({ date: currentTarget.value })}
-            />
-          )}
-        </Field>
-      )}
-      {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
-    </>
-  );
-}
-
-/** The machine's own zone, unless another one is chosen on purpose. */
-function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
-  const [isOpen, setOpen] = useState(timeZone !== ownZone);
-  const select = useRef<HTMLSelectElement>(null);
-  useLayoutEffect(() => {
-    if (isOpen) select.current?.focus();
-  }, [isOpen]);
-  if (!isOpen) {
-    return (
-      <p class="hint">
-        The day ends in <strong>{timeZone}</strong>, this computer’s time zone.{' '}
-        <button type="button" class="link" onClick={() => setOpen(true)}>
-          Use another time zone
-        </button>
-      </p>
-    );
-  }
-  return (
-    <Field label="Time zone" hint="The key stops working when the last day ends there.">
-      {(binding) => (
-        <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
-          {timeZones.map((zone) => (
-            <option key={zone} value={zone}>
-              {zone === ownZone ? `${zone} (this computer)` : zone}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
 }
 
 function Guidance({ session }: { session: SessionView }) {
