@@ -10,7 +10,6 @@ import {
   deletionSchema,
   identifiedApiKeySchema,
   revocationSchema,
-  type SessionView,
   sessionSchema,
   tenanciesSchema,
   usersSchema,
@@ -38,12 +37,6 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
   let isKept = false;
 
   const signedIn = (): CoreClient => core ?? noCore;
-
-  async function signInto(client: CoreClient, email: string, password: string): Promise<Result<SessionView>> {
-    const answer = await client.ask('POST', paths.session, sessionSchema, { email, password });
-    if (answer.ok || answer.failure.kind !== 'session-ended') return answer;
-    return refused('email', 'The e-mail address or the password is wrong.');
-  }
 
   /** Keeps the session, or forgets the one that was kept. Where that cannot be done, one is signed in all the same. */
   async function keep(client: CoreClient): Promise<void> {
@@ -77,10 +70,10 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
       const read = readServerAddress(server.includes('://') ? server : `https://${server}`);
       if (!read.ok) return refused('server', read.problem);
       const client = coreClient(read.address);
-      const answer = await signInto(client, email, password);
+      const answer = await client.ask('POST', paths.session, sessionSchema, { email, password });
       if (!answer.ok) {
         await client.close();
-        return answer;
+        return answer.failure.kind === 'session-ended' ? refused('email', 'The e-mail address or the password is wrong.') : answer;
       }
       await core?.close();
       core = client;
@@ -90,13 +83,13 @@ export function createChannels({ settings, kept, clipboard, window }: ChannelDep
     },
 
     async signOut() {
-      const client = core;
-      const answer = await signedIn().tell('DELETE', paths.session);
-      // Signed out here in any case: the cookie is forgotten, whatever the core says.
+      const client = signedIn();
+      // Signed out here at once, whatever the core says and however long it takes: somebody may sign in anew meanwhile.
       core = null;
       isKept = false;
       await kept.forget().catch(() => undefined);
-      await client?.close();
+      const answer = await client.tell('DELETE', paths.session);
+      await client.close();
       return answer;
     },
 

@@ -33,10 +33,6 @@ export class SecretClipboard {
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
   }
 
-  get holdsSecret(): boolean {
-    return this.#digest !== null;
-  }
-
   async clear(): Promise<void> {
     clearTimeout(this.#timer);
     const digest = this.#digest;

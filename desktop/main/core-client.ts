@@ -13,8 +13,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** One core, and the session with it. */
 export type CoreClient = {
   server: string;
-  /** @param schema of the answer; null where the answer has no body */
+  /** @param schema of the answer */
   ask<Schema extends z.ZodType>(method: Method, path: string, schema: Schema, body?: unknown): Promise<Result<z.output<Schema>>>;
+  /** Asks for something whose answer has nothing to read. */
   tell(method: Method, path: string, body?: unknown): Promise<Result<null>>;
   /** The cookies of the session, for keeping. */
   cookies(): KeptCookies;

@@ -60,6 +60,17 @@ describeDesktop('API keys in the console', () => {
     ]);
   });
 
+  it('has the focus in a dialog before anything can be typed', async () => {
+    await signInAs(desk, 'account');
+    const focused = await button('Create API Key').evaluate(async (element) => {
+      element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+      // Sooner than a frame.
+      await new Promise((resolve) => setTimeout(resolve));
+      return document.activeElement?.closest('.field')?.querySelector('label')?.textContent;
+    });
+    expect(focused).to.equal('Name');
+  });
+
   for (const [way, dismiss] of [
     ['Cancel', () => button('Cancel').click()],
     ['Escape', () => desk.page.keyboard.press('Escape')],

@@ -31,6 +31,8 @@ const endOf = async (running: RunningConsole) => {
   if (child.exitCode === null) await once(child, 'exit');
 };
 
+const noKeyring = await whyNoSecretService();
+
 describeDesktop('secrets', () => {
   let core: RunningCore;
   let network: Network;
@@ -221,44 +223,33 @@ describeDesktop('secrets', () => {
       expect(await clipboardAtTheEnd()).to.equal('a shopping list');
     });
   });
-});
 
-const noKeyring = await whyNoSecretService();
-
-describeDesktop('keeping signed in with the system’s keyring', () => {
-  if (noKeyring !== undefined) {
-    it.skip(`is not tested: ${noKeyring}`);
-    return;
-  }
-  let core: RunningCore;
-  let network: Network;
-  before(async () => {
-    core = await startFilledCore();
-    network = await networkTo(core.url);
-  });
-  after(async () => {
-    await network.close();
-    await core.close();
-  });
-  const args = ['--password-store=gnome-libsecret'];
-
-  it('begins signed in, until one signs out', async () => {
-    const first = await launchConsole({ args });
-    expect((await first.page.evaluate(() => window.callkey.begin())).keeping).to.deep.equal({ possible: true });
-    await signIn(first, network.url, true);
-    await first.page.evaluate(() => window.callkey.listApiKeys());
-    await first.close();
-    const cookie = network.seen.at(-1)?.headers.cookie ?? '';
-    for (const pair of cookie.split('; ')) {
-      const value = pair.slice(pair.indexOf('=') + 1);
-      for (const { name, text } of filesOf(first.userData)) expect(text.includes(value), name).to.equal(false);
+  describe('with the system’s keyring', () => {
+    if (noKeyring !== undefined) {
+      it.skip(`are not tested: ${noKeyring}`);
+      return;
     }
+    const args = ['--password-store=gnome-libsecret'];
 
-    const second = await launchConsole({ args, userData: first.userData });
-    const { session } = await second.page.evaluate(() => window.callkey.begin());
-    expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
-    expect((await second.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
-    await second.close();
-    expect(readdirSync(first.userData)).not.to.include('session');
+    it('keep one signed in, until one signs out', async () => {
+      await launch({ args });
+      const { userData } = running;
+      expect((await running.page.evaluate(() => window.callkey.begin())).keeping).to.deep.equal({ possible: true });
+      await signIn(running, network.url, true);
+      await running.page.evaluate(() => window.callkey.listApiKeys());
+      await running.close();
+      const cookie = network.seen.at(-1)?.headers.cookie ?? '';
+      for (const pair of cookie.split('; ')) {
+        const value = pair.slice(pair.indexOf('=') + 1);
+        for (const { name, text } of filesOf(userData)) expect(text.includes(value), name).to.equal(false);
+      }
+
+      await launch({ args, userData });
+      const { session } = await running.page.evaluate(() => window.callkey.begin());
+      expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
+      expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
+      await running.close();
+      expect(readdirSync(userData)).not.to.include('session');
+    });
   });
 });

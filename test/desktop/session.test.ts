@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Desk, openDesk, signInAs } from '../support/console.ts';
 import { describeDesktop } from '../support/electron.ts';
@@ -80,6 +81,20 @@ describeDesktop('a session of the console', () => {
     await button('Leave This Behind').click();
     await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+  });
+
+  it('outlives a slow sign-out from the one before', async () => {
+    const input = { server: network.url, email: desk.world.users.account.email, password, keepSignedIn: false };
+    const signIn = () => desk.page.evaluate((given) => window.callkey.signIn(given), input);
+    await signIn();
+    const held = Promise.withResolvers<void>();
+    network.faults.push(held.promise);
+    const signedOut = desk.page.evaluate(() => window.callkey.signOut());
+    while (network.faults.length > 0) await setImmediate();
+    await signIn();
+    held.resolve();
+    expect((await signedOut).ok).to.equal(true);
+    expect((await desk.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
   });
 
   it('says that the core is out of reach, and goes on by itself when it is back', async () => {

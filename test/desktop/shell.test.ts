@@ -283,9 +283,7 @@ describeDesktop('what goes wrong', () => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
       contents?.once('dom-ready', () => contents.forcefullyCrashRenderer());
       contents?.once('render-process-gone', () =>
-        contents.once('render-process-gone', () =>
-          contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })),
-        ),
+        contents.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true }))),
       );
       setImmediate(() => contents?.forcefullyCrashRenderer());
     });

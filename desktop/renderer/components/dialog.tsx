@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 
 export type DialogProps = {
@@ -18,7 +18,8 @@ export type DialogProps = {
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Before it is painted: what is typed at once goes into it.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();

@@ -115,7 +115,7 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
 
 function FocusedButton({ onClick, children }: { onClick: () => void; children: ComponentChildren }) {
   const ref = useRef<HTMLButtonElement>(null);
-  useEffect(() => ref.current?.focus(), []);
+  useLayoutEffect(() => ref.current?.focus(), []);
   return (
     <button ref={ref} type="button" onClick={onClick}>
       {children}

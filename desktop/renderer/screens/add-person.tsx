@@ -3,6 +3,7 @@ import { type SessionView, type UserType, type UserView, userTypes } from '#cont
 import { Dialog } from '../components/dialog.tsx';
 import { Field, FormError } from '../components/field.tsx';
 import { Loadable, useResource } from '../components/loadable.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { fieldError, generalError, userTypeWords } from '../state/words.ts';
 
@@ -36,29 +37,16 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
   return (
     <Dialog title="Add person" onDismiss={close}>
       <form ref={form} onSubmit={submit} noValidate>
-        <Field label="Name" error={fieldError(failure, 'name')}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="text"
-              autocomplete="off"
-              value={name}
-              autofocus
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="E-mail" error={fieldError(failure, 'email')}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="email"
-              autocomplete="off"
-              value={email}
-              onInput={({ currentTarget }) => setEmail(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Name"
+          error={fieldError(failure, 'name')}
+          type="text"
+          autocomplete="off"
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        <TextField label="E-mail" error={fieldError(failure, 'email')} type="email" autocomplete="off" value={email} onInput={setEmail} />
         <Field label="Type" error={fieldError(failure, 'userType')} hint={typeHints[userType]}>
           {(binding) => (
             <select

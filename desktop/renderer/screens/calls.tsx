@@ -3,10 +3,9 @@ import { type CallState, callStates } from '#contract/calls.ts';
 import type { CallsView, CallView, CampaignsView, SessionView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 import { Empty, Loadable, useResource } from '../components/loadable.tsx';
-import { Time } from '../components/time.tsx';
 import type { Resource } from '../state/resource.ts';
 import { outcomeWords, plural, stateWords } from '../state/words.ts';
-import { OwnerTag } from './api-key-table.tsx';
+import { CallTable } from './call-table.tsx';
 
 const followMs = 2_000;
 const typingMs = 250;
@@ -123,67 +122,6 @@ function NoCalls({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No calls yet">
       <p>Calls that your systems place with an API key show here as they come.</p>
     </Empty>
-  );
-}
-
-function CallTable({ calls }: { calls: readonly CallView[] }) {
-  return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Contact</th>
-            <th scope="col">State</th>
-            <th scope="col">Outcome</th>
-            <th scope="col">Key</th>
-            <th scope="col">Placed</th>
-            <th scope="col">Dialed</th>
-            <th scope="col">Ended</th>
-          </tr>
-        </thead>
-        <tbody>
-          {calls.map((call) => (
-            <CallRow key={call.contactId} call={call} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function CallRow({ call }: { call: CallView }) {
-  const { contact, apiKey } = call;
-  const outcome = outcomeWords[call.state];
-  return (
-    <tr>
-      <th scope="row">
-        <span class="name">{contact.name ?? contact.phone ?? 'Erased'}</span>
-        {contact.name !== null && contact.phone !== null && <span class="caption">{contact.phone}</span>}
-        <span class="caption">{call.requestId}</span>
-      </th>
-      <td>
-        <span class={`badge ${call.state}`}>{stateWords[call.state]}</span>
-      </td>
-      <td>
-        {outcome === undefined ? <span class="faint">–</span> : <span>{outcome}</span>}{' '}
-        {call.simulated && <span class="tag">Simulated</span>}
-        {call.detail !== null && <span class="caption">{call.detail}</span>}
-      </td>
-      <td>
-        {apiKey ? (
-          <>
-            {apiKey.name} {!apiKey.owner.isYou && <OwnerTag owner={apiKey.owner} />}
-          </>
-        ) : (
-          <span class="faint">Somebody else’s</span>
-        )}
-      </td>
-      <td>
-        <Time at={call.placedAt} />
-      </td>
-      <td>{call.dialedAt === null ? <span class="faint">–</span> : <Time at={call.dialedAt} />}</td>
-      <td>{call.endedAt === null ? <span class="faint">–</span> : <Time at={call.endedAt} />}</td>
-    </tr>
   );
 }
 

@@ -1,10 +1,12 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError } from '../components/field.tsx';
+import { FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
+import { useAutofocus } from '../components/use-autofocus.ts';
 import { announce } from '../state/announcement.ts';
 import { passwordChanged, signOut } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
@@ -38,8 +40,7 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const current = useRef<HTMLInputElement>(null);
-  useEffect(() => current.current?.focus(), []);
+  useAutofocus(form);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -56,34 +57,25 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
   const length = codePoints(newPassword);
   return (
     <form ref={form} onSubmit={submit} noValidate>
-      <Field label="Current password" error={fieldError(failure, 'currentPassword')}>
-        {(binding) => (
-          <input
-            {...binding}
-            type="password"
-            autocomplete="current-password"
-            ref={current}
-            value={currentPassword}
-            onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field
+      <TextField
+        label="Current password"
+        error={fieldError(failure, 'currentPassword')}
+        type="password"
+        autocomplete="current-password"
+        value={currentPassword}
+        onInput={setCurrent}
+        autofocus
+      />
+      <TextField
         label="New password"
         error={fieldError(failure, 'newPassword')}
         hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length is what counts: a few words are good.`}
         aside={<span class="counter">{length > 0 ? length : ''}</span>}
-      >
-        {(binding) => (
-          <input
-            {...binding}
-            type="password"
-            autocomplete="new-password"
-            value={newPassword}
-            onInput={({ currentTarget }) => setNew(currentTarget.value)}
-          />
-        )}
-      </Field>
+        type="password"
+        autocomplete="new-password"
+        value={newPassword}
+        onInput={setNew}
+      />
       <FormError text={generalError(failure, ['currentPassword', 'newPassword'])} />
       <div class="actions">
         <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>

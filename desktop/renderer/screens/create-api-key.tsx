@@ -1,15 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
-import { customRange } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError, focusFirstInvalid } from '../components/field.tsx';
+import { FormError, focusFirstInvalid } from '../components/field.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
-import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, resolve, timeZones } from '../state/expiration.ts';
-import { now, ownZone } from '../state/times.ts';
+import { type ExpirationDraft, resolve } from '../state/expiration.ts';
+import { minute, ownZone } from '../state/times.ts';
 import { fieldError, generalError, number, reachOf, wordsOf } from '../state/words.ts';
+import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
@@ -26,8 +27,8 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   const { isBusy, failure, form, forgive, run, unlessBusy } = useAction();
 
   const length = codePoints(name.normalize('NFC').trim());
-  // Looked at anew with every tick: at midnight the range moves on, and with it what a choice comes to.
-  const resolved = resolve(draft, now.value);
+  // Looked at anew with every minute: at midnight the range moves on, and with it what a choice comes to.
+  const resolved = resolve(draft, minute.value);
   const nameError = (hasTried || length > limits.apiKeyName ? nameProblem(length) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
   const problemAt = (field: 'choice' | 'date') =>
@@ -53,7 +54,7 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   return (
     <Dialog title="Create API key" onDismiss={close}>
       <form ref={form} onSubmit={submit} noValidate>
-        <Field
+        <TextField
           label="Name"
           error={nameError}
           hint="What it is for. The name is all that tells your keys apart later."
@@ -62,19 +63,13 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
               {number(length)} / {number(limits.apiKeyName)}
             </span>
           }
-        >
-          {(binding) => (
-            <input
-              {...binding}
-              type="text"
-              autocomplete="off"
-              required
-              value={name}
-              autofocus
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          )}
-        </Field>
+          type="text"
+          autocomplete="off"
+          required
+          value={name}
+          onInput={setName}
+          autofocus
+        />
         <ExpirationFields
           draft={draft}
           choiceError={problemAt('choice')}
@@ -115,88 +110,6 @@ function orphaned({ apiKey }: CreatedApiKeyView): void {
 function nameProblem(length: number): string | null {
   if (length === 0) return 'Give the key a name.';
   return length > limits.apiKeyName ? `Give at most ${limits.apiKeyName} characters.` : null;
-}
-
-type ExpirationFieldsProps = {
-  draft: ExpirationDraft;
-  choiceError: string | null;
-  dateError: string | null;
-  onChange: (changes: Partial<ExpirationDraft>) => void;
-};
-
-function ExpirationFields({ draft, choiceError, dateError, onChange }: ExpirationFieldsProps) {
-  const range = customRange(now.value, draft.timeZone);
-  return (
-    <>
-      <Field label="Expiration" error={choiceError}>
-        {(binding) => (
-          <select
-            {...binding}
-            required
-            value={draft.choice}
-            onChange={({ currentTarget }) => onChange({ choice: expirationChoices.find((choice) => choice === currentTarget.value) ?? '' })}
-          >
-            <option value="" disabled hidden>
-              Choose …
-            </option>
-            {expirationChoices.map((choice) => (
-              <option key={choice} value={choice}>
-                {expirationWords[choice]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${rangeWords(now.value, draft.timeZone)}.`}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="date"
-              required
-              min={range.earliest}
-              max={range.latest}
-              value={draft.date}
-              onInput={({ currentTarget }) => onChange({ date: currentTarget.value })}
-            />
-          )}
-        </Field>
-      )}
-      {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
-    </>
-  );
-}
-
-/** The machine's own zone, unless another one is chosen on purpose. */
-function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
-  const [isOpen, setOpen] = useState(timeZone !== ownZone);
-  const select = useRef<HTMLSelectElement>(null);
-  useEffect(() => {
-    if (isOpen) select.current?.focus();
-  }, [isOpen]);
-  if (!isOpen) {
-    return (
-      <p class="hint">
-        The day ends in <strong>{timeZone}</strong>, this computer’s time zone.{' '}
-        <button type="button" class="link" onClick={() => setOpen(true)}>
-          Use another time zone
-        </button>
-      </p>
-    );
-  }
-  return (
-    <Field label="Time zone" hint="The key stops working when the last day ends there.">
-      {(binding) => (
-        <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
-          {[...new Set([ownZone, ...timeZones])].map((zone) => (
-            <option key={zone} value={zone}>
-              {zone === ownZone ? `${zone} (this computer)` : zone}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
 }
 
 function Guidance({ session }: { session: SessionView }) {

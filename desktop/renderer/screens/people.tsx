@@ -6,7 +6,7 @@ import { Empty, Loadable, useResource } from '../components/loadable.tsx';
 import { Once, SecretDialog } from '../components/secret.tsx';
 import { Time } from '../components/time.tsx';
 import { announce } from '../state/announcement.ts';
-import { number, plural, userTypeWords } from '../state/words.ts';
+import { number, placeOf, plural, userTypeWords } from '../state/words.ts';
 import { AddPerson } from './add-person.tsx';
 import { DeletePerson } from './delete-person.tsx';
 
@@ -139,7 +139,7 @@ function PeopleList({ users, session, onDelete }: PeopleListProps) {
 }
 
 function Person({ user, isYou, onDelete }: { user: UserView; isYou: boolean; onDelete: (user: UserView) => void }) {
-  const place = [user.account?.name, user.partner?.name].filter((name) => name !== undefined).join(', ');
+  const place = placeOf(user);
   return (
     <tr>
       <th scope="row">

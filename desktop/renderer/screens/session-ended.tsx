@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Dialog } from '../components/dialog.tsx';
-import { Field, FormError } from '../components/field.tsx';
+import { FormError } from '../components/field.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
 import { leave, renew, session } from '../state/session.ts';
@@ -33,18 +34,15 @@ export function SessionEnded() {
       onDismiss={() => undefined}
     >
       <form ref={form} onSubmit={submit} noValidate>
-        <Field label="Password" error={wrong}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="password"
-              autocomplete="current-password"
-              value={password}
-              autofocus
-              onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Password"
+          error={wrong}
+          type="password"
+          autocomplete="current-password"
+          value={password}
+          onInput={setPassword}
+          autofocus
+        />
         <FormError text={failure && wrong === null ? wordsOf(failure) : null} />
         <div class="actions">
           <button type="button" aria-disabled={isBusy} onClick={unlessBusy(leave)}>

@@ -7,7 +7,7 @@ import { Empty } from '../components/loadable.tsx';
 import { Mark } from '../components/mark.tsx';
 import { opened, type Screen, screen, screensOf, screenWords } from '../state/route.ts';
 import { sessionTurn, signOut, tenancyKey } from '../state/session.ts';
-import { userTypeWords } from '../state/words.ts';
+import { placeOf, userTypeWords } from '../state/words.ts';
 import { Activity } from './activity.tsx';
 import { ApiKeys } from './api-keys.tsx';
 import { Calls } from './calls.tsx';
@@ -128,7 +128,7 @@ function TenancyButton({ session: { tenancy } }: { session: SessionView }) {
 }
 
 function Who({ session: { viewer } }: { session: SessionView }) {
-  const place = [viewer.account?.name, viewer.partner?.name].filter((name) => name !== undefined).join(', ');
+  const place = placeOf(viewer);
   return (
     <div class="who">
       <p>

@@ -1,8 +1,10 @@
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
-import { Field, FormError } from '../components/field.tsx';
+import { FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
+import { useAutofocus } from '../components/use-autofocus.ts';
 import { beginning, email, server, signIn } from '../state/session.ts';
 import { fieldError, generalError } from '../state/words.ts';
 
@@ -13,8 +15,7 @@ export function SignIn() {
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
   const { isBusy, failure, form, refuse, run } = useAction();
-  // Not by the attribute alone: it counts when a page opens, and this one may come back later. Before anything can be typed.
-  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('[autofocus]')?.focus(), [form]);
+  useAutofocus(form);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -29,48 +30,40 @@ export function SignIn() {
       <form ref={form} class="card" onSubmit={submit} noValidate aria-labelledby="sign-in-title">
         <Mark />
         <h1 id="sign-in-title">Sign in</h1>
-        <Field label="Server address" error={fieldError(failure, 'server')} hint="Where your core runs, such as https://calls.example.com">
-          {(binding) => (
-            <input
-              {...binding}
-              type="text"
-              inputMode="url"
-              spellcheck={false}
-              autocomplete="url"
-              value={server.value}
-              onInput={({ currentTarget }) => {
-                server.value = currentTarget.value;
-              }}
-              autofocus={remembered.server === ''}
-            />
-          )}
-        </Field>
-        <Field label="E-mail" error={fieldError(failure, 'email')}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="email"
-              autocomplete="username"
-              value={email.value}
-              onInput={({ currentTarget }) => {
-                email.value = currentTarget.value;
-              }}
-              autofocus={remembered.server !== '' && remembered.email === ''}
-            />
-          )}
-        </Field>
-        <Field label="Password" error={fieldError(failure, 'password')}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="password"
-              autocomplete="current-password"
-              value={password}
-              onInput={({ currentTarget }) => setPassword(currentTarget.value)}
-              autofocus={remembered.server !== '' && remembered.email !== ''}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Server address"
+          error={fieldError(failure, 'server')}
+          hint="Where your core runs, such as https://calls.example.com"
+          type="text"
+          inputMode="url"
+          spellcheck={false}
+          autocomplete="url"
+          value={server.value}
+          onInput={(typed) => {
+            server.value = typed;
+          }}
+          autofocus={remembered.server === ''}
+        />
+        <TextField
+          label="E-mail"
+          error={fieldError(failure, 'email')}
+          type="email"
+          autocomplete="username"
+          value={email.value}
+          onInput={(typed) => {
+            email.value = typed;
+          }}
+          autofocus={remembered.server !== '' && remembered.email === ''}
+        />
+        <TextField
+          label="Password"
+          error={fieldError(failure, 'password')}
+          type="password"
+          autocomplete="current-password"
+          value={password}
+          onInput={setPassword}
+          autofocus={remembered.server !== '' && remembered.email !== ''}
+        />
         <div class="check">
           <input
             id="keep"

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SessionView, TenanciesView } from '#contract/console.ts';
 import type { Failure, TenancyChoice } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
@@ -21,14 +21,14 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
 
   // Whoever types fast and presses Enter means what is typed, not what the last search found.
   const isChosen = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     setActive(0);
     const [first] = found ?? [];
     if (isChosen.current && found) isChosen.current = false;
     else return;
     if (first) void select({ kind: first.kind, id: first.id }, first.name);
   }, [found]);
-  useEffect(() => document.getElementById(`${listId}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active, listId]);
+  useLayoutEffect(() => document.getElementById(`${listId}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active, listId]);
 
   async function select(choice: TenancyChoice, name: string): Promise<void> {
     const result = await ask(window.callkey.selectTenancy(choice));

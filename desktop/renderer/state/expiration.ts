@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
-import { customRange, type Expiration, expiryInstant, isTimeZone, isWithin } from '#contract/expiry.ts';
-import { dayText, exactText, fromNow } from './times.ts';
+import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
+import { dayText, exactText, fromNow, ownZone } from './times.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
 export type ExpirationChoice = (typeof expirationChoices)[number];
@@ -45,7 +45,5 @@ function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Re
   return { ok: true, expiration, words: instant ? `Works until ${exactText(instant)} (${fromNow(instant, now)})` : '' };
 }
 
-/** Every zone that this machine knows, the names of all continents and `UTC`. */
-export const timeZones: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone')].filter(
-  (name, index, all) => isTimeZone(name) && all.indexOf(name) === index,
-);
+/** The machine's own zone, `UTC`, and then every zone that the machine knows. */
+export const timeZones: readonly string[] = [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { DateTime } from 'luxon';
 
 /** The time, to the tick. What is shown of time follows it. */
@@ -8,6 +8,11 @@ const tickMs = 1_000;
 setInterval(() => {
   now.value = DateTime.now();
 }, tickMs);
+
+const minuteMs = computed(() => now.value.startOf('minute').toMillis());
+
+/** The minute that it is, for what changes with minutes or days and costs too much to do with every tick. It is there at midnight. */
+export const minute = computed(() => DateTime.fromMillis(minuteMs.value));
 
 /** The machine's own zone. */
 export const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;

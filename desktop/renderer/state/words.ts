@@ -1,5 +1,5 @@
 import type { CallState } from '#contract/calls.ts';
-import type { SessionView, UserType } from '#contract/console.ts';
+import type { SessionView, UserType, UserView } from '#contract/console.ts';
 import type { Failure } from '../../ipc.ts';
 
 /** A failure as a sentence that says what to do. */
@@ -54,6 +54,11 @@ export const userTypeWords: Readonly<Record<UserType, string>> = {
   partner: 'Partner user',
   staff: 'Service staff',
 };
+
+/** Where a user belongs: the account, the partner, or the one beneath the other. Empty where it is neither. */
+export function placeOf({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
+  return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
+}
 
 /** How far a call has come. */
 export const stateWords: Readonly<Record<CallState, string>> = {

@@ -1,0 +1,16 @@
+import type { ComponentProps } from 'preact';
+import { Field, type FieldProps } from './field.tsx';
+
+export type TextFieldProps = Omit<FieldProps, 'children'> &
+  Pick<ComponentProps<'input'>, 'inputMode' | 'autocomplete' | 'spellcheck' | 'required' | 'autofocus'> &
+  // One by one, as Preact's own types of an input go by its type.
+  ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; onInput: (value: string) => void };
+
+/** A field with one line to type in. */
+export function TextField({ label, error = null, hint, aside, onInput, ...input }: TextFieldProps) {
+  return (
+    <Field label={label} error={error} hint={hint} aside={aside}>
+      {(binding) => <input {...binding} {...input} onInput={({ currentTarget }) => onInput(currentTarget.value)} />}
+    </Field>
+  );
+}
