@@ -1,75 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { ConfigError, readConfig } from './config.ts';
-import { createLog } from './log.ts';
-import { type Core, startCore } from './server.ts';
-import { sessionSecretsOf } from './session-secrets.ts';
-import { systemClock, systemRandomness } from './system.ts';
 
 // In a folder of the project's own: in the shared temporary one, somebody else could have put code in its place.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url)));
-
-/** For people at the terminal; the log on standard output stays JSON. */
-function say(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
-async function main(): Promise<void> {
-  const config = readConfig(process.env);
-  const log = createLog(config.logLevel);
-  process.on('uncaughtException', (err) => {
-    log.fatal({ err }, 'uncaught exception');
-    process.exit(1);
-  });
-
-  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), { log, clock: systemClock, randomness: systemRandomness });
-  let isStopping = false;
-  const stop = (signal: NodeJS.Signals) => {
-    // Whoever asks twice does not want to wait.
-    if (isStopping) process.exit(1);
-    isStopping = true;
-    log.info({ signal }, 'draining');
-    // A core that is still starting has to be up before it can be let down.
-    starting
-      .then(({ close }) => close())
-      .then(
-        () => {
-          log.info('stopped');
-          process.exit(0);
-        },
-        (err) => {
-          log.fatal({ err }, 'stopping failed');
-          process.exit(1);
-        },
-      );
-  };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-  announce(await starting, log);
-}
-
-function announce(core: Core, log: ReturnType<typeof createLog>): void {
-  if (core.managementUrl !== null) log.info({ url: core.managementUrl }, 'management listening');
-  log.info({ url: core.url }, 'listening');
-  if (!core.firstUser) return;
-  const { email, password } = core.firstUser;
-  say(
-    [
-      '',
-      'This core has no users yet, so it has made a first one, of the type staff:',
-      '',
-      `  e-mail             ${email}`,
-      `  one-time password  ${password}`,
-      '',
-      'It is shown this once and works for seven days. Sign in with it and choose a password of your own.',
-      `Lost it? npm run admin -- user password ${email}`,
-      '',
-    ].join('\n'),
-  );
-}
-
-main().catch((error: unknown) => {
-  if (error instanceof ConfigError) say(error.message);
-  else createLog('info').fatal({ err: error }, 'start failed');
-  process.exitCode = 1;
-});
+// Only what is imported from here on is taken from the cache.
+await import('./process.ts');

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -62,7 +63,11 @@ export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
-const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
+const root = new URL('../../', import.meta.url);
+const { scripts }: { scripts: { start: string } } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+/** What `npm start` gives to Node. */
+const startArgs = scripts.start.split(' ').slice(1, -1);
+const main = fileURLToPath(new URL('core/main.ts', root));
 
 /** What `npm start` starts, as a process of its own. */
 export async function spawnCore(
@@ -71,7 +76,7 @@ export async function spawnCore(
   directory = process.cwd(),
 ): Promise<CoreProcess> {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--max-semi-space-size=16', main], {
+  const child = spawn(process.execPath, [...startArgs, main], {
     env: { PATH, HOME, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: directory,
