@@ -17,24 +17,10 @@ export type Grown = { database: DatabaseKind; size: number; place: Spread; refus
 export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread };
 
 /** A database of each size, and all of them measured in turn: what the machine does meanwhile hits all alike. */
-export async function grow(
-  kind: DatabaseKind,
-  rounds: number,
-  seconds: number,
-  say: (line: string) => void,
-): Promise<{ grown: Grown[]; lists: Lists }> {
+export async function grow(kind: DatabaseKind, rounds: number, seconds: number, say: (line: string) => void): Promise<Grown[]> {
   const stages: { size: number; stage: Stage; perSecond: { place: number[]; refuse: number[]; cancel: number[] } }[] = [];
   for (const size of sizes) {
-    const stage = await openStage(kind);
-    const { account, campaign, partner } = stage.world;
-    const start = performance.now();
-    await fill(stage.beside.storage.database, stage.database, size, {
-      accountId: account.id,
-      campaignId: campaign.id,
-      partnerId: partner.id,
-      keyId: '',
-    });
-    say(`${kind}: ${size} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
+    const stage = await openFilled(kind, size, say);
     stages.push({ size, stage, perSecond: { place: [], refuse: [], cancel: [] } });
   }
   try {
@@ -52,20 +38,29 @@ export async function grow(
         perSecond.cancel.push(cancel.perSecond);
       }
     }
-    const million = stages.find(({ size }) => size === 1_000_000)?.stage;
-    if (!million) throw new Error('There is no database of a million keys.');
-    const grown = stages.map(({ size, perSecond: { place, refuse, cancel } }) => ({
+    return stages.map(({ size, perSecond: { place, refuse, cancel } }) => ({
       ...{ database: kind, size },
       ...{ place: spreadOf(place), refuse: spreadOf(refuse), cancel: spreadOf(cancel) },
     }));
-    return { grown, lists: await listKeys(million, rounds) };
   } finally {
     for (const { stage } of stages) await stage.close();
   }
 }
 
-/** The partner of the million keys, and another one, who is given 500, on the same core. */
-async function listKeys({ kind, core, beside, world }: Stage, rounds: number): Promise<Lists> {
+async function openFilled(kind: DatabaseKind, size: number, say: (line: string) => void): Promise<Stage> {
+  const stage = await openStage(kind);
+  const { account, campaign, partner } = stage.world;
+  const start = performance.now();
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: '' };
+  await fill(stage.beside.storage.database, stage.database, size, owner);
+  say(`${kind}: ${size} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
+  return stage;
+}
+
+/** Lists the keys of a partner with a million of them, and of another one, who is given 500, on the same core. */
+export async function listKeys(kind: DatabaseKind, rounds: number, say: (line: string) => void): Promise<Lists> {
+  const stage = await openFilled(kind, 1_000_000, say);
+  const { core, beside, world } = stage;
   const { users, otherAccount, otherPartner } = world;
   const rows = manyKeys(500).map((keyValue, n) => ({
     ...{ id: `other-${n}`, digest: digestOf(keyValue), name: 'Other', created_at: n },
@@ -82,5 +77,6 @@ async function listKeys({ kind, core, beside, world }: Stage, rounds: number): P
       if (n >= rounds) taken[who].push(performance.now() - from);
     }
   }
+  await stage.close();
   return { database: kind, of500: spreadOf(taken.few), ofMillion: spreadOf(taken.many) };
 }

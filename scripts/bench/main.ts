@@ -1,14 +1,14 @@
 // How fast the core is, next to bare Koa on the same machine:
 //   npm run bench             the main rows, in some five minutes
 //   npm run bench -- --full   all of it, in an hour, with 25 GB of disk: keeps the results in results/, which the README quotes
-//   npm run bench -- --full --only rows,figures,cores,growth   parts of that
+//   npm run bench -- --full --only rows,figures,cores,lists,growth   parts of that
 // It starts all that it needs itself, PostgreSQL included, and leaves nothing behind. It needs wrk.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cleanUp, databaseKinds, freshDirectory, setUpPostgres } from '../../test/support/databases.ts';
-import { type Grown, grow, type Lists } from './growth.ts';
+import { type Grown, grow, listKeys } from './growth.ts';
 import { machine } from './machine.ts';
 import * as moments from './moments.ts';
 import { type Server, startServer, stopServers } from './processes.ts';
@@ -18,7 +18,7 @@ import { type Measured, measure, type Row, rowsOf } from './rows.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const { values } = parseArgs({
-  options: { full: { type: 'boolean', default: false }, only: { type: 'string', default: 'rows,figures,cores,growth' } },
+  options: { full: { type: 'boolean', default: false }, only: { type: 'string', default: 'rows,figures,cores,lists,growth' } },
 });
 const isFull = values.full;
 const isWanted = (part: string) => (isFull ? values.only.split(',').includes(part) : part === 'rows');
@@ -42,9 +42,10 @@ try {
     if (isWanted('figures')) results.figures = [...(results.figures ?? []), ...(await figures(stage, bare, results.rows ?? []))];
     if (isWanted('cores') && kind === 'postgres') results.cores = await moments.severalCores(stage, rounds, seconds);
     await stage.close();
+    if (isWanted('lists')) results.lists = [...(results.lists ?? []), await listKeys(kind, rounds, say)];
     if (isFull) keep(results);
   }
-  if (isWanted('growth')) Object.assign(results, await growth());
+  if (isWanted('growth')) results.grown = await growth();
   process.stdout.write(tablesOf(isFull ? keep(results) : results));
 } finally {
   await leave();
@@ -76,19 +77,14 @@ async function figures(stage: Stage, bare: Server, rows: readonly Row[]): Promis
   ];
 }
 
-async function growth(): Promise<Pick<Results, 'grown' | 'lists'>> {
+async function growth(): Promise<Grown[]> {
   const grown: Grown[] = [];
-  const lists: Lists[] = [];
-  for (const kind of databaseKinds) {
-    const found = await grow(kind, rounds, 2, say);
-    grown.push(...found.grown);
-    lists.push(found.lists);
-  }
+  for (const kind of databaseKinds) grown.push(...(await grow(kind, rounds, 2, say)));
   installPeers();
   // From a folder with packages of its own, which the types of this one know nothing of.
   const { plot }: { plot: (grown: readonly Grown[]) => string } = await import(new URL('peers/plot.ts', import.meta.url).href);
   keepPlot(plot(grown));
-  return { grown, lists };
+  return grown;
 }
 
 /** In the versions of their own lock file. */
