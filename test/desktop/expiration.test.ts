@@ -72,6 +72,20 @@ describeDesktop('choosing when a key ends', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland').toMillis());
   });
 
+  it('leaves the keyboard where it is when the other zone comes back into sight', async () => {
+    const { page } = desk;
+    await choose('1 Year');
+    await page.getByRole('button', { name: 'Use another time zone' }).click();
+    await page.getByLabel('Time zone').and(page.locator(':focus')).selectOption('Pacific/Auckland');
+    const expiration = page.getByLabel('Expiration');
+    await expiration.focus();
+    await page.keyboard.press('ArrowUp');
+    await page.getByLabel('Time zone').waitFor({ state: 'detached' });
+    await page.keyboard.press('ArrowDown');
+    await page.getByLabel('Time zone').waitFor();
+    expect(await expiration.evaluate((element) => element === document.activeElement)).to.equal(true);
+  });
+
   it('moves on when the day rolls over at midnight while it is open', async () => {
     await choose('1 Year');
     await desk.page.getByText('21 Nov 2027').waitFor();

@@ -59,14 +59,23 @@ export function ExpirationFields({ draft, choiceError, dateError, onChange }: Ex
 function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
   const [isOpen, setOpen] = useState(timeZone !== ownZone);
   const select = useRef<HTMLSelectElement>(null);
+  const wasPressed = useRef(false);
+  // Where the button was that has gone. Not where the list comes by itself: whoever chooses an expiration is elsewhere.
   useLayoutEffect(() => {
-    if (isOpen) select.current?.focus();
+    if (wasPressed.current) select.current?.focus();
   }, [isOpen]);
   if (!isOpen) {
     return (
       <p class="hint">
         The day ends in <strong>{timeZone}</strong>, this computer’s time zone.{' '}
-        <button type="button" class="link" onClick={() => setOpen(true)}>
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            wasPressed.current = true;
+            setOpen(true);
+          }}
+        >
           Use another time zone
         </button>
       </p>
