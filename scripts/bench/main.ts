@@ -32,7 +32,7 @@ const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_siz
 const results: Partial<Results> = { at: new Date().toISOString() };
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void leave().finally(() => process.exit(1)));
 try {
-  setUpPostgres(postgresSettings);
+  await setUpPostgres(postgresSettings);
   const bare = await startServer('servers/bare.ts');
   // One after the other: what a database tidies up must not fall into the other's rounds.
   for (const kind of databaseKinds) {
@@ -63,7 +63,7 @@ async function rowsAt(stage: Stage): Promise<Measured[]> {
   installPeers();
   const peer = await startServer('peers/better-auth.ts', { DATABASE_FILE: join(freshDirectory(), 'peer.db') });
   const target = verifying(peer.url, String(peer.said['key']));
-  return [...rows, { name: 'better-auth, verify a key and no more', database: 'sqlite', goal: null, target }];
+  return [...rows, { name: 'better-auth, verify a key and note its use', database: 'sqlite', goal: null, target }];
 }
 
 async function figures(stage: Stage, bare: Server, rows: readonly Row[]): Promise<moments.Figure[]> {

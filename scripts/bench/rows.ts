@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Server } from './processes.ts';
 import { cancelling, getting, placing } from './requests.ts';
 import type { Stage } from './stage.ts';
@@ -21,6 +22,8 @@ export type Measured = {
 const cancelsPerSecond = 60_000;
 /** In seconds. */
 const warmUp = 5;
+/** In ms: what a database tidies up after a load must not slow bare Koa down. */
+const settling = 1_000;
 
 export function rowsOf(stage: Stage, straightforward: Server): Measured[] {
   const { kind, core, path, keys, unknown, revoked } = stage;
@@ -37,7 +40,7 @@ export function rowsOf(stage: Stage, straightforward: Server): Measured[] {
   ];
 }
 
-/** Measures rows in turn, bare Koa before and after each, over and over: what the machine does meanwhile hits all of them alike. */
+/** Measures rows in turn, bare Koa before and after each, over and over: what the machine does meanwhile hits all of them alike. Bare Koa is the first row. */
 export async function measure(
   rows: readonly Measured[],
   bare: Server,
@@ -50,13 +53,21 @@ export async function measure(
   const first = new Map<Measured, number>();
   for (const row of rows) first.set(row, (await row.prepare?.(warmUp + rounds * seconds)) ?? 0);
   // Code that is not warm yet is not what is to be measured.
+  await load(getting(bare.url), warmUp);
   for (const row of rows) await load(row.target, warmUp, first.get(row));
+  const bareLoads: Load[] = [];
+  const loadBare = async () => {
+    await setTimeout(settling);
+    const one = await load(getting(bare.url), 1);
+    bareLoads.push(one);
+    return one;
+  };
   for (let round = 1; round <= rounds; round++) {
     for (const [row, { ratios, loads }] of found) {
       const from = (first.get(row) ?? 0) + (warmUp + (round - 1) * seconds) * cancelsPerSecond;
-      const before = await load(getting(bare.url), 1);
+      const before = await loadBare();
       const measured = await load(row.target, seconds, from);
-      const after = await load(getting(bare.url), 1);
+      const after = await loadBare();
       loads.push(measured);
       ratios.push((2 * measured.perSecond) / (before.perSecond + after.perSecond));
       say(
@@ -64,12 +75,25 @@ export async function measure(
       );
     }
   }
-  return [...found].map(([{ name, database, goal }, { ratios, loads }]) => ({
+  const { database = '' } = rows[0] ?? {};
+  const median = spreadOf(bareLoads.map(({ perSecond }) => perSecond)).median;
+  return [
+    rowOf(
+      { name: 'bare Koa', database, goal: null },
+      bareLoads.map(({ perSecond }) => perSecond / median),
+      bareLoads,
+    ),
+    ...[...found].map(([row, { ratios, loads }]) => rowOf(row, ratios, loads)),
+  ];
+}
+
+function rowOf({ name, database, goal }: Pick<Row, 'name' | 'database' | 'goal'>, ratios: readonly number[], loads: readonly Load[]): Row {
+  return {
     ...{ name, database, goal, ratio: spreadOf(ratios) },
     perSecond: spreadOf(loads.map(({ perSecond }) => perSecond)),
     p50: spreadOf(loads.map(({ p50 }) => p50)),
     p99: spreadOf(loads.map(({ p99 }) => p99)),
-  }));
+  };
 }
 
 export function spreadOf(values: readonly number[]): Spread {

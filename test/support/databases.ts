@@ -18,8 +18,9 @@ export async function freshDatabase(kind: DatabaseKind): Promise<string> {
 }
 
 /** Starts the PostgreSQL server with settings of one's own, before it is first used. */
-export function setUpPostgres(settings: readonly string[]): void {
+export async function setUpPostgres(settings: readonly string[]): Promise<void> {
   postgres = startPostgres(settings);
+  await postgres;
 }
 
 /** A directory that is gone after the tests. */
@@ -37,7 +38,8 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
 /** Leaves nothing behind: no process, no server, no file. */
 export async function cleanUp(): Promise<void> {
   killAll();
-  await (await postgres)?.stop();
+  // One that did not start has said so, and has nothing to stop.
+  await (await postgres?.catch(() => undefined))?.stop();
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 }
 

@@ -45,6 +45,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     await server.initialise();
     await server.start();
   } catch (error) {
+    rmSync(directory, { recursive: true, force: true });
     throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
   }
   return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
