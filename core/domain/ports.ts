@@ -42,8 +42,10 @@ export type SignInThrottle = {
    * @throws Problem `too-many-requests`
    */
   take(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
-  /** Gives back what a right password had taken. */
+  /** Gives back what was taken for a password that was not looked at. */
   giveBack(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
+  /** Gives back what a right password had taken, and what wrong ones from the same address had before. */
+  forgive(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
 };
 
 export type ApiKey = {

@@ -30,7 +30,7 @@ export async function checkPassword(
   });
   const lapsed = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
   if (!credentials || !matches || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
-  await ports.throttle.giveBack(taken);
+  await ports.throttle.forgive(taken);
   return credentials;
 }
 

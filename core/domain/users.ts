@@ -78,7 +78,7 @@ export async function changePassword(
   await ports.throttle.take(attempt);
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (!credentials || !(await ports.passwords.verify(credentials.passwordHash, input.currentPassword))) throw wrongCurrentPassword();
-  await ports.throttle.giveBack(attempt);
+  await ports.throttle.forgive(attempt);
   if (input.newPassword === input.currentPassword) {
     const message = 'Choose another password than the current one.';
     throw new Problem('invalid', message, { errors: [{ path: 'newPassword', message }] });

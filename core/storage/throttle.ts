@@ -50,6 +50,9 @@ export function signInThrottle(database: Database): SignInThrottle & { sweep(): 
       }
     },
     async giveBack(attempt) {
+      for (const [kind, key] of countersOf(attempt)) await limiters[kind].reward(key);
+    },
+    async forgive(attempt) {
       for (const [kind, key] of countersOf(attempt)) {
         if (kind === 'pair') await limiters.pair.delete(key);
         else await limiters[kind].reward(key);

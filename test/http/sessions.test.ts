@@ -168,6 +168,19 @@ describe('sessions', () => {
         expect([...statuses]).to.deep.equal([401, 429]);
       });
 
+      it('stay counted when too many sign in at once for another one to be checked', async () => {
+        const from = fromElsewhere();
+        const attempt = () => tryPassword('crowd@example.com', 'wrong', from);
+        for (let n = 0; n < 9; n++) await attempt();
+        const crowd = await Promise.all(
+          Array.from({ length: 40 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', fromElsewhere())).concat(attempt()),
+        );
+        expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
+        expect(crowd.at(-1)?.text).to.contain('Too many people are signing in.');
+        expect((await attempt()).status).to.equal(401);
+        expect((await attempt()).status).to.equal(429);
+      });
+
       it('are counted over all processes', async () => {
         const other = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
         const from = fromElsewhere();
