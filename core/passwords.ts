@@ -9,31 +9,30 @@ const saltBytes = 16;
 
 /** How many may wait. At some 20 ms each, and as long a rest, the last one waits for little more than a second. */
 const queueLength = 32;
+/** In ms, where a check took long because everything did. */
+const longestRest = 100;
 
 /**
  * One at a time: argon2 shares its threads with the database, and many at once would starve key traffic, and take 19 MiB each. After
- * each, a rest as long as it took: whoever floods the sign-in has half of one processor core, and no more.
+ * each check, a rest as long as it took: whoever floods the sign-in has half of one processor core, and no more.
  */
 export function argon2Passwords(randomness: Randomness): Passwords {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
-  /** In milliseconds. */
-  let rest = 0;
 
-  function queued<Result>(work: () => Promise<Result>): Promise<Result> {
+  function queued<Result>(work: () => Promise<Result>, rests: boolean): Promise<Result> {
     if (waiting >= queueLength)
       throw new Problem('too-many-requests', 'Too many people are signing in. Try again shortly.', { retryAfter: 1 });
     waiting++;
-    const result = last.then(async () => {
-      const start = performance.now();
-      try {
-        return await work();
-      } finally {
-        waiting--;
-        rest = performance.now() - start;
-      }
+    let start = 0;
+    const begin = () => {
+      start = performance.now();
+      return work();
+    };
+    const result = last.then(begin).finally(() => {
+      waiting--;
     });
-    last = result.catch(() => undefined).then(() => setTimeout(rest));
+    last = result.catch(() => undefined).then(() => (rests ? setTimeout(Math.min(performance.now() - start, longestRest)) : undefined));
     return result;
   }
 
@@ -44,12 +43,12 @@ export function argon2Passwords(randomness: Randomness): Passwords {
   let nobody: string | undefined;
 
   return {
-    hash: async (password) => queued(() => hash(password)),
+    hash: async (password) => queued(() => hash(password), false),
     async verify(stored, password) {
       const matches = await queued(async () => {
         nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
         return argon2.verify(stored ?? nobody, password.normalize('NFC'));
-      });
+      }, true);
       return matches && stored !== null;
     },
   };
