@@ -20,6 +20,8 @@ const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] 
 const scopesOf = (key: string) => `(VALUES ${scopes.map((column) => `('${column}', ${key}.${column})`).join(', ')})`;
 
 const postgres = [
+  // A core of an earlier release may be running: what it adds between counting and tallying would be missed for good.
+  `LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE`,
   `CREATE TABLE api_key_tallies (scope text NOT NULL, id text COLLATE "C" NOT NULL, keys bigint NOT NULL)`,
   `INSERT INTO api_key_tallies
    SELECT s.scope, s.id, count(*) FROM api_keys k CROSS JOIN LATERAL ${scopesOf('k')} AS s (scope, id) WHERE s.id IS NOT NULL GROUP BY 1, 2`,
