@@ -69,7 +69,8 @@ type ApiKeyRow = {
   expiry_time_zone: string | null;
 };
 
-export function apiKeyStore({ kind, read, write }: Database): ApiKeyStore {
+export function apiKeyStore(database: Database): ApiKeyStore {
+  const { kind, read, write } = database;
   const inSight = (sight: KeySight) => narrowToSight(read('api_keys as k'), sight);
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ApiKeyRow, ApiKeyRow[]> =>
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
@@ -129,12 +130,13 @@ export function apiKeyStore({ kind, read, write }: Database): ApiKeyStore {
     },
 
     async revoke(id, options, event) {
-      return write.transaction(async (trx) => {
-        const [revoked] = await retire(trx, { id }, options);
-        if (!revoked) return false;
-        await record(trx, event);
-        return true;
+      const revoked = await write.transaction(async (trx) => {
+        const ids = await retire(trx, { id }, options);
+        if (ids.length > 0) await record(trx, event);
+        return ids;
       });
+      await cancelLate(database, revoked, options);
+      return revoked.length > 0;
     },
 
     async foldTallies() {
@@ -169,16 +171,29 @@ export async function retire(
       .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint)', [at]))
       .where(which),
   );
-  if (options.cancelQueuedCalls) {
-    const placedWith = trx('api_keys').select('id').where(which).toSQL();
-    await trx.raw(`UPDATE calls SET ${cancelled('?')} WHERE state = 'queued' AND api_key_id IN (${placedWith.sql})`, [
-      at,
-      at,
-      ...placedWith.bindings,
-    ]);
-  }
+  if (options.cancelQueuedCalls) await cancelQueued(trx, ids, at);
   await trx('api_keys').where(which).delete();
   return ids;
+}
+
+/**
+ * Cancels what was being placed with keys while they went: a batch that had looked before may have been written after. To be done once
+ * they have gone, so that nothing more can come.
+ */
+export async function cancelLate({ write, awaitWriters }: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
+  if (!options.cancelQueuedCalls || ids.length === 0) return;
+  await awaitWriters();
+  await cancelQueued(write, ids, options.at.toMillis());
+}
+
+const idsAtOnce = 500;
+
+async function cancelQueued(on: Knex, ids: readonly string[], at: number): Promise<void> {
+  for (let start = 0; start < ids.length; start += idsAtOnce) {
+    const some = ids.slice(start, start + idsAtOnce);
+    const places = some.map(() => '?').join(', ');
+    await on.raw(`UPDATE calls SET ${cancelled('?')} WHERE state = 'queued' AND api_key_id IN (${places})`, [at, at, ...some]);
+  }
 }
 
 /** The user was deleted while a request of theirs was under way. */

@@ -24,6 +24,12 @@ export type Database = {
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
   /** Keeps other migrators out until the transaction ends. */
   lockMigrations(transaction: Knex.Transaction): Promise<void>;
+  /**
+   * Waits until every statement that writes calls, and may have begun before this was asked, has ended. Holds up none of them.
+   *
+   * @throws Problem `unavailable` when one takes longer than any may
+   */
+  awaitWriters(): Promise<void>;
   close(): Promise<void>;
 };
 

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
+import { Problem } from '../domain/problem.ts';
 import { type Database, quiet, type Row } from './database.ts';
 import { isOutage } from './faults.ts';
 
@@ -27,6 +29,13 @@ const settings = [
   `SET enable_hashjoin = off`,
   `SET enable_mergejoin = off`,
 ].join('; ');
+
+/** A statement takes its lock before it looks, so whoever comes later than this sees what had been committed by then. */
+const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
+  WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+/** In ms: longer than any statement may take. */
+const patience = 12_000;
 
 /** A pool of connections to one PostgreSQL primary. */
 export function openPostgres(connectionString: string): Database {
@@ -79,7 +88,19 @@ export function openPostgres(connectionString: string): Database {
     async lockMigrations(transaction) {
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
-      await transaction.raw(`SELECT pg_advisory_xact_lock(${migrationLock})`);
+      await transaction.raw(`SELECT pg_advisory_xact_lock(${migrationLock})`).options({ query_timeout: 300_000 });
+    },
+    async awaitWriters() {
+      const writers = async () => {
+        const { rows }: { rows: { id: string }[] } = await pool.raw(writersOfCalls);
+        return rows.map(({ id }) => id);
+      };
+      const before = new Set(await writers());
+      const deadline = performance.now() + patience;
+      while ((await writers()).some((id) => before.has(id))) {
+        if (performance.now() > deadline) throw new Problem('unavailable', 'A call that is being placed takes too long.');
+        await setTimeout(5);
+      }
     },
     close: () => pool.destroy(),
   };

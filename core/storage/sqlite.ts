@@ -101,6 +101,9 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     async lockMigrations() {
       // BEGIN IMMEDIATE has locked the file already.
     },
+    async awaitWriters() {
+      // There is one at a time: what was under way has ended.
+    },
     async close() {
       await read.destroy();
       await write.destroy();

@@ -3,7 +3,7 @@ import type { UserType } from '#contract/console.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PeopleSight, User } from '../domain/tenancy.ts';
-import { retire } from './api-keys.ts';
+import { cancelLate, retire } from './api-keys.ts';
 import { record } from './audit.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './faults.ts';
@@ -67,7 +67,8 @@ export function userOf(row: UserRow): User {
   };
 }
 
-export function userStore({ read, write }: Database): UserStore {
+export function userStore(database: Database): UserStore {
+  const { read, write } = database;
   return {
     async count() {
       const counted = await read('users').count({ users: '*' }).first<{ users: number | string }>();
@@ -152,7 +153,7 @@ export function userStore({ read, write }: Database): UserStore {
     },
 
     async delete(userId, options, event) {
-      return write.transaction(async (trx) => {
+      const gone = await write.transaction(async (trx) => {
         // Keeps keys and sessions from being made for this user from here on (a new row's foreign key waits for the lock).
         await trx('users').select('id').where({ id: userId }).forUpdate();
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
@@ -160,8 +161,11 @@ export function userStore({ read, write }: Database): UserStore {
         const users = await trx('users').where({ id: userId }).delete();
         if (users === 0) return null;
         await record(trx, event);
-        return { apiKeys: apiKeys.length, sessions };
+        return { apiKeys, sessions };
       });
+      if (!gone) return null;
+      await cancelLate(database, gone.apiKeys, options);
+      return { apiKeys: gone.apiKeys.length, sessions: gone.sessions };
     },
   };
 }

@@ -1,11 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import pg from 'pg';
+import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { placeCall } from '../../core/domain/calls.ts';
+import type { Viewer } from '../../core/domain/tenancy.ts';
+import { deleteUser } from '../../core/domain/users.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import { lastUsedOf } from '../../core/storage/last-used.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { createWorld, openBeside } from '../support/world.ts';
+import { type Beside, createWorld, openBeside, type World } from '../support/world.ts';
 
 const locate = (url: string) => {
   const location = parseDatabaseUrl(url);
@@ -100,6 +107,87 @@ describe('storage', () => {
       await after.close();
       expect(rows).to.deep.equal([]);
     });
+  });
+
+  describe('a key that goes on PostgreSQL, with a call of its under way', () => {
+    let beside: Beside;
+    let world: World;
+    let stuck: pg.Client;
+    beforeEach(async () => {
+      const database = await freshDatabase('postgres');
+      beside = await openBeside(database);
+      world = await createWorld(beside.ports);
+      stuck = new pg.Client(database);
+      await stuck.connect();
+    });
+    afterEach(async () => {
+      await stuck.end();
+      await beside.close();
+    });
+
+    /** Has the batch of a call wait for somebody else's call with the same request id, which is then taken back. */
+    async function placeWhile(leave: (viewer: Viewer, keyId: string) => Promise<unknown>): Promise<{ placed: boolean; states: string[] }> {
+      const { ports, storage } = beside;
+      const { users, campaign } = world;
+      const viewer = { ...users.account, tenancy: null };
+      const actor = { who: users.account, address: 'local' };
+      const { apiKey, keyValue } = await createApiKey(ports, viewer, actor, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
+      const input = { requestId: 'one', contact: { phone: '+493012345678' } };
+      const columns = 'campaign_id, account_id, contact_id, api_key_id, state, placed_at, request_id';
+      await stuck.query('BEGIN');
+      await stuck.query(`INSERT INTO calls (${columns}) VALUES ($1, '', '', '', '', 0, 'one')`, [campaign.id]);
+      const placing = placeCall(ports, digestOf(keyValue), campaign.id, input);
+      const isThere = async (condition: string) =>
+        (await storage.database.read('pg_stat_activity').whereRaw(`pid <> pg_backend_pid() AND ${condition}`)).length > 0;
+      while (!(await isThere(`wait_event = 'transactionid'`))) await new Promise(setImmediate);
+      let hasLeft = false;
+      const leaving = leave(viewer, apiKey.id).then(() => {
+        hasLeft = true;
+      });
+      while (!hasLeft && !(await isThere(`query LIKE '%virtualtransaction%'`))) await new Promise(setImmediate);
+      await stuck.query('ROLLBACK');
+      const { requestId } = await placing;
+      await leaving;
+      const states: string[] = await storage.database.read('calls').pluck('state');
+      return { placed: requestId === 'one', states };
+    }
+
+    it('takes the call along when it is revoked together with its queued calls', async () => {
+      const revoked = await placeWhile((viewer, id) => revokeApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, id, true));
+      expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
+    });
+
+    it('takes the call along when its creator is deleted together with what is queued', async () => {
+      const { ports } = beside;
+      const deleted = await placeWhile((viewer) => deleteUser(ports, operator, viewer, true));
+      expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
+    });
+
+    it('leaves the call alone when it is revoked by itself', async () => {
+      const revoked = await placeWhile((viewer, id) => revokeApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, id, false));
+      expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
+    });
+  });
+
+  it('writes last uses from two cores in one order, so that neither loses any', async () => {
+    const database = await freshDatabase('postgres');
+    const clock = fakeClock();
+    const errors: unknown[] = [];
+    const beside = await openBeside(database, clock);
+    const { account, partner, users } = await createWorld(beside.ports);
+    const digests = Array.from({ length: 200 }, (_, n) => String(n).padStart(64, '0'));
+    const common = { name: 'K', creator_id: users.account.id, account_id: account.id, partner_id: partner.id, created_at: 1 };
+    await beside.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
+    for (let round = 1; round <= 20; round++) {
+      const cores = [digests, digests.toReversed()].map((order) => {
+        const lastUsed = lastUsedOf(beside.storage.database, clock, (error) => errors.push(error));
+        for (const digest of order) lastUsed.note(digest, clock.millis() + round);
+        return lastUsed;
+      });
+      await Promise.all(cores.map((core) => core.close()));
+    }
+    await beside.close();
+    expect(errors).to.deep.equal([]);
   });
 
   it('never reads a whole PostgreSQL table for a batch, not even where the statement was prepared while the table was small', async () => {
