@@ -28,7 +28,7 @@ export async function grow(kind: DatabaseKind, rounds: number, seconds: number, 
       for (const { size, stage, perSecond } of stages) {
         const { core, path, keys, unknown } = stage;
         const place = await load(placing(core.url, path, keys), seconds);
-        const refuse = await load(placing(core.url, path, unknown, 'none'), seconds);
+        const refuse = await load(placing(core.url, path, unknown, 0), seconds);
         const cancel = await load(cancelling(core.url, path, keys[0] ?? ''), seconds, await stage.queue(seconds * 50_000));
         say(`round ${round}: ${kind}, ${size}: place ${place.perSecond}/s, refuse ${refuse.perSecond}/s, cancel ${cancel.perSecond}/s`);
         // In the first round, code and caches get warm.

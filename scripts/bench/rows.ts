@@ -32,9 +32,9 @@ export function rowsOf(stage: Stage, straightforward: Server): Measured[] {
   const queue = (seconds: number) => stage.queue(seconds * cancelsPerSecond);
   return [
     row('place', goals.place, placing(core.url, path, keys)),
-    row('refuse a malformed key', kind === 'sqlite' ? 0.8 : null, placing(core.url, path, ['svc_sk_live_nonsense'], 'none')),
-    row('refuse an unknown key', goals.refuse, placing(core.url, path, unknown, 'none')),
-    row('refuse a revoked key', goals.refuse, placing(core.url, path, revoked, 'none')),
+    row('refuse a malformed key', kind === 'sqlite' ? 0.8 : null, placing(core.url, path, ['svc_sk_live_nonsense'], 0)),
+    row('refuse an unknown key', goals.refuse, placing(core.url, path, unknown, 0)),
+    row('refuse a revoked key', goals.refuse, placing(core.url, path, revoked, 0)),
     { ...row('cancel', goals.cancel, cancelling(core.url, path, keys[0] ?? '')), prepare: queue },
     row('place, straightforward', null, placing(straightforward.url, path, keys)),
   ];

@@ -29,6 +29,7 @@ type Sample = {
   fileMb: number;
 };
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
 const stage = await openStage(values.database === 'postgres' ? 'postgres' : ('sqlite' satisfies DatabaseKind));
 try {
   const target = (pauseMs: number) => mixing(stage.core.url, stage.path, stage.keys[0] ?? '', stage.unknown[0] ?? '', pauseMs);
