@@ -29,5 +29,8 @@ export function plot(grown: readonly Grown[]): string {
     yAxis: { type: 'value', min: 0 },
     series,
   });
-  return chart.renderToSVGString();
+  const svg = chart.renderToSVGString();
+  // It would otherwise wait for the next frame, for ever, and with it the process.
+  chart.dispose();
+  return svg;
 }
