@@ -43,6 +43,9 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
 export function readBytes({ req }: Exchange): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const end = (cause?: Error) => reject(new Problem('malformed-request', 'The body ended before it was complete.', { cause }));
+    // Whoever hung up before this is not heard of again.
+    if (req.destroyed) return end();
     const chunks: Buffer[] = [];
     let size = 0;
     req.on('data', (chunk: Buffer) => {
@@ -52,7 +55,7 @@ export function readBytes({ req }: Exchange): Promise<Buffer> {
       else reject(new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`));
     });
     req.on('end', () => resolve(Buffer.concat(chunks)));
-    req.on('error', (cause) => reject(new Problem('malformed-request', 'The body ended before it was complete.', { cause })));
+    req.on('error', end);
   });
 }
 

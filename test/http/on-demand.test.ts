@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
+import { paths } from '#contract/paths.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -248,5 +251,29 @@ describe('the key-authenticated endpoints', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? 422 : 202)));
       });
     });
+  });
+
+  it('counts a client that hangs up while its key is looked up', async () => {
+    const database = await freshDatabase('postgres');
+    const core = await startCoreHere(database);
+    const beside = await openBeside(database);
+    const world = await createWorld(beside.ports);
+    const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+    const { hostname, port } = new URL(core.url);
+    await beside.storage.database.write.transaction(async (trx) => {
+      await trx.raw('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
+      const client = connect(Number(port), hostname);
+      client.write(`POST ${new URL(onDemand(core.url, world.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\n`);
+      client.write('Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{');
+      const waits = () => trx('pg_locks').whereRaw('NOT granted').first<object | undefined>();
+      while (!(await waits())) await new Promise(setImmediate);
+      client.resetAndDestroy();
+      await once(client, 'close');
+    });
+    const counted = () => core.log.find(({ msg, route }) => msg === 'request' && route === paths.placeCall);
+    while (!counted()) await new Promise(setImmediate);
+    expect(counted()).to.include({ method: 'POST', status: 400 });
+    await beside.close();
+    await core.close();
   });
 });
