@@ -36,6 +36,8 @@ const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 /** In ms: longer than any statement may take. */
 const patience = 12_000;
+const tooSlow =
+  'It is revoked, but a call that was being placed at that moment has not come to an end. Look among the calls whether it has come through.';
 
 /** A pool of connections to one PostgreSQL primary. */
 export function openPostgres(connectionString: string): Database {
@@ -98,7 +100,7 @@ export function openPostgres(connectionString: string): Database {
       const before = new Set(await writers());
       const deadline = performance.now() + patience;
       while ((await writers()).some((id) => before.has(id))) {
-        if (performance.now() > deadline) throw new Problem('unavailable', 'A call that is being placed takes too long.');
+        if (performance.now() > deadline) throw new Problem('unavailable', tooSlow);
         await setTimeout(5);
       }
     },
