@@ -7,6 +7,7 @@ import { cancelled } from './calls.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './faults.ts';
 import { instant, instantOrNull } from './instants.ts';
+import { inSteps } from './steps.ts';
 
 /** Narrows a query on keys, named `k`, to those that a viewer sees. */
 export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.QueryBuilder {
@@ -186,11 +187,8 @@ export async function cancelLate({ write, awaitWriters }: Database, ids: readonl
   await cancelQueued(write, ids, options.at.toMillis());
 }
 
-const idsAtOnce = 500;
-
 async function cancelQueued(on: Knex, ids: readonly string[], at: number): Promise<void> {
-  for (let start = 0; start < ids.length; start += idsAtOnce) {
-    const some = ids.slice(start, start + idsAtOnce);
+  for (const some of inSteps(ids)) {
     const places = some.map(() => '?').join(', ');
     await on.raw(`UPDATE calls SET ${cancelled('?')} WHERE state = 'queued' AND api_key_id IN (${places})`, [at, at, ...some]);
   }

@@ -5,6 +5,7 @@ import { Problem } from '../domain/problem.ts';
 import { record } from './audit.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './faults.ts';
+import { inSteps } from './steps.ts';
 
 type ThingRow = {
   id: string;
@@ -15,9 +16,6 @@ type ThingRow = {
   email: string | null;
   user_type: string | null;
 };
-
-/** How many external ids go into one statement. */
-const idsAtOnce = 500;
 
 export function importStore({ read, write }: Database): ImportStore {
   return {
@@ -51,8 +49,8 @@ export function importStore({ read, write }: Database): ImportStore {
 
 async function findThings(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>> {
   const found = new Map<string, ImportedThing>();
-  for (let start = 0; start < externalIds.length; start += idsAtOnce) {
-    const rows: ThingRow[] = await thingsOf(from, kind).whereIn('t.external_id', externalIds.slice(start, start + idsAtOnce));
+  for (const some of inSteps(externalIds)) {
+    const rows: ThingRow[] = await thingsOf(from, kind).whereIn('t.external_id', some);
     for (const row of rows) {
       found.set(row.external_id, {
         externalId: row.external_id,

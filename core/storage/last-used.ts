@@ -1,10 +1,10 @@
 import type { Clock, Digest } from '../domain/ports.ts';
 import type { Database } from './database.ts';
+import { inSteps } from './steps.ts';
 
 /** A key's row is written at most this often, in ms: with a look every `sweepEvery` it is less than a minute behind. */
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
-const rowsAtOnce = 500;
 
 export type LastUsed = {
   /** @param at epoch milliseconds */
@@ -29,8 +29,7 @@ export function lastUsedOf(database: Database, clock: Clock, onError: (error: un
     const now = clock.millis();
     // In one order everywhere: two cores that write the same keys wait for each other instead of deadlocking.
     due.sort(([one], [other]) => (one < other ? -1 : 1));
-    for (let start = 0; start < due.length; start += rowsAtOnce) {
-      const rows = due.slice(start, start + rowsAtOnce);
+    for (const rows of inSteps(due)) {
       await statement(rows);
       for (const [digest, at] of rows) {
         writtenAt.set(digest, now);
