@@ -183,9 +183,12 @@ export async function retire(
  */
 export async function cancelLate({ write, awaitWriters }: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
   if (!options.cancelQueuedCalls || ids.length === 0) return;
-  await awaitWriters();
+  if (!(await awaitWriters())) throw new Problem('unavailable', notCancelled);
   await cancelQueued(write, ids, options.at.toMillis());
 }
+
+const notCancelled =
+  'It is revoked, but a call that was being placed at that moment has not come to an end. Look among the calls whether it has come through.';
 
 async function cancelQueued(on: Knex, ids: readonly string[], at: number): Promise<void> {
   for (const some of inSteps(ids)) {

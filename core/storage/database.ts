@@ -27,9 +27,9 @@ export type Database = {
   /**
    * Waits until every statement that writes calls, and may have begun before this was asked, has ended. Holds up none of them.
    *
-   * @throws Problem `unavailable` when one takes longer than any may
+   * @returns false when one takes longer than any may
    */
-  awaitWriters(): Promise<void>;
+  awaitWriters(): Promise<boolean>;
   close(): Promise<void>;
 };
 

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import { Problem } from '../domain/problem.ts';
 import { type Database, quiet, type Row } from './database.ts';
 import { isOutage } from './faults.ts';
 
@@ -36,8 +35,6 @@ const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 /** In ms: longer than any statement may take. */
 const patience = 12_000;
-const tooSlow =
-  'It is revoked, but a call that was being placed at that moment has not come to an end. Look among the calls whether it has come through.';
 
 /** A pool of connections to one PostgreSQL primary. */
 export function openPostgres(connectionString: string): Database {
@@ -100,9 +97,10 @@ export function openPostgres(connectionString: string): Database {
       const before = new Set(await writers());
       const deadline = performance.now() + patience;
       while ((await writers()).some((id) => before.has(id))) {
-        if (performance.now() > deadline) throw new Problem('unavailable', tooSlow);
+        if (performance.now() > deadline) return false;
         await setTimeout(5);
       }
+      return true;
     },
     close: () => pool.destroy(),
   };

@@ -103,6 +103,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     },
     async awaitWriters() {
       // There is one at a time: what was under way has ended.
+      return true;
     },
     async close() {
       await read.destroy();
