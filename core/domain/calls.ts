@@ -1,13 +1,13 @@
 import { DateTime } from 'luxon';
 import type { PlaceCall } from '#contract/calls.ts';
-import type { CallReference, Cancellation, Digest, NewCall, Ports } from './ports.ts';
+import type { Caller, CallReference, Cancellation, NewCall, Ports } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 
 export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: number };
 
 /** Places a call, or answers a repeated request id with the call that it placed at first. Instants are epoch milliseconds. */
-export async function placeCall(ports: Ports, digest: Digest, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
+export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.millis();
   const contactId = ports.randomness.id();
   const call: NewCall = {
@@ -20,7 +20,7 @@ export async function placeCall(ports: Ports, digest: Digest, campaignId: string
     notBefore: millis(input.notBefore),
     notAfter: millis(input.notAfter),
   };
-  const placement = await ports.stores.calls.place({ digest, campaignId, at }, call);
+  const placement = await ports.stores.calls.place({ ...caller, campaignId, at }, call);
   const { requestId } = call;
   switch (placement.kind) {
     case 'placed':
@@ -35,8 +35,8 @@ export async function placeCall(ports: Ports, digest: Digest, campaignId: string
 }
 
 /** Cancels a call that is still queued. A repeat answers as the first did. */
-export async function cancelCall(ports: Ports, digest: Digest, campaignId: string, reference: CallReference): Promise<CancelledCall> {
-  const outcome: Cancellation = await ports.stores.calls.cancel({ digest, campaignId, at: ports.clock.millis() }, reference);
+export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
+  const outcome: Cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
   switch (outcome.kind) {
     case 'cancelled': {
       const { requestId, contactId, cancelledAt } = outcome;
@@ -53,13 +53,13 @@ export async function cancelCall(ports: Ports, digest: Digest, campaignId: strin
 }
 
 /** Whether a key stands at this moment. */
-export function keyStands(ports: Ports, digest: Digest): Promise<boolean> {
-  return ports.stores.calls.stands({ digest, at: ports.clock.millis() });
+export function keyStands(ports: Ports, caller: Caller): Promise<boolean> {
+  return ports.stores.calls.stands({ ...caller, at: ports.clock.millis() });
 }
 
 /** Lets a request with a standing key and a campaign in its reach pass, for what has to be said to no one else. */
-export async function authorize(ports: Ports, digest: Digest, campaignId: string): Promise<void> {
-  const decision = await ports.stores.calls.authorize({ digest, campaignId, at: ports.clock.millis() });
+export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
+  const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.millis() });
   if (decision !== 'authorized') throw refusal(decision);
 }
 

@@ -79,8 +79,11 @@ export type ApiKeyStore = {
 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
 
-/** What every key-authenticated request shows of itself, and when, in epoch milliseconds. */
-export type KeyedRequest = { digest: Digest; campaignId: string; at: number };
+/** A key, and by when its request has to be answered: milliseconds of `performance.now()`. */
+export type Caller = { digest: Digest; deadline: number };
+
+/** What a key-authenticated request asks of a campaign, and when, in epoch milliseconds. */
+export type KeyedRequest = Caller & { campaignId: string; at: number };
 
 /** What is to be kept of a placed call. */
 export type NewCall = {
@@ -119,7 +122,7 @@ export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
   /** Whether the key stands: all that is asked for a key that is not known to have stood. */
-  stands(key: Pick<KeyedRequest, 'digest' | 'at'>): Promise<boolean>;
+  stands(key: Omit<KeyedRequest, 'campaignId'>): Promise<boolean>;
   /** Whether the key stands and reaches the campaign, for a request that goes no further. */
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };

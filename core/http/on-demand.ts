@@ -5,7 +5,8 @@ import { paths } from '#contract/paths.ts';
 import { isIdentifier } from '#contract/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import { authorize, cancelCall, keyStands, placeCall } from '../domain/calls.ts';
-import type { Digest, Ports } from '../domain/ports.ts';
+import { deadlines } from '../domain/deadlines.ts';
+import type { Caller, Digest, Ports } from '../domain/ports.ts';
 import { readBody } from './body.ts';
 import type { Exchange, OuterStep } from './context.ts';
 import { badEncoding, isDecodable } from './percent-encoding.ts';
@@ -13,33 +14,36 @@ import { refuse, write } from './problems.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;
-type KeyedHandler = (exchange: Exchange, ports: Ports, digest: Digest, parameters: Parameters) => Promise<void>;
+type KeyedHandler = (exchange: Exchange, ports: Ports, caller: Caller, parameters: Parameters) => Promise<void>;
 
 const header = apiKeyHeader.toLowerCase();
 const jsonHeaders = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8'];
 
-const place: KeyedHandler = async (exchange, ports, digest, { campaignId }) => {
+const place: KeyedHandler = async (exchange, ports, caller, { campaignId }) => {
   const campaign = named(campaignId, isIdentifier);
+  const started = performance.now();
+  // The time that a client takes to send its body is its own.
+  const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
     input = await readBody(exchange, placeCallSchema);
   } catch (problem) {
     // What is wrong with a body is told only to a key that is accepted: to any other, it is the same 401 as ever.
-    await authorize(ports, digest, campaign);
+    await authorize(ports, afterBody(), campaign);
     throw problem;
   }
-  const call = await placeCall(ports, digest, campaign, input);
+  const call = await placeCall(ports, afterBody(), campaign, input);
   answer(exchange, 202, placedCallView(call), call.replayed ? [replayedHeader, 'true'] : []);
 };
 
-const cancelByContact: KeyedHandler = async (exchange, ports, digest, { campaignId, contactId }) => {
+const cancelByContact: KeyedHandler = async (exchange, ports, caller, { campaignId, contactId }) => {
   const reference = { contactId: named(contactId, isIdentifier) };
-  answer(exchange, 200, cancelledCallView(await cancelCall(ports, digest, named(campaignId, isIdentifier), reference)));
+  answer(exchange, 200, cancelledCallView(await cancelCall(ports, caller, named(campaignId, isIdentifier), reference)));
 };
 
-const cancelByRequest: KeyedHandler = async (exchange, ports, digest, { campaignId, requestId }) => {
+const cancelByRequest: KeyedHandler = async (exchange, ports, caller, { campaignId, requestId }) => {
   const reference = { requestId: named(requestId, isRequestId) };
-  answer(exchange, 200, cancelledCallView(await cancelCall(ports, digest, named(campaignId, isIdentifier), reference)));
+  answer(exchange, 200, cancelledCallView(await cancelCall(ports, caller, named(campaignId, isIdentifier), reference)));
 };
 
 /** What cannot name anything is replaced by what names nothing. */
@@ -98,11 +102,12 @@ async function withApiKey(
   const keyValue = headers[header];
   if (typeof keyValue !== 'string' || !isKeyValue(keyValue)) return refuse(exchange);
   const digest = digestOf(keyValue);
+  const caller = { digest, deadline: performance.now() + deadlines.answer };
   const isPlain = !url.includes('%');
-  if (!(isPlain && familiar.has(digest)) && !(await keyStands(ports, digest))) return refuse(exchange);
+  if (!(isPlain && familiar.has(digest)) && !(await keyStands(ports, caller))) return refuse(exchange);
   if (!isDecodable(url)) throw badEncoding();
   try {
-    await handler(exchange, ports, digest, isPlain ? parameters : decoded(parameters));
+    await handler(exchange, ports, caller, isPlain ? parameters : decoded(parameters));
     familiar.add(digest);
   } catch (error) {
     familiar.delete(digest);

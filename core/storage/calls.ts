@@ -5,6 +5,7 @@ import { type BatchObserver, batched } from './batch.ts';
 import type { Database, Row, Value } from './database.ts';
 import { isDataFault } from './faults.ts';
 import type { LastUsed } from './last-used.ts';
+import { readBack } from './read-back.ts';
 
 /** How many requests shared a statement, by what they asked for. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
@@ -51,10 +52,10 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
   const stands = batched({ ...batching, run: standing(database), observe: observer('look up') });
-  const insert = batched({ ...batching, run: inserter(database), observe: observer('place') });
+  const insert = batched({ ...batching, ...inserter(database), observe: observer('place') });
   const cancel = {
-    request_id: batched({ ...batching, run: canceller(database, 'request_id'), observe: observer('cancel') }),
-    contact_id: batched({ ...batching, run: canceller(database, 'contact_id'), observe: observer('cancel') }),
+    request_id: batched({ ...batching, ...canceller(database, 'request_id'), observe: observer('cancel') }),
+    contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), observe: observer('cancel') }),
   };
 
   async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
@@ -126,10 +127,20 @@ function inserter(database: Database) {
      RETURNING contact_id`,
     'write',
   );
-  return async (batch: Placing[]): Promise<boolean[]> => {
-    const rows = inOneOrder(batch, ({ call }) => call.requestId).map(({ call, ...request }) => [...requestRow(request), ...callRow(call)]);
-    const inserted = new Set((await statement(rows)).map((row) => row['contact_id']));
-    return batch.map(({ call }) => inserted.has(call.contactId));
+  const confirmOne = readBack(database);
+  return {
+    async run(batch: Placing[]): Promise<boolean[]> {
+      const rows = inOneOrder(batch, ({ call }) => call.requestId).map(({ call, ...request }) => [
+        ...requestRow(request),
+        ...callRow(call),
+      ]);
+      const inserted = new Set((await statement(rows)).map((row) => row['contact_id']));
+      return batch.map(({ call }) => inserted.has(call.contactId));
+    },
+    confirm: async (batch: Placing[], isInserted: boolean[]) => {
+      const placed = batch.find((_, index) => isInserted[index]);
+      await confirmOne?.(placed && { campaignId: placed.campaignId, contactId: placed.call.contactId, state: null });
+    },
   };
 }
 
@@ -143,12 +154,19 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
     'write',
   );
   const targetOf = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
-  return async (batch: Naming[]): Promise<(Row | null)[]> => {
-    const rows = await statement(inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]));
-    const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
-    // A row says which call was cancelled, not for which request: where several asked for the same call, each is explained on its own.
-    const asked = Map.groupBy(batch, targetOf);
-    return batch.map((naming) => (asked.get(targetOf(naming))?.length === 1 ? (changed.get(targetOf(naming)) ?? null) : null));
+  const confirmOne = readBack(database);
+  return {
+    async run(batch: Naming[]): Promise<(Row | null)[]> {
+      const rows = await statement(inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]));
+      const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
+      // A row says which call was cancelled, not for which request: where several asked for the same call, each is explained on its own.
+      const asked = Map.groupBy(batch, targetOf);
+      return batch.map((naming) => (asked.get(targetOf(naming))?.length === 1 ? (changed.get(targetOf(naming)) ?? null) : null));
+    },
+    confirm: async (_: Naming[], cancelledRows: (Row | null)[]) => {
+      const row = cancelledRows.find((one) => one !== null);
+      await confirmOne?.(row && { campaignId: String(row['campaign_id']), contactId: String(row['contact_id']), state: 'cancelled' });
+    },
   };
 }
 
@@ -159,7 +177,7 @@ function standing(database: Database) {
     (rows) => `SELECT r.n FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyStands}`,
     'read',
   );
-  return async (batch: Pick<KeyedRequest, 'digest' | 'at'>[]): Promise<boolean[]> => {
+  return async (batch: Omit<KeyedRequest, 'campaignId'>[]): Promise<boolean[]> => {
     const found = new Set((await statement(batch.map(({ digest, at }, n) => [n, digest, at]))).map(({ n }) => n));
     return batch.map((_, n) => found.has(n));
   };

@@ -22,6 +22,10 @@ export type Database = {
   lanes: number;
   /** @param sql a statement on the rows of a batch, which it uses once, as a table expression of the name `r` */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
+  /** Throws, and says why, unless what would be written now would be durable. */
+  checkWritable(): Promise<void>;
+  /** Ends the connection that writes, with what it has not committed. The next write opens another. */
+  discardWriter(reason: Error): Promise<void>;
   /** Keeps other migrators out until the transaction ends. */
   lockMigrations(transaction: Knex.Transaction): Promise<void>;
   /**

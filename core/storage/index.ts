@@ -73,7 +73,10 @@ export function openStorage(
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
     ...reportingOutages({ migrate: () => migrate(database) }),
-    isReady: () => isMigrated(database).catch(() => false),
+    async isReady() {
+      const isReady = async () => (await isMigrated(database)) && (await database.checkWritable().then(() => true));
+      return isReady().catch(() => false);
+    },
     async close() {
       await lastUsed.close();
       await database.close();

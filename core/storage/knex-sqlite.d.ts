@@ -4,6 +4,7 @@ declare module 'knex/lib/dialects/sqlite3/index.js' {
   import type { Database } from 'sqlite3';
 
   export default class Client extends Knex.Client {
+    connectionSettings: { filename: string; refuseMoved(): void };
     transaction(...args: unknown[]): Knex.Transaction;
     acquireRawConnection(): Promise<Database>;
     destroyRawConnection(connection: Database): Promise<void>;
@@ -12,11 +13,13 @@ declare module 'knex/lib/dialects/sqlite3/index.js' {
 
 declare module 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js' {
   import type { Knex } from 'knex';
+  import type { Database } from 'sqlite3';
 
   /** The inside of a transaction, which knex's types do not show. */
   interface Transaction extends Knex.Transaction {
     query(...args: unknown[]): never;
-    begin(connection: unknown): Promise<unknown>;
+    begin(connection: Database): Promise<unknown>;
+    on(event: 'query-error', listener: (error: Error, query: { sql: string }) => void): this;
   }
   const Transaction: new (...args: unknown[]) => Transaction;
   export default Transaction;

@@ -84,6 +84,12 @@ export function openPostgres(connectionString: string): Database {
         }
       };
     },
+    async checkWritable() {
+      await pool.raw('SELECT 1');
+    },
+    async discardWriter() {
+      // Answers to what was written come after its commit.
+    },
     async lockMigrations(transaction) {
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);

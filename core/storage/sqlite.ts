@@ -1,70 +1,8 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { promisify } from 'node:util';
-import knex, { type Knex } from 'knex';
-import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js';
-import Client from 'knex/lib/dialects/sqlite3/index.js';
-import type { Database as Connection, Statement } from 'sqlite3';
-import { Problem } from '../domain/problem.ts';
-import { type Database, quiet, type Row } from './database.ts';
-
-/**
- * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. A checkpoint at 1,000 pages keeps the WAL near 4 MB;
- * after a long reader has let it grow, it is cut back to 64 MB.
- */
-const pragmas = [
-  'PRAGMA busy_timeout = 5000',
-  'PRAGMA journal_mode = WAL',
-  'PRAGMA synchronous = FULL',
-  'PRAGMA foreign_keys = ON',
-  'PRAGMA journal_size_limit = 67108864',
-  'PRAGMA cache_size = -8000',
-];
-
-const statements = new WeakMap<Connection, Map<string, Statement>>();
-
-class SqliteClient extends Client {
-  override async acquireRawConnection(): Promise<Connection> {
-    const connection = await super.acquireRawConnection();
-    const execute = promisify<string, void>(connection.exec.bind(connection));
-    for (const pragma of pragmas) await patiently(() => execute(pragma));
-    return connection;
-  }
-
-  override async destroyRawConnection(connection: Connection): Promise<void> {
-    // SQLite refuses to close a connection that has prepared statements.
-    for (const statement of statements.get(connection)?.values() ?? []) {
-      await new Promise<void>((resolve) => statement.finalize(() => resolve()));
-    }
-    await super.destroyRawConnection(connection);
-  }
-}
-
-/** Where two connections make the journal of a new file at the same moment, SQLite fails one of them without waiting for the other. */
-async function patiently(work: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; attempt < 100; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-  return work();
-}
-
-/** Knex begins transactions deferred: a read that then writes fails at once with SQLITE_BUSY when another process wrote in between. */
-class ImmediateTransaction extends Transaction {
-  override begin(connection: unknown): Promise<unknown> {
-    return this.query(connection, 'BEGIN IMMEDIATE;');
-  }
-}
-
-class SqliteWriterClient extends SqliteClient {
-  override transaction(...args: unknown[]): Knex.Transaction {
-    return new ImmediateTransaction(this, ...args);
-  }
-}
+import knex from 'knex';
+import type { Database as Connection } from 'sqlite3';
+import { type Database, quiet } from './database.ts';
+import { markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
+import { fileGuard, prepareFile } from './sqlite-file.ts';
 
 /**
  * One writer connection and a few readers on one file. A missing file is made, readable by its owner alone, if that is wanted.
@@ -72,21 +10,23 @@ class SqliteWriterClient extends SqliteClient {
  * @throws Problem `not-found` or `unavailable`
  */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
-  if (ifMissing === 'make') makeFile(filename);
-  else if (!existsSync(filename))
-    throw new Problem('not-found', `There is no database ${filename}. Check DATABASE_URL, or start a core first.`);
+  prepareFile(filename, ifMissing);
+  const refuseMoved = fileGuard(filename);
+  const connection = { filename, refuseMoved };
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       client,
-      connection: { filename },
+      connection,
       useNullAsDefault: true,
       log: quiet,
       compileSqlOnError: false,
       acquireConnectionTimeout: 10_000,
-      pool: { min: 0, max: connections },
+      // Looked at each time that a connection is taken: a look at a file's entry costs 2 µs, and a batch takes one connection.
+      pool: { min: 0, max: connections, validate: () => isQuiet(refuseMoved) },
     });
   const write = open(SqliteWriterClient, 1);
   const read = open(SqliteClient, 2);
+
   return {
     kind: 'sqlite',
     read,
@@ -97,6 +37,17 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
       const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`);
       return (rows) => runPrepared(mode === 'write' ? write : read, text, JSON.stringify(rows));
+    },
+    async discardWriter(reason) {
+      const connection: Connection = await write.client.acquireConnection();
+      markBroken(connection, reason);
+      write.client.releaseConnection(connection);
+      // The pool closes it when the next one is asked for. That must not be left to chance: it may hold the file's lock.
+      await write.raw('SELECT 1');
+    },
+    async checkWritable() {
+      // Writes a page, and so needs the lock, room on the disk, and an fsync that succeeds.
+      await write.transaction((trx) => trx.raw('PRAGMA user_version = 0'));
     },
     async lockMigrations() {
       // BEGIN IMMEDIATE has locked the file already.
@@ -112,40 +63,11 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
   };
 }
 
-function makeFile(filename: string): void {
+function isQuiet(check: () => void): boolean {
   try {
-    mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
-    closeSync(openSync(filename, 'a', 0o600));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Problem('unavailable', `The database file ${filename} cannot be opened (${reason}).`, { cause: error });
+    check();
+    return true;
+  } catch {
+    return false;
   }
-}
-
-/**
- * `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss what has been committed
- * since.
- */
-async function runPrepared(pool: Knex, sql: string, json: string): Promise<Row[]> {
-  const connection: Connection = await pool.client.acquireConnection();
-  try {
-    const statement = await prepareOn(connection, sql);
-    return await new Promise((resolve, reject) => {
-      statement.all<Row>(json, (error, rows) => (error ? reject(error) : resolve(rows)));
-    });
-  } finally {
-    pool.client.releaseConnection(connection);
-  }
-}
-
-async function prepareOn(connection: Connection, sql: string): Promise<Statement> {
-  const known = statements.get(connection) ?? new Map<string, Statement>();
-  statements.set(connection, known);
-  const prepared = known.get(sql);
-  if (prepared) return prepared;
-  const statement = await new Promise<Statement>((resolve, reject) => {
-    const made: Statement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(made)));
-  });
-  known.set(sql, statement);
-  return statement;
 }

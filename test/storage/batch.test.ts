@@ -1,24 +1,31 @@
 import { expect } from 'chai';
+import { deadlines } from '../../core/domain/deadlines.ts';
+import { Problem } from '../../core/domain/problem.ts';
 import { batched } from '../../core/storage/batch.ts';
+
+type Asked = { n: number; deadline: number };
 
 /** A batch runner whose batches end when the test says so. */
 function controlled({
   size = 4,
   lanes = 1,
-  isFaultOfOne = () => false,
+  confirm = async () => undefined,
 }: {
   size?: number;
   lanes?: number;
-  isFaultOfOne?: (error: unknown) => boolean;
+  confirm?: () => Promise<void>;
 } = {}) {
   const runs: { inputs: number[]; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
-  const ask = batched<number, string>({
-    run: (inputs) => new Promise((answer, fail) => runs.push({ inputs, answer, fail })),
+  const request = batched<Asked, string>({
+    run: (inputs) => new Promise((answer, fail) => runs.push({ inputs: inputs.map(({ n }) => n), answer, fail })),
+    confirm,
     size,
     lanes,
-    isFaultOfOne,
+    isFaultOfOne: () => false,
     observe: () => undefined,
   });
+  /** @param left how many milliseconds there are until the request's deadline */
+  const ask = (n: number, left: number = deadlines.answer) => request({ n, deadline: performance.now() + left });
   const finish = async (index: number) => {
     const run = runs[index];
     run?.answer(run.inputs.map((input) => `answer to ${input}`));
@@ -30,6 +37,15 @@ function controlled({
 /** Lets the event loop turn: a batch begins in the turn after its requests, and is answered in the one after its end. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The code of the problem that a request fails with. */
+async function failureOf(request: Promise<unknown>): Promise<unknown> {
+  const error: unknown = await request.then(
+    () => 'none',
+    (reason) => reason,
+  );
+  return error instanceof Problem ? { code: error.code, retryAfter: error.retryAfter } : error;
 }
 
 describe('a batch', () => {
@@ -51,7 +67,7 @@ describe('a batch', () => {
     const { ask, runs, finish } = controlled();
     const first = ask(1);
     await turns();
-    const answers = Promise.all([first, ...[2, 3, 4, 5, 6].map(ask)]);
+    const answers = Promise.all([first, ...[2, 3, 4, 5, 6].map((n) => ask(n))]);
     await finish(0);
     await finish(1);
     await finish(2);
@@ -97,12 +113,64 @@ describe('a batch', () => {
   });
 
   it('is run again one by one when one of its rows may be at fault', async () => {
-    const run = async (inputs: number[]) => {
-      if (inputs.includes(3)) throw new Error('bad row');
-      return inputs.map(String);
+    const run = async (inputs: Asked[]) => {
+      if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
+      return inputs.map(({ n }) => String(n));
     };
-    const ask = batched<number, string>({ run, size: 10, lanes: 1, isFaultOfOne: () => true, observe: () => undefined });
-    const settled = await Promise.allSettled([1, 2, 3, 4].map(ask));
+    const ask = batched<Asked, string>({ run, size: 10, lanes: 1, isFaultOfOne: () => true, observe: () => undefined });
+    const deadline = performance.now() + deadlines.answer;
+    const settled = await Promise.allSettled([1, 2, 3, 4].map((n) => ask({ n, deadline })));
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+  });
+
+  it('answers nobody when what it did cannot be confirmed', async () => {
+    const { ask, finish } = controlled({ confirm: () => Promise.reject(new Error('not committed')) });
+    const settled = Promise.allSettled([ask(1), ask(2)]);
+    await turns();
+    await finish(0);
+    expect((await settled).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
+  });
+
+  it('lets the next one begin while it is confirmed', async () => {
+    const { ask, runs, finish } = controlled({ size: 1, confirm: () => new Promise(() => undefined) });
+    void ask(1);
+    void ask(2);
+    await turns();
+    await finish(0);
+    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
+  });
+
+  it('leaves out a request that has no time left for a statement', async () => {
+    const { ask, runs } = controlled();
+    const failed = failureOf(ask(1, deadlines.statement));
+    void ask(2);
+    expect(await failed).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
+    await turns();
+    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[2]]);
+  });
+
+  it('fails a request whose time passes in the queue, while the database stands still', async () => {
+    const { ask, runs } = controlled();
+    void ask(1);
+    await turns();
+    expect(await failureOf(ask(2, deadlines.statement + 1))).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
+    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1]]);
+  });
+
+  it('fails a request whose deadline passes while its statement is under way', async () => {
+    const { ask, runs } = controlled();
+    const failed = failureOf(ask(1, deadlines.statement + 20));
+    await turns();
+    expect(runs).to.have.length(1);
+    expect(await failed).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
+  });
+
+  it('refuses at once what finds two thousand requests waiting', async () => {
+    const { ask } = controlled();
+    void ask(0);
+    await turns();
+    const waiting = Array.from({ length: 2_000 }, (_, n) => ask(n));
+    expect(await failureOf(ask(2_001))).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
+    void Promise.allSettled(waiting);
   });
 });

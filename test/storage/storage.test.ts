@@ -12,7 +12,7 @@ import { migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type Beside, createWorld, openBeside, type World } from '../support/world.ts';
+import { type Beside, callerOf, createWorld, openBeside, type World } from '../support/world.ts';
 
 const locate = (url: string) => {
   const location = parseDatabaseUrl(url);
@@ -99,7 +99,7 @@ describe('storage', () => {
         expiryTimeZone: null,
       };
       await apiKeys.create(key, 'd'.repeat(64), { ...event, subject });
-      await calls.authorize({ digest: 'd'.repeat(64), campaignId: world.campaign.id, at: clock.millis() });
+      await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: world.campaign.id, at: clock.millis() });
       await apiKeys.revoke('k1', { cancelQueuedCalls: false, at: clock.now() }, { ...event, id: 'e2', action: 'api-key.revoked', subject });
       await beside.close();
       const after = await openBeside(database, clock);
@@ -136,7 +136,7 @@ describe('storage', () => {
       const columns = 'campaign_id, account_id, contact_id, api_key_id, state, placed_at, request_id';
       await stuck.query('BEGIN');
       await stuck.query(`INSERT INTO calls (${columns}) VALUES ($1, '', '', '', '', 0, 'one')`, [campaign.id]);
-      const placing = placeCall(ports, digestOf(keyValue), campaign.id, input);
+      const placing = placeCall(ports, callerOf(digestOf(keyValue)), campaign.id, input);
       const isThere = async (condition: string) =>
         (await storage.database.read('pg_stat_activity').whereRaw(`pid <> pg_backend_pid() AND ${condition}`)).length > 0;
       while (!(await isThere(`wait_event = 'transactionid'`))) await new Promise(setImmediate);
@@ -206,7 +206,7 @@ describe('storage', () => {
     const before = await readThrough();
 
     const { ports, close } = await openBeside(database);
-    const request = { digest: 'd'.repeat(64), campaignId: world.campaign.id, at: ports.clock.millis() };
+    const request = { ...callerOf('d'.repeat(64)), campaignId: world.campaign.id, at: ports.clock.millis() };
     const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
     for (let n = 0; n < 20; n++) {
       const contactId = ports.randomness.id();
@@ -222,7 +222,7 @@ describe('storage', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const using = sources.filter((name) => /statement\.(get|each|run)\(/.test(readFileSync(new URL(name, folder), 'utf8')));
-    expect(sources).to.include('sqlite.ts');
+    expect(sources).to.include('sqlite-connection.ts');
     expect(using).to.deep.equal([]);
   });
 });

@@ -1,6 +1,7 @@
 import type { UserType } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit.ts';
-import type { Clock, Ports } from '../../core/domain/ports.ts';
+import { deadlines } from '../../core/domain/deadlines.ts';
+import type { Caller, Clock, Digest, Ports } from '../../core/domain/ports.ts';
 import { addAccount, addCampaign, addPartner } from '../../core/domain/tenancies.ts';
 import { addUser } from '../../core/domain/users.ts';
 import { argon2Passwords } from '../../core/passwords.ts';
@@ -90,6 +91,11 @@ export async function createKey(
   const answer = await ask('POST', `${url}/console/api-keys`, { cookie, body: { name, expiration, timeZone: 'Europe/Berlin' } });
   if (answer.status !== 201) throw new Error(`Creating a key failed: ${answer.status} ${answer.text}`);
   return { id: textAt(answer, 'apiKey', 'id'), keyValue: textAt(answer, 'keyValue') };
+}
+
+/** A key whose request came just now. */
+export function callerOf(digest: Digest): Caller {
+  return { digest, deadline: performance.now() + deadlines.answer };
 }
 
 let callers = 0;

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import sqlite3 from 'sqlite3';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+/** Another process that keeps a SQLite file's write lock to itself. */
+async function holdWriteLock(database: string): Promise<() => Promise<void>> {
+  const holder = new sqlite3.Database(database.slice('sqlite:'.length));
+  const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
+  await execute('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
+  return async () => {
+    await execute('ROLLBACK');
+    await new Promise((resolve) => holder.close(resolve));
+  };
+}
+
+describe('a core on SQLite whose file another process has locked', () => {
+  let database: string;
+  let core: CoreProcess;
+  let world: World;
+  let key: string;
+  let keyId: string;
+  let cookie: string;
+
+  beforeEach(async () => {
+    database = await freshDatabase('sqlite');
+    core = await spawnCore(database);
+    const beside = await openBeside(database);
+    world = await createWorld(beside.ports);
+    await beside.close();
+    cookie = await signIn(core.url, 'ada@example.com');
+    ({ id: keyId, keyValue: key } = await createKey(core.url, cookie));
+  });
+  afterEach(async () => {
+    if (core.child.exitCode === null && core.child.signalCode === null) await core.stop('SIGKILL');
+  });
+
+  /** Places calls one after another. @returns the request ids that were acknowledged */
+  async function placeMany(count: number, prefix: string): Promise<string[]> {
+    const acknowledged: string[] = [];
+    for (let n = 0; n < count; n++) {
+      const requestId = `${prefix}-${n}`;
+      const { status } = await placeCall(core.url, world.campaign.id, key, { requestId, contact: { phone: somePhone() } });
+      if (status === 202) acknowledged.push(requestId);
+    }
+    return acknowledged;
+  }
+
+  async function lost(acknowledged: readonly string[]): Promise<string[]> {
+    const beside = await openBeside(database);
+    const kept = new Set<string>(await beside.storage.database.read('calls').pluck('request_id'));
+    await beside.close();
+    return acknowledged.filter((id) => !kept.has(id));
+  }
+
+  /** Has placed calls fail on the lock, and be placed after it. */
+  async function placeThroughLock(): Promise<string[]> {
+    const release = await holdWriteLock(database);
+    const locked = await placeMany(2, 'locked');
+    await release();
+    return [...locked, ...(await placeMany(50, 'after'))];
+  }
+
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    it(`loses no call that it acknowledged after the lock, when it ends by ${signal}`, async () => {
+      const acknowledged = await placeThroughLock();
+      expect(acknowledged).to.include('after-49');
+      await core.stop(signal);
+      expect(await lost(acknowledged)).to.deep.equal([]);
+    });
+  }
+
+  it('revokes keys after the lock', async () => {
+    await placeThroughLock();
+    expect((await ask('DELETE', `${core.url}/console/api-keys/${keyId}`, { cookie })).status).to.equal(204);
+    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(401);
+  });
+
+  it('answers a whole crowd with 503 while it waits for the lock, and is not ready', async () => {
+    const release = await holdWriteLock(database);
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const { status, headers } = await placeCall(core.url, world.campaign.id, key);
+        return { status, retryAfter: headers['retry-after'] };
+      }),
+    );
+    const ready = await ask('GET', `${core.managementUrl}/readyz`);
+    await release();
+    expect([...new Set(answers.map((answer) => JSON.stringify(answer)))]).to.deep.equal(['{"status":503,"retryAfter":"2"}']);
+    expect(ready.status).to.equal(503);
+    expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
+  });
+});
