@@ -23,7 +23,7 @@ const watchEvery = 250;
  * @param options.confirm looks, before a batch is answered, whether what it did will last; the next batch does not wait for it
  * @param options.size the most requests in one batch
  * @param options.lanes how many batches may be under way at once
- * @param options.isFaultOfOne whether an error may come from a single request: its batch is then run again one by one
+ * @param options.isFaultOfOne whether an error may come from a single request: those of its batch are then run again, each by itself
  */
 export function batched<Input extends Timed, Output>(options: {
   run: (inputs: Input[]) => Promise<Output[]>;
@@ -51,10 +51,8 @@ export function batched<Input extends Timed, Output>(options: {
       };
     } catch (error) {
       if (batch.length === 1 || !options.isFaultOfOne(error)) return () => Promise.reject(error);
-      for (const one of batch) {
-        const alone = refuseLate([one], deadlines.statement);
-        if (alone.length > 0) await settle(await run(alone), alone);
-      }
+      // All at once: where one of them waits for a lock again, the others must not wait behind it.
+      await Promise.all(refuseLate(batch, deadlines.statement).map(async (one) => settle(await run([one]), [one])));
       return async () => undefined;
     }
   }

@@ -3,7 +3,7 @@ import { Problem } from '../domain/problem.ts';
 import { isAllowed, joinAuthority, keyReaches, keyStands } from './authority.ts';
 import { type BatchObserver, batched } from './batch.ts';
 import type { Database, Row, Value } from './database.ts';
-import { isDataFault } from './faults.ts';
+import { isFaultOfOne } from './faults.ts';
 import type { LastUsed } from './last-used.ts';
 import { readBack } from './read-back.ts';
 
@@ -41,7 +41,7 @@ type Explanation = { allowed: true; call: Row | null } | { allowed: false; refus
  * by a look-up; the explanation decides nothing but which refusal, or which earlier answer, is given.
  */
 export function callStore(database: Database, lastUsed: LastUsed, observe: ObserveBatch, onPlaced: () => void): CallStore {
-  const batching = { size: database.batchSize, lanes: database.lanes, isFaultOfOne: isDataFault };
+  const batching = { size: database.batchSize, lanes: database.lanes, isFaultOfOne };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
     (size) =>

@@ -6,6 +6,7 @@ const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
 /** Data, constraints, limits; and deadlocks, which a request on its own does not get into. */
 const postgresData = /^(22|23|40|54)/;
+const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
@@ -21,7 +22,12 @@ export function isOutage(error: unknown): boolean {
   return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
 }
 
-/** The database refused a value: another row of the same statement may be right. */
+/** One row of a statement may be at fault: the database refused its value, or somebody else has locked it. The others may be right. */
+export function isFaultOfOne(error: unknown): boolean {
+  return isDataFault(error) || codeOf(error) === lockNotAvailable;
+}
+
+/** The database refused a value. */
 export function isDataFault(error: unknown): boolean {
   const code = codeOf(error);
   return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));

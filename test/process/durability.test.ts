@@ -3,7 +3,7 @@ import sqlite3 from 'sqlite3';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
 
 /** Another process that keeps a SQLite file's write lock to itself. */
 async function holdWriteLock(database: string): Promise<() => Promise<void>> {
@@ -55,12 +55,15 @@ describe('a core on SQLite whose file another process has locked', () => {
     return acknowledged.filter((id) => !kept.has(id));
   }
 
-  /** Has placed calls fail on the lock, and be placed after it. */
+  /** Has a cancel and a placed call fail on the lock, and calls be placed after it. */
   async function placeThroughLock(): Promise<string[]> {
+    const before = await placeMany(1, 'before');
     const release = await holdWriteLock(database);
-    const locked = await placeMany(2, 'locked');
+    const cancelled = ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/before-0`, { key });
+    const locked = await placeMany(1, 'locked');
+    expect((await cancelled).status).to.equal(503);
     await release();
-    return [...locked, ...(await placeMany(50, 'after'))];
+    return [...before, ...locked, ...(await placeMany(50, 'after'))];
   }
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {

@@ -112,7 +112,7 @@ describe('a batch', () => {
     expect((await rest).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
   });
 
-  it('is run again one by one when one of its rows may be at fault', async () => {
+  it('is run again, each request by itself, when one of its rows may be at fault', async () => {
     const run = async (inputs: Asked[]) => {
       if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
       return inputs.map(({ n }) => String(n));

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
-import { placeCall } from '../../core/domain/calls.ts';
+import { cancelCall, placeCall } from '../../core/domain/calls.ts';
 import type { Viewer } from '../../core/domain/tenancy.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
@@ -167,6 +167,25 @@ describe('storage', () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, id, false));
       expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
     });
+  });
+
+  it('cancels the other calls of a batch where somebody else has locked one of them on PostgreSQL', async () => {
+    const database = await freshDatabase('postgres');
+    const beside = await openBeside(database);
+    const { users, campaign } = await createWorld(beside.ports);
+    const viewer = { ...users.account, tenancy: null };
+    const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
+    const { keyValue } = await createApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, input);
+    const caller = () => callerOf(digestOf(keyValue));
+    const ids = ['a', 'locked', 'z'];
+    for (const requestId of ids) await placeCall(beside.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });
+    const holder = new pg.Client(database);
+    await holder.connect();
+    await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
+    const settled = await Promise.allSettled(ids.map((requestId) => cancelCall(beside.ports, caller(), campaign.id, { requestId })));
+    await holder.end();
+    await beside.close();
+    expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
   it('writes last uses from two cores in one order, so that neither loses any', async () => {
