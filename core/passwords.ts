@@ -1,5 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import argon2 from 'argon2';
+import { limits } from '#contract/limits.ts';
+import { normalized } from '#contract/text.ts';
 import type { Passwords, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 
@@ -37,7 +39,7 @@ export function argon2Passwords(randomness: Randomness): Passwords {
   }
 
   const hash = (password: string) =>
-    argon2.hash(password.normalize('NFC'), { ...parameters, salt: Buffer.from(randomness.bytes(saltBytes)) });
+    argon2.hash(normalized(password, limits.passwordMax), { ...parameters, salt: Buffer.from(randomness.bytes(saltBytes)) });
 
   // What a password is checked against where there is no user, so that both take the same time.
   let nobody: string | undefined;
@@ -47,7 +49,7 @@ export function argon2Passwords(randomness: Randomness): Passwords {
     async verify(stored, password) {
       const matches = await queued(async () => {
         nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
-        return argon2.verify(stored ?? nobody, password.normalize('NFC'));
+        return argon2.verify(stored ?? nobody, normalized(password, limits.passwordMax));
       }, true);
       return matches && stored !== null;
     },

@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { callStates } from './calls.ts';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
-import { codePoints, emailSchema, identifierSchema, instantSchema, isPrintable, lineSchema, normalEmail } from './text.ts';
+import {
+  codePoints,
+  emailSchema,
+  identifierSchema,
+  instantSchema,
+  isPrintable,
+  isWithinCodePoints,
+  lineSchema,
+  normalEmail,
+} from './text.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
@@ -27,7 +36,7 @@ export const signInSchema = z.strictObject({
 export const newPasswordSchema = z
   .string()
   .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Give at least ${limits.passwordMin} characters.` })
-  .refine((text) => codePoints(text) <= limits.passwordMax, { error: `Give at most ${limits.passwordMax} characters.` });
+  .refine((text) => isWithinCodePoints(text, limits.passwordMax), { error: `Give at most ${limits.passwordMax} characters.` });
 
 export const changePasswordSchema = z.strictObject({
   currentPassword: z.string().max(1_000),

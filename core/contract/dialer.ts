@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { contactSchema } from './calls.ts';
 import { limits } from './limits.ts';
 import { identifierSchema, instantSchema, textSchema } from './text.ts';
 
@@ -10,7 +9,8 @@ export const handoffSchema = z.object({
   requestId: z.string(),
   contactId: identifierSchema,
   campaignId: identifierSchema,
-  contact: contactSchema,
+  /** Checked when the call was placed, by the rules of that day. */
+  contact: z.object({ phone: z.string(), name: z.string().optional(), timeZone: z.string().optional() }),
   variables: z.record(z.string(), z.string()),
   placedAt: instantSchema,
 });

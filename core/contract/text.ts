@@ -6,22 +6,56 @@ export function codePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** Whether a text has no more code points than that. It never has more of them than it has UTF-16 units, which need no counting. */
+/** Whether a text has no more code points than that. Each has one or two UTF-16 units, which need no counting. */
 export function isWithinCodePoints(text: string, max: number): boolean {
-  return text.length <= max || codePoints(text) <= max;
+  return text.length <= max || (text.length <= 2 * max && codePoints(text) <= max);
+}
+
+/** No code point in NFC comes from more of them than this (UAX #15 §9, expansion factors). */
+const mostDecomposed = 4;
+
+/**
+ * A text in NFC, if that can have `max` code points at all. What is longer stays as it is, which is too long, too: normalising sorts
+ * every run of combining marks, in the square of its length, and 64 KiB of them take seconds.
+ */
+export function normalized(text: string, max: number): string {
+  return isWithinCodePoints(text, mostDecomposed * max) ? text.normalize('NFC') : text;
+}
+
+/** A line as it is kept: trimmed, in one normal form. No normalising makes space at either end, so trimming first is the same. */
+export function normalLine(text: string, max: number): string {
+  return normalized(text.trim(), max);
 }
 
 /**
- * A line of text for people: trimmed, in one normal form, without control characters (which PostgreSQL and terminals choke on)
- * and without lone surrogates (which have no UTF-8 form).
+ * What nobody sees in a name, and what turns its direction: two names that look the same would not be. Not the joiners (U+200C, U+200D),
+ * which emoji and scripts need.
+ */
+const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
+
+/** What is wrong with a line, as a sentence that says what to do; null where nothing is. */
+export function lineProblem(line: string, max: number): string | null {
+  if (line === '') return 'Give at least one character.';
+  if (!isWithinCodePoints(line, max)) return `Give at most ${max} characters.`;
+  if (!isPrintable(line)) return 'Leave out control characters.';
+  const [found] = hidden.exec(line) ?? [];
+  if (found === undefined) return null;
+  const code = found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return `Leave out the character U+${code}, which cannot be seen and can make a name look like another. Type the name instead of pasting it.`;
+}
+
+/**
+ * A line of text for people, such as a name: trimmed, in one normal form, without control characters (which PostgreSQL and terminals choke
+ * on), without lone surrogates (which have no UTF-8 form) and without characters that nobody sees.
  */
 export function lineSchema(max: number) {
   return z
     .string()
-    .transform((text) => text.normalize('NFC').trim())
-    .refine((text) => text.length > 0, { error: 'Give at least one character.' })
-    .refine((text) => isWithinCodePoints(text, max), { error: `Give at most ${max} characters.` })
-    .refine(isPrintable, { error: 'Leave out control characters.' });
+    .transform((text) => normalLine(text, max))
+    .check(({ value, issues }) => {
+      const message = lineProblem(value, max);
+      if (message !== null) issues.push({ code: 'custom', message, input: value });
+    });
 }
 
 export function isPrintable(text: string): boolean {
@@ -49,7 +83,7 @@ export const instantSchema = z.iso.datetime(instantError).refine((text) => text.
 
 /** Lower case and without surrounding space: two spellings of one address are one user. */
 export function normalEmail(text: string): string {
-  return text.normalize('NFC').trim().toLowerCase();
+  return normalLine(text, limits.email).toLowerCase();
 }
 
 export const emailSchema = z

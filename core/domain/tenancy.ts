@@ -32,8 +32,8 @@ export type KeySight =
   | { kind: 'own'; userId: string }
   /** Keys made in one account's scope by anyone, plus the viewer's own. */
   | { kind: 'account'; accountId: string; userId: string }
-  /** Keys of every user who is under the partner now. */
-  | { kind: 'people'; partnerId: string }
+  /** Keys of every user who is under the partner now, and those that staff made in its scope or in one of its accounts'. */
+  | { kind: 'partner'; partnerId: string }
   /** Keys made in one account's scope, or in a partner's and those of its accounts. */
   | { kind: 'home'; tenancy: { kind: TenancyKind; id: string } }
   /** Every key there is: the operator's sight, on the machine itself. */
@@ -91,7 +91,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
       if (!viewer.account) {
         return {
           home: { accountId: null, partnerId },
-          apiKeys: { kind: 'people', partnerId },
+          apiKeys: { kind: 'partner', partnerId },
           campaigns: { kind: 'partner', partnerId },
           people: { kind: 'partner', partnerId },
           activity: { kind: 'partner', partnerId },

@@ -16,7 +16,7 @@ export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.Qu
       return keys.where('k.creator_id', sight.userId);
     case 'account':
       return keys.where((either) => either.where('k.account_id', sight.accountId).orWhere('k.creator_id', sight.userId));
-    case 'people':
+    case 'partner':
       return keys.where('k.creator_partner_id', sight.partnerId);
     case 'home':
       return keys.where(sight.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', sight.tenancy.id);
@@ -42,7 +42,7 @@ async function countInSight(read: Knex, sight: KeySight): Promise<number> {
       const [theirs, own] = await Promise.all([tallied('account_id', accountId), counted(ownElsewhere)]);
       return theirs + own;
     }
-    case 'people':
+    case 'partner':
       return tallied('creator_partner_id', sight.partnerId);
     case 'home':
       return tallied(sight.tenancy.kind === 'account' ? 'account_id' : 'partner_id', sight.tenancy.id);
@@ -89,7 +89,8 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           digest,
           name: key.name,
           creator_id: key.creator.id,
-          creator_partner_id: creator?.partner_id ?? null,
+          // Whose administrator sees the key: staff are under no partner, and their keys are the business of the one that they were made for.
+          creator_partner_id: creator?.partner_id ?? key.home.partnerId,
           account_id: key.home.accountId,
           partner_id: key.home.partnerId,
           created_at: key.createdAt.toMillis(),

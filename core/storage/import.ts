@@ -38,8 +38,11 @@ export function importStore({ read, write }: Database): ImportStore {
 
           async change(kind, thing, event) {
             await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(takenEmail(thing));
-            // A key's place in the lists follows its creator.
-            if (kind === 'users') await trx('api_keys').where({ creator_id: thing.id }).update({ creator_partner_id: thing.partnerId });
+            // A key's place in the lists follows its creator. One whose creator is staff now is seen where it was made.
+            if (kind === 'users') {
+              const seenBy = thing.partnerId ?? trx.ref('partner_id');
+              await trx('api_keys').where({ creator_id: thing.id }).update({ creator_partner_id: seenBy });
+            }
             await record(trx, event);
           },
         }),

@@ -46,6 +46,16 @@ describe('the admin command line', () => {
       await core.stop();
     });
 
+    it('refuses names that lie, and says what to leave out', async () => {
+      for (const args of [
+        ['partner', 'add', 'One\u200b'],
+        ['user', 'add', 'stan@example.com', '--type', 'staff', '--name', 'Stan\u202e'],
+      ]) {
+        const { code, stderr } = await admin(args);
+        expect([code, stderr.includes('Leave out the character U+2')], stderr).to.deep.equal([2, true]);
+      }
+    });
+
     it('makes a one-time password where none is given, which signs in', async () => {
       const core = await spawnCore(database);
       const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
@@ -183,6 +193,7 @@ describe('the admin command line', () => {
         ['an unknown field', { people: [] }, 'people'],
         ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
         ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
+        ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Leave out the character U+202E'],
         ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
       ] as const) {
         it(`refuses ${what}, says where, and imports nothing`, async () => {

@@ -29,11 +29,11 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'a partner user: the keys of all users under the partner, the campaigns of all its accounts',
+      'a partner user: the keys of all users under the partner and of staff in it, the campaigns of all its accounts',
       viewer({ userType: 'partner', partner }),
       {
         home: { accountId: null, partnerId: 'p1' },
-        apiKeys: { kind: 'people', partnerId: 'p1' },
+        apiKeys: { kind: 'partner', partnerId: 'p1' },
         campaigns: { kind: 'partner', partnerId: 'p1' },
         people: { kind: 'partner', partnerId: 'p1' },
         activity: { kind: 'partner', partnerId: 'p1' },

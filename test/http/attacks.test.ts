@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
+import { apiKeysSchema, callsSchema } from '#contract/console.ts';
+import { problemSchema } from '#contract/problems.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { addUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf, overSocket } from '../support/http.ts';
+import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
 import {
   type Beside,
   createKey,
@@ -132,10 +134,125 @@ describe('attacks', () => {
       );
     });
 
-    it('a name that validation would pass over is refused', async () => {
-      const raw = `{"contact":{"phone":"${somePhone()}"},"variables":{"__proto__":"x"}}`;
-      const answer = await ask('POST', onDemand(core.url, world.campaign.id), { key, raw });
-      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+    describe('a name that validation would pass over', () => {
+      const phone = somePhone();
+      for (const [where, raw] of [
+        ['among the variables', `{"contact":{"phone":"${phone}"},"variables":{"__proto__":"x"}}`],
+        ['among the variables, escaped', `{"contact":{"phone":"${phone}"},"variables":{"a":"b","\\u005f_proto__":"x"}}`],
+        ['among the variables, with an object', `{"contact":{"phone":"${phone}"},"variables":{"_\\u005Fproto__":{"a":"x"}}}`],
+        ['in the contact, escaped', `{"contact":{"phone":"${phone}","__\\u0070roto__":{"name":"x"}}}`],
+        ['in the call, escaped', `{"contact":{"phone":"${phone}"},"\\u005f_proto__":{"variables":{"a":"b"}}}`],
+      ] as const) {
+        it(`is refused ${where}`, async () => {
+          const answer = await ask('POST', onDemand(core.url, world.campaign.id), { key, raw });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+        });
+      }
+
+      it('is refused in what a session sends', async () => {
+        const raw = `{"name":"x","timeZone":"UTC","expiration":{"kind":"none","\\u005f_proto__":{}}}`;
+        const answer = await ask('POST', `${core.url}/console/api-keys`, { cookie, raw });
+        expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      });
+
+      it('is not every name that objects have: others are kept as they are', async () => {
+        const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
+        const body = { contact: { phone }, variables };
+        const placed = await placeCall(core.url, world.campaign.id, key, body);
+        expect(placed.status, placed.text).to.equal(202);
+        const [stored]: string[] = await beside.storage.database
+          .read('calls')
+          .where({ contact_id: textAt(placed, 'contactId') })
+          .pluck('variables');
+        expect(Object.fromEntries(JSON.parse(stored ?? ''))).to.deep.equal(variables);
+      });
+    });
+
+    it('a text that is too long is refused before it is normalised, which takes the square of its length', async () => {
+      const marks = '\u0316\u0315'.repeat(15_000);
+      const expiration = { kind: 'none' };
+      const lengths: number[] = [];
+      const { normalize } = String.prototype;
+      String.prototype.normalize = function (this: string, form?: string) {
+        lengths.push(this.length);
+        return normalize.call(this, form);
+      };
+      const bodies: [string, object][] = [
+        ['/console/api-keys', { name: marks, expiration, timeZone: 'UTC' }],
+        ['/console/api-keys', { name: 'x', expiration, timeZone: marks }],
+        ['/console/users', { name: marks, email: 'x@example.com', userType: 'account' }],
+        ['/console/users', { name: 'x', email: `x@${marks}`, userType: 'account' }],
+        ['/console/password', { currentPassword: password, newPassword: marks }],
+        ['/console/password', { currentPassword: marks, newPassword: password }],
+        ['/console/session', { email: marks, password }],
+        ['/console/session', { email: 'x@example.com', password: marks }],
+      ];
+      const statuses: number[] = [];
+      try {
+        for (const contact of [{ name: marks }, { timeZone: marks }, { phone: marks }]) {
+          statuses.push((await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone(), ...contact } })).status);
+        }
+        for (const [path, body] of bodies) statuses.push((await ask('POST', core.url + path, { cookie, body })).status);
+      } finally {
+        String.prototype.normalize = normalize;
+      }
+      expect(new Set(statuses)).to.deep.equal(new Set([422]));
+      expect(lengths.filter((length) => length > 2_000)).to.deep.equal([]);
+    });
+
+    it('a name in pieces that are put together is no longer than the same name whole', async () => {
+      const name = '\u1f82'.repeat(200);
+      const placed = await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone(), name: name.normalize('NFD') } });
+      expect(placed.status, placed.text).to.equal(202);
+      const stored: string[] = await beside.storage.database
+        .read('calls')
+        .where({ contact_id: textAt(placed, 'contactId') })
+        .pluck('name');
+      expect(stored).to.deep.equal([name]);
+    });
+
+    it('a body that is wrong in thousands of places is not looked through', async () => {
+      const variables = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`v${n}`, 1]));
+      const answer = await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone() }, variables });
+      expect([answer.status, answer.json['errors']]).to.deep.equal([422, [{ path: 'variables', message: 'Give at most 50 variables.' }]]);
+    });
+
+    describe('a name that lies', () => {
+      const refusal = async (path: string, body: object, as: object) => {
+        const answer = await ask('POST', path, { ...as, body });
+        expect(answer.status, answer.text).to.equal(422);
+        return problemSchema.parse(answer.json).errors;
+      };
+
+      it('is refused for a key, a user and a contact, in words that say what to do', async () => {
+        const tied = { cookie: await signIn(core.url, 'tia@example.com') };
+        const name = 'Northwind \u202eVoice';
+        const found = [
+          await refusal(`${core.url}/console/api-keys`, { name, expiration: { kind: 'none' }, timeZone: 'UTC' }, tied),
+          await refusal(`${core.url}/console/users`, { name, email: 'x@example.com', userType: 'account' }, tied),
+          await refusal(onDemand(core.url, world.campaign.id), { contact: { phone: somePhone(), name } }, { key }),
+        ];
+        expect(found.map((errors) => errors?.map(({ path }) => path))).to.deep.equal([['name'], ['name'], ['contact.name']]);
+        for (const errors of found) expect(errors?.[0]?.message).to.match(/^Leave out the character U\+202E/);
+      });
+
+      it('is served, listed and revoked where it is there from before', async () => {
+        const name = 'Old\u200b\u202e';
+        const old = await createKey(core.url, cookie, 'Old');
+        await beside.storage.database.write('api_keys').where({ id: old.id }).update({ name });
+        const placed = await placeCall(core.url, world.campaign.id, old.keyValue);
+        await beside.storage.database
+          .write('calls')
+          .where({ contact_id: textAt(placed, 'contactId') })
+          .update({ name });
+        const listed = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys;
+        expect(listed.find(({ id }) => id === old.id)?.name).to.equal(name);
+        const { calls } = callsSchema.parse(
+          (await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls`, { cookie })).json,
+        );
+        expect([placed.status, calls[0]?.contact.name, calls[0]?.apiKey?.name]).to.deep.equal([202, name, name]);
+        expect((await ask('DELETE', `${core.url}/console/api-keys/${old.id}`, { cookie })).status).to.equal(204);
+      });
     });
 
     it('an instant that cannot be kept exactly is refused', async () => {

@@ -1,11 +1,13 @@
 import { expect } from 'chai';
-import { apiKeysSchema } from '#contract/console.ts';
+import { apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/console.ts';
+import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { importAll, importFileSchema } from '../../core/domain/import.ts';
+import { addUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { ask } from '../support/http.ts';
-import { type Beside, createKey, createWorld, openBeside, placeCall, signIn, type World } from '../support/world.ts';
+import { ask, textAt } from '../support/http.ts';
+import { type Beside, createKey, createWorld, openBeside, password, placeCall, signIn, type World } from '../support/world.ts';
 
 type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
 
@@ -26,8 +28,8 @@ const sees: Record<Who | 'staff', Who[]> = {
   account: ['account'],
   teammate: ['teammate'],
   sibling: ['sibling'],
-  // Every user under the partner; staff are under none.
-  partner: ['account', 'teammate', 'sibling', 'partner', 'tied'],
+  // Every user under the partner, and staff who made theirs there or in one of its accounts.
+  partner: ['account', 'teammate', 'sibling', 'partner', 'tied', 'staff in account', 'staff in partner'],
   // Made in the account that the login is tied to, by anyone.
   tied: ['account', 'teammate', 'tied', 'staff in account'],
   other: ['other'],
@@ -117,6 +119,12 @@ describe('who sees, revokes and reaches what', () => {
           expect(answer.status).to.equal(inSight ? 200 : 404);
         });
 
+        it(`${viewer} ${inSight ? 'identifies' : 'does not identify'} the key of ${creator} by its digest`, async () => {
+          const body = { sha256: digestOf(keyOf(creator).keyValue) };
+          const answer = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as(viewer), body });
+          expect(identifiedApiKeySchema.parse(answer.json).apiKey?.name).to.equal(inSight ? creator : undefined);
+        });
+
         it(`${viewer} ${inSight ? 'revokes' : 'cannot revoke'} a key of ${creator}`, async () => {
           const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
           const answer = await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(viewer));
@@ -139,6 +147,26 @@ describe('who sees, revokes and reaches what', () => {
           expect(cancelled.status).to.equal(inReach ? 404 : 403);
         });
       }
+    }
+
+    for (const viewer of everyone) {
+      it(`${viewer} sees the names of keys in sight next to the calls, revoked ones too, and no others`, async () => {
+        const [reached = 'campaign'] = reaches[viewer];
+        const { id: campaignId } = world[reached];
+        const names = new Map<string, string>();
+        for (const creator of everyone.filter((who) => reaches[who].includes(reached))) {
+          const spare = await createKey(core.url, cookies.get(creator) ?? '', creator);
+          for (const { keyValue } of [keyOf(creator), spare]) {
+            names.set(textAt(await placeCall(core.url, campaignId, keyValue), 'contactId'), creator);
+          }
+          await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
+        }
+        const answer = await ask('GET', `${core.url}/console/campaigns/${campaignId}/calls`, as(viewer));
+        const { calls } = callsSchema.parse(answer.json);
+        const seen = calls.flatMap(({ contactId, apiKey }) => (names.has(contactId) ? [[names.get(contactId), apiKey?.name]] : []));
+        const expected = [...names.values()].map((creator) => [creator, sees[viewer].some((who) => who === creator) ? creator : undefined]);
+        expect(seen.toReversed()).to.deep.equal(expected);
+      });
     }
 
     describe('a key follows its creator', () => {
@@ -172,15 +200,42 @@ describe('who sees, revokes and reaches what', () => {
           for (const { id, external_id } of campaigns) found[external_id] = (await placeCall(core.url, id, keyValue)).status;
           return found;
         };
-        expect(await statuses()).to.deep.equal({ c1: 202, c2: 403 });
+        // The administrator of the partner whose campaigns it reaches sees it, and no other.
+        const partners: { id: string; external_id: string }[] = await beside.storage.database
+          .read('partners')
+          .whereIn('external_id', ['p1', 'p2']);
+        for (const { id, external_id } of partners) {
+          const email = `of-${external_id}@example.com`;
+          await addUser(
+            beside.ports,
+            operator,
+            { email, name: external_id, userType: 'partner', accountId: null, partnerId: id },
+            password,
+          );
+          cookies.set(external_id, await signIn(core.url, email));
+        }
+        const totals = async () => {
+          const found: Record<string, number> = {};
+          for (const partner of ['p1', 'p2']) {
+            const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(partner))).json);
+            expect(apiKeys).to.have.length(total);
+            found[partner] = total;
+          }
+          return found;
+        };
+        const first = { reached: { c1: 202, c2: 403 }, seen: { p1: 1, p2: 0 } };
+        const second = { reached: { c1: 403, c2: 202 }, seen: { p1: 0, p2: 1 } };
+        const now = async () => ({ reached: await statuses(), seen: await totals() });
+        expect(await now()).to.deep.equal(first);
         await bring({ userType: 'account', account: 'a2' });
-        expect(await statuses()).to.deep.equal({ c1: 403, c2: 202 });
+        expect(await now()).to.deep.equal(second);
         await bring({ userType: 'partner', partner: 'p1' });
-        expect(await statuses()).to.deep.equal({ c1: 202, c2: 403 });
+        expect(await now()).to.deep.equal(first);
         await bring({ userType: 'partner', partner: 'p2', account: 'a2' });
-        expect(await statuses()).to.deep.equal({ c1: 403, c2: 202 });
+        expect(await now()).to.deep.equal(second);
+        // Of staff, it reaches where it was made.
         await bring({ userType: 'staff' });
-        expect(await statuses()).to.deep.equal({ c1: 202, c2: 403 });
+        expect(await now()).to.deep.equal(first);
       });
     });
   });

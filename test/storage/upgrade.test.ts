@@ -92,6 +92,22 @@ describe('a database of an earlier release', () => {
       ]);
     });
 
+    it('lets partners see the keys that staff made for them, in use and revoked, and counts them', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
+      await write('users').insert({ ...user, id: 'user', email: 'stan@example.com', user_type: 'staff', partner_id: null });
+      const staffs = { ...key, creator_partner_id: null };
+      await write('api_keys').insert([1, 2].map((n) => ({ ...staffs, id: `key-${n}`, digest: `digest-${n}` })));
+      const { name, creator_id, creator_partner_id, partner_id } = staffs;
+      const revoked = { id: 'key-3', name, creator_id, creator_name: 'Stan', creator_partner_id, partner_id, retired_at: 2 };
+      await write('retired_api_keys').insert(revoked);
+      await migrate(database);
+      const seen = (table: string) => read(table).where({ creator_partner_id: 'partner' }).orderBy('id').pluck('id');
+      expect([await seen('api_keys'), await seen('retired_api_keys')]).to.deep.equal([['key-1', 'key-2'], ['key-3']]);
+      const counted = await read('api_key_tallies').where({ scope: 'creator_partner_id' }).sum({ keys: 'keys' }).first();
+      expect(Number(counted?.keys)).to.equal(2);
+    });
+
     const stored = () => database.read('calls').orderBy('placed_at');
 
     it('keeps every call as it was', async () => {

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
-import { codePoints } from '#contract/text.ts';
+import { codePoints, lineProblem, normalLine } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { FormError, focusFirstInvalid } from '../components/field.tsx';
 import { TextField } from '../components/text-field.tsx';
@@ -26,10 +26,11 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, forgive, run, unlessBusy } = useAction();
 
-  const length = codePoints(name.normalize('NFC').trim());
+  const line = normalLine(name, limits.apiKeyName);
+  const length = codePoints(line);
   // Looked at anew with every minute: at midnight the range moves on, and with it what a choice comes to.
   const resolved = resolve(draft, minute.value);
-  const nameError = (hasTried || length > limits.apiKeyName ? nameProblem(length) : null) ?? fieldError(failure, 'name');
+  const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
   const problemAt = (field: 'choice' | 'date') =>
     (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
@@ -42,7 +43,7 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   function submit(event: Event): void {
     event.preventDefault();
     setTried(true);
-    if (nameProblem(length) !== null || !resolved.ok) {
+    if (nameProblem(line) !== null || !resolved.ok) {
       focusFirstInvalid(form.current);
       return;
     }
@@ -107,9 +108,8 @@ function orphaned({ apiKey }: CreatedApiKeyView): void {
   announce(`${apiKey.name} was created, but its value could not be shown. Revoke it.`);
 }
 
-function nameProblem(length: number): string | null {
-  if (length === 0) return 'Give the key a name.';
-  return length > limits.apiKeyName ? `Give at most ${limits.apiKeyName} characters.` : null;
+function nameProblem(line: string): string | null {
+  return line === '' ? 'Give the key a name.' : lineProblem(line, limits.apiKeyName);
 }
 
 function Guidance({ session }: { session: SessionView }) {

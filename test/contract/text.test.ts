@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { z } from 'zod';
+import { callSchema, createApiKeySchema, createUserSchema, newPasswordSchema, userSchema } from '#contract/console.ts';
+import { handoffSchema } from '#contract/dialer.ts';
+import { codePoints, emailSchema, isWithinCodePoints, lineProblem, lineSchema, normalized } from '#contract/text.ts';
+
+const messagesOf = (text: string, schema: z.ZodType = lineSchema(200)) =>
+  schema.safeParse(text).error?.issues.map(({ message }) => message) ?? [];
+const isTaken = (text: string) => lineSchema(200).safeParse(text).success;
+const every = Array.from({ length: 0x11_0000 }, (_, code) => code).filter((code) => code < 0xd800 || code > 0xdfff);
+const line = fc.string({ unit: 'binary', minLength: 1, maxLength: 300 });
+
+const hidden = [0x200b, 0x200e, 0x200f, 0x61c, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0xfeff];
+
+describe('the length of a text', () => {
+  it('is counted as in a list of its code points', () => {
+    fc.assert(fc.property(line, fc.nat(300), (text, max) => isWithinCodePoints(text, max) === codePoints(text) <= max));
+  });
+
+  it('is bounded before it is normalised: what is too long stays as it is', () => {
+    const marks = '\u0316\u0315'.repeat(16_000);
+    expect(marks.slice(0, 200).normalize('NFC')).not.to.equal(marks.slice(0, 200));
+    expect(normalized(marks, 200)).to.equal(marks);
+    expect(messagesOf(marks)).to.deep.equal(['Give at most 200 characters.']);
+  });
+
+  it('may be four times as long before it is normalised, and no longer: so much does no character come from more than four', () => {
+    const isLonger = (code: number) => codePoints(String.fromCodePoint(code).normalize('NFD')) > 4;
+    expect(every.filter(isLonger)).to.deep.equal([]);
+    const widest = '\u1f82';
+    expect(lineSchema(200).parse(widest.repeat(200).normalize('NFD'))).to.equal(widest.repeat(200));
+    expect(isTaken(widest.repeat(201).normalize('NFD'))).to.equal(false);
+  });
+
+  it('counts after normalising, whichever form a text comes in', () => {
+    fc.assert(
+      fc.property(line, fc.integer({ min: 1, max: 300 }), (text, max) => {
+        const counts = codePoints(text.trim().normalize('NFC')) <= max;
+        return ['NFC', 'NFD'].every(
+          (form) => !messagesOf(text.normalize(form), lineSchema(max)).includes(`Give at most ${max} characters.`) === counts,
+        );
+      }),
+    );
+  });
+
+  it('of an e-mail address and of a new password is bounded, too', () => {
+    const marks = '\u0316\u0315'.repeat(16_000);
+    expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Give an e-mail address.']);
+    expect(messagesOf(marks, newPasswordSchema)).to.deep.equal(['Give at most 128 characters.']);
+  });
+});
+
+describe('a name that a person types', () => {
+  for (const code of hidden) {
+    const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+    it(`cannot hold ${name}, and the refusal says so`, () => {
+      const [message, ...more] = messagesOf(`CRM${String.fromCodePoint(code)}live`);
+      expect(message).to.match(/^Leave out /);
+      expect(message).to.contain(name);
+      expect(more).to.deep.equal([]);
+    });
+  }
+
+  it('can hold every other character but control characters', () => {
+    const refused = every.filter((code) => lineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
+    const controls = every.filter((code) => /\p{Cc}/u.test(String.fromCodePoint(code)));
+    expect(refused.join()).to.equal([...controls, ...hidden].sort((one, other) => one - other).join());
+  });
+
+  it('keeps its joiners, runs of spaces and everything else but the space around it', () => {
+    for (const name of ['👩‍👩‍👧', 'می‌خواهم', 'a   b', 'a\u00a0\u00a0b', 'שלום CRM'])
+      expect(lineSchema(200).parse(` ${name}  `)).to.equal(name);
+  });
+
+  it('is checked so in keys, users and contacts', () => {
+    const key = { name: 'a\u202eb', expiration: { kind: 'none' }, timeZone: 'UTC' };
+    const user = { name: 'a\u202eb', email: 'a@example.com', userType: 'staff' };
+    expect([createApiKeySchema.safeParse(key).success, createUserSchema.safeParse(user).success]).to.deep.equal([false, false]);
+  });
+
+  it('of before this rule can still be read, by consoles and by providers', () => {
+    const name = 'a\u202eb\u200b';
+    const at = '2026-11-21T09:00:00.000Z';
+    const user = {
+      id: 'u',
+      email: 'a@b',
+      name,
+      userType: 'account',
+      account: { id: 'a', name },
+      partner: null,
+      createdAt: at,
+      lastSignInAt: null,
+      apiKeys: 0,
+    };
+    const call = { requestId: 'r', contactId: 'c', contact: { phone: '+493012345678', name }, state: 'queued', detail: null };
+    const listed = { ...call, placedAt: at, dialedAt: null, endedAt: null, apiKey: null, simulated: false };
+    const handoff = { handoffId: 'h', requestId: 'r', contactId: 'c', campaignId: 'c', contact: call.contact, variables: {}, placedAt: at };
+    expect([userSchema.parse(user).name, callSchema.parse(listed).contact.name, handoffSchema.parse(handoff).contact.name]).to.deep.equal([
+      name,
+      name,
+      name,
+    ]);
+  });
+});
