@@ -22,7 +22,8 @@ export async function authenticate(
   { email, password, address, current }: { email: string; password: string; address: string; current: Session | null },
 ): Promise<Credentials> {
   const credentials = await checkPassword(ports, { email, address, trusted: current?.user.email === email }, email, password);
-  if (!credentials) throw new Problem('unauthorized', unauthorizedDetail);
+  const lapsed = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
+  if (!credentials || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;
 }
 
@@ -44,8 +45,8 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
 }
 
 /**
- * An instant in the future comes from a clock that has stepped back since. How long ago it really was, nobody knows: signing in once more
- * costs its user less than a session without an end might.
+ * An instant in the future comes from a clock that has stepped back since. The session's real age is unknown: signing in once more costs its
+ * user less than a session that outlives its limits might.
  */
 function isWithinLimits({ startedAt, lastSeenAt }: Session, now: DateTime): boolean {
   const { seenAfter, startedAfter, before } = sessionBounds(now);

@@ -29,7 +29,7 @@ export const longestWindow = Math.max(...Object.values(throttleLimits).map(({ wi
 /**
  * Checks a password, and counts it when it is wrong.
  *
- * @returns the credentials of `email`; null when the password is not theirs, or when a one-time password has lapsed
+ * @returns the credentials of `email`, or null when the password is not theirs
  * @throws Problem `too-many-requests`
  */
 export async function checkPassword(ports: Ports, attempt: Attempt, email: string, password: string): Promise<Credentials | null> {
@@ -46,30 +46,25 @@ export async function checkPassword(ports: Ports, attempt: Attempt, email: strin
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
   const credentials = await ports.passwords.verify(find, password);
-  if (!credentials || hasLapsed(credentials, ports)) return null;
-  await forgive(ports, counters);
+  if (credentials) await forgive(ports, counters);
   return credentials;
 }
 
-function hasLapsed({ passwordExpiresAt }: Credentials, { clock }: Ports): boolean {
-  return passwordExpiresAt !== null && passwordExpiresAt < clock.now();
-}
-
 /** Gives back what a right password had taken, and what wrong ones for the same account from the same address had before. */
-async function forgive({ throttle }: Ports, counters: readonly KindOfCounter[]): Promise<void> {
+async function forgive({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
   for (const { kind, key } of counters) await (kind === 'pair' ? throttle.reset(key) : throttle.giveBack(key));
 }
 
-type KindOfCounter = ThrottleCounter & { kind: keyof typeof throttleLimits };
+type Counter = ThrottleCounter & { kind: keyof typeof throttleLimits };
 
-function countersOf({ email, address, trusted }: Attempt): KindOfCounter[] {
+function countersOf({ email, address, trusted }: Attempt): Counter[] {
   const network = networkOf(address);
-  const byAddress = counter('address', network);
-  return trusted ? [byAddress] : [byAddress, counter('account', email), counter('pair', `${email} ${network}`)];
+  const byAddress = counterOf('address', network);
+  return trusted ? [byAddress] : [byAddress, counterOf('account', email), counterOf('pair', `${email} ${network}`)];
 }
 
 /** Addresses and e-mail addresses of any length become keys of one length that tell nothing. */
-function counter(kind: keyof typeof throttleLimits, of: string): KindOfCounter {
+function counterOf(kind: keyof typeof throttleLimits, of: string): Counter {
   const { most, window } = throttleLimits[kind];
   return { kind, key: `${kind}:${hash('sha256', of, 'base64url')}`, most, window: window.toMillis() };
 }

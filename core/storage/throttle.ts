@@ -2,8 +2,9 @@ import type { ThrottleCounter, ThrottleStore } from '../domain/ports.ts';
 import { longestWindow } from '../domain/throttle.ts';
 import type { Database, Value } from './database.ts';
 
-/** In all, some 20 MB: far more than live counters need, and what a flood from a whole botnet is held to. */
+/** In all, some 20 MB: more than the counters of honest users, and the most that a flood from many addresses can leave. */
 export const mostThrottleCounters = 100_000;
+/** A flood outruns the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
@@ -67,7 +68,7 @@ export function throttleStore(database: Database): ThrottleStore {
         .where('expire', '<=', now)
         .orWhere('expire', '>', now + longestWindow);
       await deleteFound(database, over);
-      // Those that counted least are the least lost: a flood of made-up addresses leaves one point each.
+      // The fewest points go first: a flood of made-up addresses leaves one point each, a counter that blocks somebody has more.
       await deleteFound(
         database,
         write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),
