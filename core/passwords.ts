@@ -22,18 +22,25 @@ export function argon2Passwords(randomness: Randomness): Passwords {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
-  function queued<Result>(work: () => Promise<Result>, rests: boolean): Promise<Result> {
+  /** Holds a place in the queue for as long as the work takes. */
+  async function placed<Result>(work: () => Promise<Result>): Promise<Result> {
     if (waiting >= queueLength)
       throw new Problem('too-many-requests', 'Too many people are signing in. Try again shortly.', { retryAfter: 1 });
     waiting++;
+    try {
+      return await work();
+    } finally {
+      waiting--;
+    }
+  }
+
+  function inTurn<Result>(work: () => Promise<Result>, rests: boolean): Promise<Result> {
     let start = 0;
     const begin = () => {
       start = performance.now();
       return work();
     };
-    const result = last.then(begin).finally(() => {
-      waiting--;
-    });
+    const result = last.then(begin);
     last = result.catch(() => undefined).then(() => (rests ? setTimeout(Math.min(performance.now() - start, longestRest)) : undefined));
     return result;
   }
@@ -45,13 +52,15 @@ export function argon2Passwords(randomness: Randomness): Passwords {
   let nobody: string | undefined;
 
   return {
-    hash: async (password) => queued(() => hash(password), false),
-    async verify(stored, password) {
-      const matches = await queued(async () => {
-        nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
-        return argon2.verify(stored ?? nobody, normalized(password, limits.passwordMax));
-      }, true);
-      return matches && stored !== null;
-    },
+    hash: (password) => placed(() => inTurn(() => hash(password), false)),
+    verify: (find, password) =>
+      placed(async () => {
+        const credentials = await find();
+        const matches = await inTurn(async () => {
+          nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
+          return argon2.verify(credentials?.passwordHash ?? nobody, normalized(password, limits.passwordMax));
+        }, true);
+        return matches ? credentials : null;
+      }),
   };
 }

@@ -14,12 +14,12 @@ import type { Provider } from './domain/dialing.ts';
 import type { Clock, Ports, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 import { eraseOldContacts } from './domain/retention.ts';
-import { sessionLimits } from './domain/sessions.ts';
+import { sweepSessions } from './domain/sessions.ts';
 import { addUser } from './domain/users.ts';
 import { createManagementApp } from './http/management.ts';
 import { createMetrics } from './metrics.ts';
 import { argon2Passwords } from './passwords.ts';
-import { openStorage, type Storage } from './storage/index.ts';
+import { openStorage } from './storage/index.ts';
 
 export type Core = {
   /** Where the public listener is reached. */
@@ -90,7 +90,7 @@ export async function startCore(
     const url = await listen(app, config, config.tls);
     // After the listeners are up: a start that fails must not have shown its one password to nobody.
     const firstUser = await makeFirstUser(ports);
-    const sweeping = sweep(ports, storage.throttle, config.retentionDays, log);
+    const sweeping = sweep(ports, config.retentionDays, log);
     metrics.watchQueue(() => queueLook(ports));
     const provider = providerOf(config.dialer, clock);
     if (provider && config.dialer.kind !== 'off') {
@@ -184,11 +184,10 @@ async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
 }
 
 /** Each hour: forgets sessions and throttle counters that are over, sums up tallies, and erases what is past its retention. */
-function sweep(ports: Ports, throttle: Storage['throttle'], retentionDays: number | null, log: Logger): NodeJS.Timeout {
+function sweep(ports: Ports, retentionDays: number | null, log: Logger): NodeJS.Timeout {
   const sweepOnce = async () => {
-    const now = ports.clock.now();
-    await ports.stores.sessions.sweep({ lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) });
-    await throttle.sweep();
+    await sweepSessions(ports);
+    await ports.throttle.sweep(ports.clock.millis());
     await ports.stores.apiKeys.foldTallies();
     if (retentionDays === null) return;
     const erased = await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);

@@ -26,26 +26,28 @@ export type Passwords = {
   /** @returns an argon2id hash in PHC form */
   hash(password: string): Promise<string>;
   /**
-   * Takes as long for a null hash (no such user) as for a wrong password.
+   * Looks the credentials up, once there is a place in the queue, and checks the password against them. Takes as long where there are none
+   * as for a wrong password.
    *
+   * @returns the credentials, or null when the password is not theirs
    * @throws Problem `too-many-requests` when too many verifications wait already
    */
-  verify(hash: string | null, password: string): Promise<boolean>;
+  verify(find: () => Promise<Credentials | null>, password: string): Promise<Credentials | null>;
 };
 
-/** Counts failed sign-ins, over all processes. */
-export type SignInThrottle = {
-  /**
-   * Takes one attempt. `trusted` attempts come from a client that holds a live session of that very user:
-   * they are counted by address alone, so that nobody can lock a signed-in user out.
-   *
-   * @throws Problem `too-many-requests`
-   */
-  take(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
-  /** Gives back what was taken for a password that was not looked at. */
-  giveBack(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
-  /** Gives back what a right password had taken, and what wrong ones from the same address had before. */
-  forgive(attempt: { email: string; address: string; trusted: boolean }): Promise<void>;
+/** So many attempts (`most`) in a window, in ms from the first one. */
+export type ThrottleCounter = { key: string; most: number; window: number };
+
+/** Counts attempts, over all processes. Instants are epoch milliseconds. */
+export type ThrottleStore = {
+  /** @returns when the last of the full ones among these opens again, at most a window ahead; null when none is full */
+  blockedUntil(counters: readonly ThrottleCounter[], now: number): Promise<number | null>;
+  /** Counts in each of them or, where one is full, in none. @returns whether it counted */
+  take(counters: readonly ThrottleCounter[], now: number): Promise<boolean>;
+  giveBack(key: string): Promise<void>;
+  reset(key: string): Promise<void>;
+  /** Forgets counters that are over, and those that counted least beyond a bound in all. */
+  sweep(now: number): Promise<void>;
 };
 
 export type ApiKey = {
@@ -146,9 +148,11 @@ export type SessionStore = {
   end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** @returns how many there were */
   endAll(userId: string, event: AuditEvent): Promise<number>;
-  /** Forgets sessions that nobody can use any more. */
-  sweep(limits: { lastSeenBefore: DateTime; startedBefore: DateTime }): Promise<void>;
+  /** Forgets sessions that started, or were seen last, out of bounds. */
+  sweep(bounds: SessionBounds): Promise<void>;
 };
+
+export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; before: DateTime };
 
 export type Credentials = {
   user: User;
@@ -226,7 +230,7 @@ export type Ports = {
   clock: Clock;
   randomness: Randomness;
   passwords: Passwords;
-  throttle: SignInThrottle;
+  throttle: ThrottleStore;
   stores: Stores;
   /** Hears of each outcome that a provider reports. */
   onOutcome(state: OutcomeState): void;

@@ -1,36 +1,29 @@
-import { Duration } from 'luxon';
-import { isPrintable } from '#contract/text.ts';
+import { type DateTime, Duration } from 'luxon';
 import { type Actor, auditEvent } from './audit.ts';
-import type { Credentials, Digest, Ports, Session } from './ports.ts';
+import type { Credentials, Digest, Ports, Session, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 import type { Home, User, Viewer } from './tenancy.ts';
+import { checkPassword } from './throttle.ts';
 
-/** Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how stale `lastSeenAt` may become. */
+/**
+ * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), how stale `lastSeenAt` may become, and how far the clocks of cores on one database
+ * may be apart, or one of them be set right, without signing anybody out (the five minutes that Kerberos allows, too).
+ */
 export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),
   absolute: Duration.fromObject({ days: 7 }),
   touchEvery: Duration.fromObject({ minutes: 1 }),
+  clockSkew: Duration.fromObject({ minutes: 5 }),
 };
 
 /** Checks e-mail and password. The caller starts the session. */
-export async function checkPassword(
+export async function authenticate(
   ports: Ports,
-  attempt: { email: string; password: string; address: string; current: Session | null },
+  { email, password, address, current }: { email: string; password: string; address: string; current: Session | null },
 ): Promise<Credentials> {
-  const { email, address } = attempt;
-  const taken = { email, address, trusted: attempt.current?.user.email === email };
-  // Taken before the password is looked at, so that many attempts at once count as many.
-  await ports.throttle.take(taken);
-  // An address that nobody can have is not looked up: databases do not take every character.
-  const credentials = isPrintable(email) ? await ports.stores.users.findByEmail(email) : null;
-  const matches = await ports.passwords.verify(credentials?.passwordHash ?? null, attempt.password).catch(async (error) => {
-    // Only a wrong password counts, not a crowd at the door.
-    await ports.throttle.giveBack(taken);
-    throw error;
-  });
+  const credentials = await checkPassword(ports, { email, address, trusted: current?.user.email === email }, email, password);
   const lapsed = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
-  if (!credentials || !matches || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
-  await ports.throttle.forgive(taken);
+  if (!credentials || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;
 }
 
@@ -44,11 +37,31 @@ export async function startSession(ports: Ports, id: Digest, { user, passwordHas
 /** The session, if it is there and within its limits. */
 export async function resumeSession(ports: Ports, id: Digest): Promise<Session | null> {
   const session = await ports.stores.sessions.find(id);
-  if (!session) return null;
   const now = ports.clock.now();
-  if (now > session.lastSeenAt.plus(sessionLimits.idle) || now > session.startedAt.plus(sessionLimits.absolute)) return null;
-  if (now > session.lastSeenAt.plus(sessionLimits.touchEvery)) await ports.stores.sessions.touch(id, now);
+  if (!session || !isWithinLimits(session, now)) return null;
+  // Either way: a use that a fast clock has noted would put the idle limit off.
+  if (Math.abs(now.diff(session.lastSeenAt).toMillis()) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
   return session;
+}
+
+/**
+ * An instant in the future comes from a clock that has stepped back since. The session's real age is unknown: signing in once more costs its
+ * user less than a session that outlives its limits might.
+ */
+function isWithinLimits({ startedAt, lastSeenAt }: Session, now: DateTime): boolean {
+  const { seenAfter, startedAfter, before } = sessionBounds(now);
+  return startedAt >= startedAfter && lastSeenAt >= seenAfter && startedAt <= before && lastSeenAt <= before;
+}
+
+/** Between which instants a session must have started, and been seen last. */
+function sessionBounds(now: DateTime): SessionBounds {
+  const { idle, absolute, clockSkew } = sessionLimits;
+  return { startedAfter: now.minus(absolute), seenAfter: now.minus(idle), before: now.plus(clockSkew) };
+}
+
+/** Forgets sessions that nobody can use, or that could be used once more when the clock has caught up. */
+export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
+  await stores.sessions.sweep(sessionBounds(clock.now()));
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {

@@ -5,6 +5,7 @@ import type { Digest, NewPassword, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { homeOf } from './sessions.ts';
 import type { Account, User } from './tenancy.ts';
+import { checkPassword } from './throttle.ts';
 
 /** How long a password that somebody else chose can be used before its owner has to have changed it. */
 const oneTimePasswordLife = Duration.fromObject({ days: 7 });
@@ -75,10 +76,8 @@ export async function changePassword(
 ): Promise<void> {
   // Counted apart from sign-ins: whoever has got at a session must not guess on, nor lock its user out.
   const attempt = { email: `change ${user.email}`, address: actor.address, trusted: false };
-  await ports.throttle.take(attempt);
-  const credentials = await ports.stores.users.findByEmail(user.email);
-  if (!credentials || !(await ports.passwords.verify(credentials.passwordHash, input.currentPassword))) throw wrongCurrentPassword();
-  await ports.throttle.forgive(attempt);
+  const credentials = await checkPassword(ports, attempt, user.email, input.currentPassword);
+  if (!credentials) throw wrongCurrentPassword();
   if (input.newPassword === input.currentPassword) {
     const message = 'Choose another password than the current one.';
     throw new Problem('invalid', message, { errors: [{ path: 'newPassword', message }] });

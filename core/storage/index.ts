@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { ImportStore } from '../domain/import.ts';
-import type { Clock, Stores } from '../domain/ports.ts';
+import type { Clock, Stores, ThrottleStore } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { activityStore } from './audit.ts';
 import { callListStore } from './call-list.ts';
@@ -15,7 +15,7 @@ import { openDatabase } from './open.ts';
 import { retentionStore } from './retention.ts';
 import { sessionStore } from './sessions.ts';
 import { tenancyStore } from './tenancies.ts';
-import { signInThrottle } from './throttle.ts';
+import { throttleStore } from './throttle.ts';
 import { userStore } from './users.ts';
 
 /** A pool of connections by its name, and what is in use in it. */
@@ -35,7 +35,7 @@ export const unobserved: StorageObservers = { onBatch: () => undefined, onPlaced
 export type Storage = {
   database: Database;
   stores: Stores;
-  throttle: ReturnType<typeof signInThrottle>;
+  throttle: ThrottleStore;
   imports: ImportStore;
   /** The pools of connections, for whoever watches them. */
   pools: readonly Pool[];
@@ -55,7 +55,6 @@ export function openStorage(
 ): Storage {
   const database = openDatabase(location, ifMissing);
   const lastUsed = lastUsedOf(database, clock, observers.onBackgroundError);
-  const throttle = signInThrottle(database);
   return {
     database,
     stores: {
@@ -69,7 +68,7 @@ export function openStorage(
       dialing: reportingOutages(dialingStore(database)),
       retention: reportingOutages(retentionStore(database)),
     },
-    throttle,
+    throttle: reportingOutages(throttleStore(database)),
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
     ...reportingOutages({ migrate: () => migrate(database) }),

@@ -60,7 +60,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     },
 
     async touch(id, at) {
-      await write('sessions').where({ id }).where('last_seen_at', '<', at.toMillis()).update({ last_seen_at: at.toMillis() });
+      await write('sessions').where({ id }).update({ last_seen_at: at.toMillis() });
     },
 
     async selectTenancy(id, tenancy, event) {
@@ -89,10 +89,10 @@ export function sessionStore({ read, write }: Database): SessionStore {
       });
     },
 
-    async sweep({ lastSeenBefore, startedBefore }) {
+    async sweep({ startedAfter, seenAfter, before }) {
       await write('sessions')
-        .where('last_seen_at', '<', lastSeenBefore.toMillis())
-        .orWhere('started_at', '<', startedBefore.toMillis())
+        .whereNotBetween('started_at', [startedAfter.toMillis(), before.toMillis()])
+        .orWhereNotBetween('last_seen_at', [seenAfter.toMillis(), before.toMillis()])
         .delete();
     },
   };

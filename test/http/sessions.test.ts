@@ -161,11 +161,15 @@ describe('sessions', () => {
         }
       });
 
-      it('for many accounts from one address are throttled, too', async () => {
+      it('for many accounts from one address are throttled after a hundred', async () => {
+        const counters = () => beside.storage.database.write('sign_in_attempts');
+        await counters().delete();
         const from = fromElsewhere();
-        const statuses = new Set<number>();
-        for (let attempt = 0; attempt < 101; attempt++) statuses.add((await tryPassword(`x${attempt}@example.com`, 'wrong', from)).status);
-        expect([...statuses]).to.deep.equal([401, 429]);
+        await tryPassword('x1@example.com', 'wrong', from);
+        // The ninety-eight between would take seconds of password checks.
+        await counters().where('key', 'like', 'address:%').update({ points: 99 });
+        expect((await tryPassword('x2@example.com', 'wrong', from)).status).to.equal(401);
+        expect((await tryPassword('x3@example.com', 'wrong', from)).status).to.equal(429);
       });
 
       it('stay counted when too many sign in at once for another one to be checked', async () => {

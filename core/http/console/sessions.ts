@@ -1,5 +1,5 @@
 import { changePasswordSchema, selectTenancySchema, signInSchema } from '#contract/console.ts';
-import { checkPassword, selectTenancy } from '../../domain/sessions.ts';
+import { authenticate, selectTenancy } from '../../domain/sessions.ts';
 import { changePassword } from '../../domain/users.ts';
 import { readBody } from '../body.ts';
 import { actorOf, type Context, type HttpDeps, sessionOf, viewerOf } from '../context.ts';
@@ -9,7 +9,7 @@ import { sessionView } from '../views.ts';
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, signInSchema);
   const current = ctx.state.session?.data ?? null;
-  const credentials = await checkPassword(deps.ports, { email, password, address: deps.addressOf(ctx), current });
+  const credentials = await authenticate(deps.ports, { email, password, address: deps.addressOf(ctx), current });
   await signInto(ctx, credentials);
   ctx.status = 201;
   ctx.body = sessionView(sessionOf(ctx).data);

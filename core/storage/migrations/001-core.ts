@@ -99,7 +99,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX sessions_of_user ON sessions (user_id)`,
     `CREATE INDEX sessions_by_last_seen ON sessions (last_seen_at)`,
 
-    // Its shape is rate-limiter-flexible's.
+    // So many points in a window that ends at `expire`.
     `CREATE TABLE sign_in_attempts (
       key text PRIMARY KEY,
       points integer NOT NULL DEFAULT 0,

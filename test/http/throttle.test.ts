@@ -1,0 +1,191 @@
+import { expect } from 'chai';
+import { sweepSessions } from '../../core/domain/sessions.ts';
+import { mostThrottleCounters } from '../../core/storage/throttle.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask } from '../support/http.ts';
+import { type Beside, createWorld, openBeside, password, signIn } from '../support/world.ts';
+
+describe('the sign-in throttle', () => {
+  onEachDatabase((kind) => {
+    let core: RunningCore;
+    let beside: Beside;
+    let clock: FakeClock;
+
+    before(async () => {
+      clock = fakeClock();
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      beside = await openBeside(database, clock);
+      await createWorld(beside.ports);
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      await counters().delete();
+      await beside.storage.database.write('sessions').delete();
+    });
+    after(async () => {
+      await beside.close();
+      await core.close();
+    });
+
+    const counters = () => beside.storage.database.write('sign_in_attempts');
+    const pointsOf = async (counter: string): Promise<number[]> =>
+      (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
+    const tryPassword = (email: string, attempt: string, { from = '198.51.100.1', cookie }: { from?: string; cookie?: string } = {}) =>
+      ask('POST', `${core.url}/console/session`, {
+        body: { email, password: attempt },
+        headers: { 'X-Forwarded-For': from },
+        ...(cookie === undefined ? {} : { cookie }),
+      });
+    const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
+    /** As if so many wrong passwords had come before, the first of them now. */
+    const fill = async (counter: string, points: number) => {
+      await tryPassword('ada@example.com', 'wrong');
+      await counters().where('key', 'like', `${counter}:%`).update({ points });
+    };
+    /** Changes with each row that is written, were it with the same values. */
+    const versions = async (): Promise<unknown> =>
+      kind === 'sqlite'
+        ? beside.storage.database.write.raw('PRAGMA data_version')
+        : beside.storage.database.read('sign_in_attempts').select('*', beside.storage.database.read.raw('xmin::text')).orderBy('key');
+
+    for (const [counter, most] of [
+      ['address', 100],
+      ['account', 100],
+      ['pair', 10],
+    ] as const) {
+      it(`writes nothing for an attempt whose ${counter} counter is full`, async () => {
+        await fill(counter, most);
+        const before = await versions();
+        const answers: Answer[] = [];
+        for (let n = 0; n < 20; n++)
+          answers.push(await tryPassword(counter === 'address' ? `x${n}@example.com` : 'ada@example.com', 'wrong'));
+        expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 20 }, () => 429));
+        expect(await versions()).to.deep.equal(before);
+      });
+    }
+
+    it('counts each of the guesses that come at once, and those that it lets through alone', async () => {
+      const answers = await Promise.all(Array.from({ length: 30 }, () => tryPassword('ada@example.com', 'wrong')));
+      expect(answers.filter(({ status }) => status === 401)).to.have.length(10);
+      for (const counter of ['address', 'account', 'pair']) expect(await pointsOf(counter), counter).to.deep.equal([10]);
+    });
+
+    it('adds no rows for sign-ins that are too many at once to be checked', async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { from: `203.0.113.${n}` })),
+      );
+      const checked = answers.filter(({ status }) => status === 401).length;
+      expect(checked).to.be.lessThan(90);
+      expect((await counters()).length).to.equal(3 * checked);
+    });
+
+    it('keeps a bounded number of counters during a flood, and of those the ones that counted most', async () => {
+      const expire = clock.millis() + 60_000;
+      const series =
+        kind === 'sqlite'
+          ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'
+          : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
+      await beside.storage.database.write.raw(
+        `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'account:' || n, 1, CAST(? AS bigint) FROM (${series}) AS numbers`,
+        [expire, mostThrottleCounters + 500],
+      );
+      await counters().insert({ key: 'pair:full', points: 10, expire });
+      const one = { key: 'address:one', most: 2_000, window: 60_000 };
+      for (let n = 0; n < 1_000; n++) await beside.storage.throttle.take([one], clock.millis());
+      const [counted]: { rows: number | string }[] = await counters().count({ rows: '*' });
+      expect(Number(counted?.rows)).to.equal(mostThrottleCounters);
+      expect(await pointsOf('pair')).to.deep.equal([10]);
+    });
+
+    it('opens again when its window is over, and sweeps its counters then', async () => {
+      await fill('pair', 10);
+      clock.advance({ minutes: 14, seconds: 59 });
+      expect((await tryPassword('ada@example.com', password)).headers['retry-after']).to.equal('1');
+      clock.advance({ seconds: 1 });
+      expect((await tryPassword('ada@example.com', 'wrong')).status).to.equal(401);
+      clock.advance({ hours: 1 });
+      await beside.storage.throttle.sweep(clock.millis());
+      expect(await counters()).to.deep.equal([]);
+    });
+
+    for (const [counter, most] of [
+      ['address', 100],
+      ['pair', 10],
+    ] as const) {
+      it(`blocks nobody for longer than its window when the clock steps back: the ${counter} counter`, async () => {
+        clock.advance({ days: 400 });
+        await fill(counter, most);
+        expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
+        clock.advance({ days: -400 });
+        expect((await tryPassword('ada@example.com', 'wrong')).status).to.equal(401);
+        await fill(counter, most);
+        const answer = await tryPassword('ada@example.com', password);
+        expect([answer.status, Number(answer.headers['retry-after'])]).to.deep.equal([429, 15 * 60]);
+      });
+    }
+
+    it('sweeps counters that a stepped clock has left in the future', async () => {
+      clock.advance({ days: 400 });
+      await fill('pair', 10);
+      clock.advance({ days: -400 });
+      await beside.storage.throttle.sweep(clock.millis());
+      expect(await counters()).to.deep.equal([]);
+    });
+
+    it('counts guesses of a current password, and leaves its user to sign in', async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const statuses: number[] = [];
+      for (let n = 0; n < 11; n++) {
+        const body = { currentPassword: `wrong ${n}`, newPassword: 'a new and longer one' };
+        statuses.push((await ask('POST', `${core.url}/console/password`, { cookie, body })).status);
+      }
+      expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 422), 429]);
+      expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
+    });
+
+    it("counts guesses of somebody else's password from a session like any other", async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const statuses: number[] = [];
+      for (let n = 0; n < 11; n++) statuses.push((await tryPassword('sue@example.com', 'wrong', { cookie })).status);
+      expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+    });
+
+    describe('and sessions, when the clock steps back', () => {
+      it('are refused when they began in the future', async () => {
+        clock.advance({ minutes: 6 });
+        const cookie = await signIn(core.url, 'ada@example.com');
+        clock.advance({ minutes: -6 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('are refused when they were seen in the future', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        clock.advance({ hours: 23 });
+        expect((await session(cookie)).status).to.equal(200);
+        clock.advance({ hours: -22 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('do not live again when it has caught up', async () => {
+        clock.advance({ days: 400 });
+        const cookie = await signIn(core.url, 'ada@example.com');
+        clock.advance({ days: -400 });
+        await sweepSessions(beside.ports);
+        clock.advance({ days: 400 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('go on when it was a few minutes, and were last seen now', async () => {
+        clock.advance({ minutes: 5 });
+        const cookie = await signIn(core.url, 'ada@example.com');
+        clock.advance({ minutes: -5 });
+        expect((await session(cookie)).status).to.equal(200);
+        const [latest]: { last_seen_at: number }[] = await beside.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
+        expect(latest?.last_seen_at).to.equal(clock.millis());
+      });
+    });
+  });
+});
