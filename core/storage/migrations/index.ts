@@ -3,6 +3,7 @@ import type { Database } from '../database.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';
+import * as unfinishedCancels from './008-unfinished-cancels.ts';
 
 export type Dialect = Database['kind'];
 
@@ -11,6 +12,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '001-core', up: core.up },
   { name: '002-fewer-indexes', up: fewerIndexes.up },
   { name: '003-key-tallies', up: keyTallies.up },
+  { name: '008-unfinished-cancels', up: unfinishedCancels.up },
 ];
 
 const tableName = 'schema_migrations';
