@@ -65,6 +65,10 @@ export type DialingStore = {
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /** @returns whether such a call was ever handed off. A final state stays as it is */
   reportOutcome(contactId: string, conclusion: Conclusion): Promise<boolean>;
+  /** Lets calls lapse whose `notAfter` has passed, whether anybody dials or not. In short steps. @returns how many */
+  lapse(now: number, signal?: AbortSignal): Promise<number>;
+  /** Ends calls that nobody has looked at for `dialingLimits.life` after they were due. In short steps. @returns how many */
+  endForgotten(now: number, signal?: AbortSignal): Promise<number>;
   /** Calls that are due, and since when the oldest is (epoch ms). */
   queue(now: number): Promise<{ due: number; oldestDueAt: number | null }>;
 };
@@ -76,6 +80,8 @@ export const dialingLimits = {
   window: Duration.fromObject({ hours: 1 }),
   /** How long the outcome of a taken call may take. */
   outcome: Duration.fromObject({ hours: 4 }),
+  /** For how long a call may wait, from when it was due, that names no end of its own: it must not ring out of the blue a season later. */
+  life: Duration.fromObject({ days: 30 }),
   firstRetry: Duration.fromObject({ seconds: 1 }),
   longestRetry: Duration.fromObject({ minutes: 5 }),
 };

@@ -75,6 +75,8 @@ export type ApiKeyStore = {
   countQueuedCalls(id: string): Promise<number>;
   /** @returns whether the key still stood; nothing is done otherwise */
   revoke(id: string, options: RevokeOptions, event: AuditEvent): Promise<boolean>;
+  /** Cancels what a revoke or a deletion was to cancel and could not, such as when its process died. @returns how many calls */
+  finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
   /** Keeps it quick to say how many keys there are: to be done now and then. */
   foldTallies(): Promise<void>;
 };

@@ -3,11 +3,11 @@ import type { ApiKey, ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { KeySight } from '../domain/tenancy.ts';
 import { record } from './audit.ts';
-import { cancelled } from './calls.ts';
+import { callKey, cancelledAt } from './calls.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './faults.ts';
 import { instant, instantOrNull } from './instants.ts';
-import { inSteps } from './steps.ts';
+import { inShortSteps, inSteps } from './steps.ts';
 
 /** Narrows a query on keys, named `k`, to those that a viewer sees. */
 export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.QueryBuilder {
@@ -137,8 +137,13 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         if (ids.length > 0) await record(trx, event);
         return ids;
       });
-      await cancelLate(database, revoked, options);
+      await cancelCallsOf(database, revoked, options);
       return revoked.length > 0;
+    },
+
+    async finishCancelling(at, signal) {
+      const ids: string[] = await read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
+      return finishCancelling(database, ids, at.toMillis(), signal);
     },
 
     async foldTallies() {
@@ -166,36 +171,71 @@ export async function retire(
 ): Promise<string[]> {
   const ids: string[] = await trx('api_keys').where(which).forUpdate().pluck('id');
   const at = options.at.toMillis();
+  const cancellingSince = options.cancelQueuedCalls ? at : null;
   const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
   const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
-  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??)', ['retired_api_keys', ...columns, 'creator_name', 'retired_at'])).insert(
+  const retired = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
+  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', retired)).insert(
     trx('api_keys')
-      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint)', [at]))
+      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince]))
       .where(which),
   );
-  if (options.cancelQueuedCalls) await cancelQueued(trx, ids, at);
   await trx('api_keys').where(which).delete();
   return ids;
 }
 
 /**
- * Cancels what was being placed with keys while they went: a batch that had looked before may have been written after. To be done once
- * they have gone, so that nothing more can come.
+ * Cancels what is queued of keys that have gone, if that was asked for. The keys are noted until it is done: where this fails, or the
+ * process dies, a sweep finishes it.
+ *
+ * @throws Problem `unavailable` where calls are left to the sweep
  */
-export async function cancelLate({ write, awaitWriters }: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
-  if (!options.cancelQueuedCalls || ids.length === 0) return;
-  if (!(await awaitWriters())) throw new Problem('unavailable', notCancelled);
-  await cancelQueued(write, ids, options.at.toMillis());
+export async function cancelCallsOf(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
+  if (!options.cancelQueuedCalls) return;
+  try {
+    await finishCancelling(database, ids, options.at.toMillis());
+  } catch (cause) {
+    throw new Problem('unavailable', notCancelled, { cause, retryAfter: 60 });
+  }
 }
 
 const notCancelled =
-  'It is revoked, but a call that was being placed at that moment has not come to an end. Look among the calls whether it has come through.';
+  'It is revoked, but calls that it has placed may still be queued: not all could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
 
-async function cancelQueued(on: Knex, ids: readonly string[], at: number): Promise<void> {
+async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
+  let changed = 0;
   for (const some of inSteps(ids)) {
-    const places = some.map(() => '?').join(', ');
-    await on.raw(`UPDATE calls SET ${cancelled('?')} WHERE state = 'queued' AND api_key_id IN (${places})`, [at, at, ...some]);
+    changed += await cancelQueued(database, some, at, signal);
+    // A batch that had looked before the keys went may be written after: once it has ended, nothing more can come.
+    if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
+    changed += await cancelQueued(database, some, at, signal);
+    await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
   }
+  return changed;
+}
+
+/** One statement for 300,000 calls would hold SQLite's writer for seconds, and run into PostgreSQL's time limit. */
+const cancelledAtOnce = 1_000;
+
+/** @param size of a step */
+export async function cancelQueued(
+  { kind, write }: Database,
+  ids: readonly string[],
+  at: number,
+  signal?: AbortSignal,
+  size = cancelledAtOnce,
+): Promise<number> {
+  // The state stands there as the partial index has it: as a parameter, it would rule the index out.
+  const queued = () => write('calls').whereRaw(`state = 'queued'`);
+  const cancelSome = (busy: 'pass over' | 'wait') => (limit: number) => {
+    const some = queued().select(callKey).whereIn('api_key_id', ids).limit(limit);
+    if (kind === 'postgres') some.forUpdate();
+    if (kind === 'postgres' && busy === 'pass over') some.skipLocked();
+    return queued().withMaterialized('some', some).whereIn(callKey, write('some').select(callKey)).update(cancelledAt(at));
+  };
+  // Waiting with a thousand calls in hand invites deadlocks: those that others are busy with come last.
+  const passing = await inShortSteps(cancelSome('pass over'), size, signal);
+  return passing + (await inShortSteps(cancelSome('wait'), size, signal));
 }
 
 /** The user was deleted while a request of theirs was under way. */

@@ -31,6 +31,14 @@ export function cancelled(at: string): string {
   return `state = 'cancelled', cancelled_at = ${at}, ended_at = ${at}, due_at = NULL`;
 }
 
+/** The same, for knex. */
+export function cancelledAt(at: number) {
+  return { state: 'cancelled', cancelled_at: at, ended_at: at, due_at: null };
+}
+
+/** The table's key. A contact alone has an index only once it has been handed off. */
+export const callKey = ['campaign_id', 'contact_id'];
+
 /** How often a request is asked again that was left alone, and then nothing was found to be in its way. */
 const attempts = 5;
 

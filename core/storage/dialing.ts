@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
-import type { ClaimedCall, DialingStore, Settlement } from '../domain/dialing.ts';
+import { type ClaimedCall, type DialingStore, dialingLimits, type Settlement } from '../domain/dialing.ts';
+import { callKey } from './calls.ts';
 import type { Database, Row } from './database.ts';
+import { inShortSteps } from './steps.ts';
 
 /** Of how many accounts calls are claimed in one go. The next go begins with the accounts after them. */
 const accountsAtOnce = 100;
@@ -18,7 +20,7 @@ export function dialingStore(database: Database): DialingStore {
       lastAccount = accounts.at(-1) ?? '';
       const each = Math.ceil(limit / accounts.length);
       return write.transaction(async (trx) => {
-        await lapse(trx, now);
+        await lapseSome(trx, now, lapsedAtOnce);
         const picked = await pick(trx, accounts, now, each);
         return picked.length === 0 ? [] : claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
       });
@@ -45,6 +47,10 @@ export function dialingStore(database: Database): DialingStore {
       const known: unknown = await read('calls').where({ contact_id: contactId }).whereNotNull('handoff').first('contact_id');
       return known !== undefined;
     },
+
+    lapse: (now, signal) => inShortSteps((limit) => lapseSome(write, now, limit), lapsedAtOnce, signal),
+
+    endForgotten: (now, signal) => inShortSteps((limit) => endSomeForgotten(write, now, limit), lapsedAtOnce, signal),
 
     async queue(now) {
       const row = await read('calls')
@@ -86,18 +92,49 @@ async function accountsWithDue(from: Knex, after: string, now: number, limit: nu
   return found.slice(0, limit);
 }
 
-/** Calls that nobody has dialed in their time: some of them in each go. */
-async function lapse(trx: Knex.Transaction, now: number): Promise<void> {
-  const late = trx('calls').where('state', 'queued').whereNotNull('not_after').where('not_after', '<', now).limit(lapsedAtOnce);
-  const keys = await keysOf(trx, late);
-  await trx('calls').whereIn(callKey, keys).update({ state: 'lapsed', ended_at: now, due_at: null });
+const life = dialingLimits.life.toMillis();
+/** When a queued call lapses. */
+const lapsesAt = `coalesce(not_after, due_at + ${life})`;
+
+/** Calls that nobody has dialed in their time. Retention counts from when that was over, however late it is noticed. */
+function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
+  const late = on('calls').whereRaw(`state = 'queued'`).whereNotNull('not_after').where('not_after', '<', now);
+  const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
+  return updateSome(on, late, limit, { state: 'lapsed', ended_at: endedAt, due_at: null });
+}
+
+/** With a dialer, none comes to this: each has its end within hours of being due. */
+function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number> {
+  const forgotten = on('calls')
+    .whereNotNull('due_at')
+    .where('due_at', '<', now - life)
+    .where((endless) => endless.whereNot('state', 'queued').orWhereNull('not_after'));
+  const state = on.raw(`CASE state WHEN 'queued' THEN 'lapsed' ELSE 'unknown' END`);
+  return updateSome(on, forgotten, limit, { state, ended_at: on.raw(`due_at + ${life}`), due_at: null });
+}
+
+/** Changes some of the calls that are found, passing over those that another process is busy with. */
+async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
+  const some = free(on, found.limit(limit)).select(callKey);
+  return on('calls')
+    .withMaterialized('some', some)
+    .whereIn(callKey, on('some').select(callKey))
+    .whereIn('state', ['queued', 'dialing'])
+    .update(columns);
 }
 
 /** The oldest due calls of each account, taking turns. */
 async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<CallKey[]> {
   const queues: CallKey[][] = [];
   for (const account of accounts) {
-    const due = trx('calls').where('account_id', account).whereNotNull('due_at').where('due_at', '<=', now).orderBy('due_at').limit(each);
+    const due = trx('calls')
+      .where('account_id', account)
+      .whereNotNull('due_at')
+      .where('due_at', '<=', now)
+      // Those that have lapsed, and are so many that they are not marked yet.
+      .where((inTime) => inTime.whereNot('state', 'queued').orWhereRaw(`${lapsesAt} >= ?`, [now]))
+      .orderBy('due_at')
+      .limit(each);
     queues.push(await keysOf(trx, due));
   }
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
@@ -105,13 +142,13 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
 
 type CallKey = [campaignId: string, contactId: string];
 
-/** The table's key. A contact alone has an index only once it has been handed off. */
-const callKey = ['campaign_id', 'contact_id'];
+/** Passes over rows that another process is busy with. SQLite has one writer, and nobody to pass over. */
+function free(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
+  return on.client.config.client === 'pg' ? calls.forUpdate().skipLocked() : calls;
+}
 
-/** The keys of calls, passing over rows that another process is busy with. SQLite has one writer, and nobody to pass over. */
 async function keysOf(trx: Knex.Transaction, calls: Knex.QueryBuilder): Promise<CallKey[]> {
-  const free = trx.client.config.client === 'pg' ? calls.forUpdate().skipLocked() : calls;
-  const rows: { campaign_id: string; contact_id: string }[] = await free.select(callKey);
+  const rows: { campaign_id: string; contact_id: string }[] = await free(trx, calls).select(callKey);
   return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
 }
 

@@ -1,5 +1,9 @@
 import type { RetentionStore } from '../domain/retention.ts';
+import { callKey } from './calls.ts';
 import type { Database } from './database.ts';
+import { inShortSteps } from './steps.ts';
+
+const erasedAtOnce = 500;
 
 export function retentionStore({ read, write }: Database): RetentionStore {
   const erasable = (from: typeof read, endedBefore: number) =>
@@ -10,11 +14,13 @@ export function retentionStore({ read, write }: Database): RetentionStore {
       return Number(counted.calls);
     },
 
-    async erase(endedBefore, limit) {
-      const some = erasable(write, endedBefore.toMillis()).select('campaign_id', 'contact_id').limit(limit);
-      return write('calls')
-        .whereIn(['campaign_id', 'contact_id'], some)
-        .update({ phone: null, name: null, time_zone: null, variables: null });
+    async erase(endedBefore, signal) {
+      const eraseSome = (limit: number) => {
+        const some = erasable(write, endedBefore.toMillis()).select(callKey).limit(limit);
+        // A provider writes its detail freely, names and numbers included.
+        return write('calls').whereIn(callKey, some).update({ phone: null, name: null, time_zone: null, variables: null, detail: null });
+      };
+      return inShortSteps(eraseSome, erasedAtOnce, signal);
     },
   };
 }

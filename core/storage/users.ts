@@ -3,7 +3,7 @@ import type { UserType } from '#contract/console.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PeopleSight, User } from '../domain/tenancy.ts';
-import { cancelLate, retire } from './api-keys.ts';
+import { cancelCallsOf, retire } from './api-keys.ts';
 import { record } from './audit.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './faults.ts';
@@ -164,7 +164,7 @@ export function userStore(database: Database): UserStore {
         return { apiKeys, sessions };
       });
       if (!gone) return null;
-      await cancelLate(database, gone.apiKeys, options);
+      await cancelCallsOf(database, gone.apiKeys, options);
       return { apiKeys: gone.apiKeys.length, sessions: gone.sessions };
     },
   };

@@ -4,6 +4,7 @@ import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';
 import * as staffKeysSeen from './004-staff-keys-seen.ts';
+import * as unfinishedCancels from './008-unfinished-cancels.ts';
 
 export type Dialect = Database['kind'];
 
@@ -13,6 +14,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '002-fewer-indexes', up: fewerIndexes.up },
   { name: '003-key-tallies', up: keyTallies.up },
   { name: '004-staff-keys-seen', up: staffKeysSeen.up },
+  { name: '008-unfinished-cancels', up: unfinishedCancels.up },
 ];
 
 const tableName = 'schema_migrations';
