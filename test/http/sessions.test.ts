@@ -180,8 +180,9 @@ describe('sessions', () => {
           Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', fromElsewhere())).concat(attempt()),
         );
         expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
-        expect(crowd.at(-1)?.text).to.contain('Too many people are signing in.');
-        expect((await attempt()).status).to.equal(401);
+        expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
+        // Whether it was checked or turned away in the crowd: ten are checked in all.
+        if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
         expect((await attempt()).status).to.equal(429);
       });
 
