@@ -96,6 +96,16 @@ describe('callkey call', () => {
       expect(network.seen).to.deep.equal([]);
     });
 
+    it('ends with 2 where a variable would be lost or a name would lie, and sends nothing', async () => {
+      for (const wrong of [
+        ['--var', '__proto__=x'],
+        ['--name', 'Ada\u202e'],
+      ]) {
+        expect(await place(somePhone(), ...wrong)).to.include({ code: 2, stdout: '' });
+      }
+      expect(network.seen).to.deep.equal([]);
+    });
+
     it('ends with 2 where the core finds the input wrong', async () => {
       network.faults.push({
         status: 422,
