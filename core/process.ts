@@ -17,16 +17,22 @@ async function main(): Promise<void> {
     process.exit(1);
   });
 
-  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), { log, clock: systemClock, randomness: systemRandomness });
+  const stopping = new AbortController();
+  const outside = { log, clock: systemClock, randomness: systemRandomness, signal: stopping.signal };
+  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), outside);
   let isStopping = false;
   const stop = (signal: NodeJS.Signals) => {
     // Whoever asks twice does not want to wait.
     if (isStopping) process.exit(1);
     isStopping = true;
     log.info({ signal }, 'draining');
-    // A core that is still starting has to be up before it can be let down.
+    stopping.abort();
+    // A core that is still starting gives up, or has to be up before it can be let down.
     starting
-      .then(({ close }) => close())
+      .then(
+        ({ close }) => close(),
+        () => undefined,
+      )
       .then(
         () => {
           log.info('stopped');
@@ -40,7 +46,10 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  announce(await starting, log);
+  const core = await starting.catch((error: unknown) => {
+    if (!isStopping) throw error;
+  });
+  if (core) announce(core, log);
 }
 
 function announce(core: Core, log: ReturnType<typeof createLog>): void {

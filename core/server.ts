@@ -35,11 +35,15 @@ export const drainDeadline = Duration.fromObject({ seconds: 10 });
 const sweepEvery = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
-/** Brings up a core: schema, first user, listeners. */
+/**
+ * Brings up a core: schema, first user, listeners.
+ *
+ * @param outside.signal gives up while the schema is being brought up to date, or another core is doing so
+ */
 export async function startCore(
   config: Config,
   sessionSecrets: readonly string[],
-  outside: { log: Logger; clock: Clock; randomness: Randomness },
+  outside: { log: Logger; clock: Clock; randomness: Randomness; signal?: AbortSignal },
 ): Promise<Core> {
   const { log, clock, randomness } = outside;
   const metrics = createMetrics();
@@ -51,7 +55,7 @@ export async function startCore(
   });
   const servings: Serving[] = [];
   try {
-    const applied = await storage.migrate();
+    const applied = await storage.migrate(outside.signal);
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 

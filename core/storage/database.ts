@@ -22,8 +22,12 @@ export type Database = {
   lanes: number;
   /** @param sql a statement on the rows of a batch, which it uses once, as a table expression of the name `r` */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
-  /** Keeps other migrators out until the transaction ends. */
-  lockMigrations(transaction: Knex.Transaction): Promise<void>;
+  /**
+   * Keeps other migrators out until the transaction ends.
+   *
+   * @param signal ends the waiting, and whatever the transaction does after it
+   */
+  lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
    * Waits until every statement that writes calls, and may have begun before this was asked, has ended. Holds up none of them.
    *

@@ -39,8 +39,8 @@ export type Storage = {
   imports: ImportStore;
   /** The pools of connections, for whoever watches them. */
   pools: readonly Pool[];
-  /** Applies what is missing of the schema. @returns the names of what was applied */
-  migrate(): Promise<string[]>;
+  /** Applies what is missing of the schema, unless told to give up. @returns the names of what was applied */
+  migrate(signal?: AbortSignal): Promise<string[]>;
   /** Whether the database answers and its schema is complete. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
@@ -72,7 +72,7 @@ export function openStorage(
     throttle,
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
-    ...reportingOutages({ migrate: () => migrate(database) }),
+    ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal) }),
     isReady: () => isMigrated(database).catch(() => false),
     async close() {
       await lastUsed.close();
