@@ -57,6 +57,7 @@ export async function startCore(
   try {
     const applied = await storage.migrate(outside.signal);
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
+    for (const risk of await storage.database.risks()) log.error(risk);
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 
     const ports: Ports = {

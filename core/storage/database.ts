@@ -34,6 +34,10 @@ export type Database = {
    * @returns false when one takes longer than any may
    */
   awaitWriters(): Promise<boolean>;
+  /** @throws with the reason why a write would not be durable now */
+  checkWritable(): Promise<void>;
+  /** What on the server may lose an acknowledged write in a power cut, and cannot be set from here: a sentence each. */
+  risks(): Promise<string[]>;
   close(): Promise<void>;
 };
 

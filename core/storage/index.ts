@@ -73,7 +73,15 @@ export function openStorage(
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal) }),
-    isReady: () => isMigrated(database).catch(() => false),
+    async isReady() {
+      try {
+        await database.checkWritable();
+        return await isMigrated(database);
+      } catch (error) {
+        observers.onBackgroundError(error);
+        return false;
+      }
+    },
     async close() {
       await lastUsed.close();
       await database.close();

@@ -145,6 +145,28 @@ class PostgresClient extends Client {
   }
 }
 
+/** A commit that leaves nothing behind: it waits for the disk, and for a synchronous standby, as that of a placed call does. */
+const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
+  current_setting('synchronous_commit') AS commits,
+  CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
+
+const diskFull = '53100';
+
+/** Makes PostgreSQL put a row into a file of its own, and takes it back. */
+async function findRoom(pool: Knex): Promise<void> {
+  const trx = await pool.transaction();
+  try {
+    await trx.raw('CREATE TABLE room_for_calls AS SELECT 1 AS n');
+  } finally {
+    await trx.rollback();
+  }
+}
+
+async function tooLate(): Promise<never> {
+  await setTimeout(timeLimits.batch, undefined, { ref: false });
+  throw new Error('PostgreSQL did not commit a write in time: it hangs, or waits for a synchronous standby.');
+}
+
 /** A pool of connections to one PostgreSQL primary. */
 export function openPostgres(connectionString: string): Database {
   const pool = knex({
@@ -163,6 +185,20 @@ export function openPostgres(connectionString: string): Database {
     acquireConnectionTimeout: timeLimits.connection,
     pool: { min: 0, max: 10 },
   });
+  let looking: Promise<void> | undefined;
+  /** A batch found no room for its rows. A commit alone does not: its place in the log was made before. */
+  let isFull = false;
+
+  async function look(): Promise<void> {
+    const { rows }: { rows: { standby: boolean; read_only: string; commits: string }[] } = await pool.raw(durableWrite);
+    const [found] = rows;
+    if (found?.standby) throw new Error('PostgreSQL is a standby: give the address of the primary.');
+    if (found?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
+    if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL lost synchronous_commit: it is ${found.commits}.`);
+    if (isFull) await findRoom(pool);
+    isFull = false;
+  }
+
   return {
     kind: 'postgres',
     read: pool,
@@ -177,6 +213,9 @@ export function openPostgres(connectionString: string): Database {
         const connection: pg.Client = await pool.client.acquireConnection();
         try {
           return (await ask(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch })).rows;
+        } catch (error) {
+          if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
+          throw error;
         } finally {
           pool.client.releaseConnection(connection);
         }
@@ -208,6 +247,19 @@ export function openPostgres(connectionString: string): Database {
         await setTimeout(5);
       }
       return true;
+    },
+    checkWritable: () => {
+      // One look at a time: the one before may still wait for a standby, and others would pile up on the server.
+      looking ??= look().finally(() => {
+        looking = undefined;
+      });
+      return Promise.race([looking, tooLate()]);
+    },
+    async risks() {
+      const { rows }: { rows: { name: string }[] } = await pool.raw(
+        `SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name`,
+      );
+      return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);
     },
     close: () => pool.destroy(),
   };

@@ -105,6 +105,8 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       // There is one at a time: what was under way has ended.
       return true;
     },
+    async checkWritable() {},
+    risks: async () => [],
     async close() {
       await read.destroy();
       await write.destroy();
