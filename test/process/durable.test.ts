@@ -1,11 +1,14 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
 import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts';
 import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
@@ -147,6 +150,55 @@ describe('a core on PostgreSQL', () => {
     await observer.end();
     await core.stop();
     expect(statuses).to.deep.equal([503, 200]);
+  });
+
+  it('is not ready while calls find no room on the disk, and ready again once they do (needs root, to mount one)', async function () {
+    const directory = freshDirectory();
+    const beside = await freshDatabase('postgres');
+    const server = await connected(beside);
+    try {
+      if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'callkey-test', directory], { stdio: 'ignore' });
+    } catch {
+      // Only root can mount: elsewhere this one cannot be tried.
+      await server.end();
+      return this.skip();
+    }
+    try {
+      execFileSync('chown', ['postgres', directory]);
+      await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
+      await server.query('CREATE DATABASE callkey_small TABLESPACE small');
+      const database = Object.assign(new URL(beside), { pathname: '/callkey_small' }).href;
+      const core = await spawnCore(database);
+      const { world, key } = await withKey(database, core);
+      const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
+      const acknowledged: string[] = [];
+      const place = async (requestId: string) => {
+        // Incompressible: it takes as much room as it has characters.
+        const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, randomBytes(500).toString('hex')]));
+        const body = { requestId, contact: { phone: somePhone() }, variables };
+        const { status } = await placeCall(core.url, world.campaign.id, key, body);
+        if (status === 202) acknowledged.push(requestId);
+        return status;
+      };
+      const before = await ready();
+      const { bavail, bsize } = statfsSync(directory);
+      writeFileSync(join(directory, 'filler'), Buffer.alloc(bavail * bsize - 500_000));
+      let last = 202;
+      for (let call = 0; last === 202 && call < 100; call++) last = await place(`r${call}`);
+      const full = await ready();
+      rmSync(join(directory, 'filler'));
+      const after = await ready();
+      expect([before, last, full, after, await place('after')]).to.deep.equal([200, 503, 503, 200, 202]);
+      await core.stop();
+      const observer = await connected(database);
+      const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
+      await observer.end();
+      expect(acknowledged.filter((id) => !kept.includes(id))).to.deep.equal([]);
+    } finally {
+      await server.end();
+      execFileSync('umount', ['-l', directory]);
+    }
   });
 
   describe('while PostgreSQL is frozen', () => {

@@ -8,7 +8,7 @@ import { freePort } from './postgres.ts';
 
 export type Pooler = { url: string; stop(): Promise<void> };
 
-/** A PgBouncer that hands few connections around. @returns null where it is not installed */
+/** A PgBouncer that shares few connections, but for session mode: there each needs its own. @returns null where it is not installed */
 export async function startPgBouncer(database: string, poolMode: 'session' | 'transaction' | 'statement'): Promise<Pooler | null> {
   if (spawnSync('pgbouncer', ['--version']).error) return null;
   const target = new URL(database);
@@ -25,7 +25,7 @@ export async function startPgBouncer(database: string, poolMode: 'session' | 'tr
     'unix_socket_dir =',
     'auth_type = any',
     `pool_mode = ${poolMode}`,
-    'default_pool_size = 3',
+    `default_pool_size = ${poolMode === 'session' ? 50 : 3}`,
   ];
   writeFileSync(file, `${settings.join('\n')}\n`);
   // It does not run as root: there it runs as nobody, who has to get to its file.
