@@ -152,6 +152,33 @@ describe('a core on PostgreSQL', () => {
     expect(statuses).to.deep.equal([503, 200]);
   });
 
+  it('is not ready, and acknowledges nothing, while a synchronous standby is missing (needs a server of its own)', async function () {
+    if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
+    const database = await freshDatabase('postgres');
+    const core = await spawnCore(database);
+    const { world, key } = await withKey(database, core);
+    const observer = await connected(database);
+    const body = { requestId: 'one', contact: { phone: somePhone() } };
+    const place = async () => (await placeCall(core.url, world.campaign.id, key, body)).status;
+    const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
+    const configure = async (names: string) => {
+      await observer.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+      await observer.query('SELECT pg_reload_conf()');
+      await until(observer, `SELECT 1 WHERE current_setting('synchronous_standby_names') = '${names}'`, true);
+    };
+    try {
+      await configure('nobody');
+      // The second comes while the first is in doubt.
+      expect([await place(), await place(), await ready()]).to.deep.equal([503, 503, 503]);
+    } finally {
+      await configure('');
+    }
+    expect([await place(), await ready()]).to.deep.equal([202, 200]);
+    expect((await observer.query('SELECT 1 FROM calls')).rowCount).to.equal(1);
+    await observer.end();
+    expect(await core.stop()).to.equal(0);
+  });
+
   it('is not ready while calls find no room on the disk, and ready again once they do (needs root, to mount one)', async function () {
     const directory = freshDirectory();
     const beside = await freshDatabase('postgres');
