@@ -25,7 +25,9 @@ async function main(): Promise<void> {
     process.exit(1);
   });
 
-  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), { log, clock: systemClock, randomness: systemRandomness });
+  const stopping = new AbortController();
+  const outside = { log, clock: systemClock, randomness: systemRandomness, signal: stopping.signal };
+  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), outside);
   let stoppingSince: number | undefined;
   const stop = (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
@@ -35,9 +37,13 @@ async function main(): Promise<void> {
     }
     stoppingSince = performance.now();
     log.info({ signal, delaySeconds: config.drainDelay }, 'draining');
-    // A core that is still starting has to be up before it can be let down.
+    stopping.abort();
+    // A core that is still starting gives up, or has to be up before it can be let down.
     starting
-      .then(({ close }) => close())
+      .then(
+        ({ close }) => close(),
+        () => undefined,
+      )
       .then(
         () => {
           log.info('stopped');
@@ -50,7 +56,10 @@ async function main(): Promise<void> {
       );
   };
   for (const signal of stopSignals) process.on(signal, stop);
-  announce(await starting, log);
+  const core = await starting.catch((error: unknown) => {
+    if (stoppingSince === undefined) throw error;
+  });
+  if (core) announce(core, log);
 }
 
 function announce(core: Core, log: ReturnType<typeof createLog>): void {

@@ -35,11 +35,15 @@ export type Core = {
 export const drainDeadline = Duration.fromObject({ seconds: 10 });
 const firstUserEmail = 'admin@localhost';
 
-/** Brings up a core: schema, first user, listeners. */
+/**
+ * Brings up a core: schema, first user, listeners.
+ *
+ * @param outside.signal gives up while the schema is being brought up to date, or another core is doing so
+ */
 export async function startCore(
   config: Config,
   sessionSecrets: readonly string[],
-  outside: { log: Logger; clock: Clock; randomness: Randomness },
+  outside: { log: Logger; clock: Clock; randomness: Randomness; signal?: AbortSignal },
 ): Promise<Core> {
   const { log, clock, randomness } = outside;
   const metrics = createMetrics();
@@ -49,12 +53,14 @@ export async function startCore(
       onBatch: metrics.onBatch,
       onPlaced: () => dialer?.wake(),
       onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
+      onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
     }),
   );
   const servings: Serving[] = [];
   try {
-    const applied = await usableStorage(config.database, () => storage.migrate());
+    const applied = await usableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
+    for (const risk of await storage.database.risks()) log.error(risk);
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 
     const ports: Ports = {

@@ -22,18 +22,24 @@ export type Database = {
   lanes: number;
   /** @param sql a statement on the rows of a batch, which it uses once, as a table expression of the name `r` */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
-  /** Throws, and says why, unless what would be written now would be durable. */
-  checkWritable(): Promise<void>;
   /** Ends the connection that writes, with what it has not committed. The next write opens another. */
   discardWriter(reason: Error): Promise<void>;
-  /** Keeps other migrators out until the transaction ends. */
-  lockMigrations(transaction: Knex.Transaction): Promise<void>;
+  /**
+   * Keeps other migrators out until the transaction ends.
+   *
+   * @param signal ends the waiting, and whatever the transaction does after it
+   */
+  lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
    * Waits until every statement that writes calls, and may have begun before this was asked, has ended. Holds up none of them.
    *
    * @returns false when one takes longer than any may
    */
   awaitWriters(): Promise<boolean>;
+  /** @throws with the reason why a write would not be durable now */
+  checkWritable(): Promise<void>;
+  /** What on the server may lose an acknowledged write in a power cut, and cannot be set from here: a sentence each. */
+  risks(): Promise<string[]>;
   close(): Promise<void>;
 };
 

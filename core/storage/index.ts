@@ -27,10 +27,17 @@ export type StorageObservers = {
   /** A call was placed, and may be due. */
   onPlaced: () => void;
   onBackgroundError: (error: unknown) => void;
+  /** A write would not be durable now. */
+  onUnready: (error: unknown) => void;
 };
 
 /** For tools that only pass by. */
-export const unobserved: StorageObservers = { onBatch: () => undefined, onPlaced: () => undefined, onBackgroundError: () => undefined };
+export const unobserved: StorageObservers = {
+  onBatch: () => undefined,
+  onPlaced: () => undefined,
+  onBackgroundError: () => undefined,
+  onUnready: () => undefined,
+};
 
 export type Storage = {
   database: Database;
@@ -39,8 +46,8 @@ export type Storage = {
   imports: ImportStore;
   /** The pools of connections, for whoever watches them. */
   pools: readonly Pool[];
-  /** Applies what is missing of the schema. @returns the names of what was applied */
-  migrate(): Promise<string[]>;
+  /** Applies what is missing of the schema, unless told to give up. @returns the names of what was applied */
+  migrate(signal?: AbortSignal): Promise<string[]>;
   /** Whether the database answers and its schema is complete. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
@@ -71,10 +78,15 @@ export function openStorage(
     throttle: reportingOutages(throttleStore(database)),
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
-    ...reportingOutages({ migrate: () => migrate(database) }),
+    ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal) }),
     async isReady() {
-      const isReady = async () => (await isMigrated(database)) && (await database.checkWritable().then(() => true));
-      return isReady().catch(() => false);
+      try {
+        await database.checkWritable();
+        return await isMigrated(database);
+      } catch (error) {
+        observers.onUnready(error);
+        return false;
+      }
     },
     async close() {
       await lastUsed.close();

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
+import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
+import { deadlines } from '../domain/deadlines.ts';
 import { type Database, quiet, type Row } from './database.ts';
-import { isOutage } from './faults.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
 const migrationLock = '27975062105318777';
@@ -20,14 +21,28 @@ const types: Knex.PgCustomTypesConfig = {
  * grown (measured: 388 cancelled calls a second instead of 23,683).
  */
 const settings = [
-  `SET synchronous_commit = on`,
-  `SET statement_timeout = '10s'`,
-  `SET lock_timeout = '5s'`,
-  `SET idle_in_transaction_session_timeout = '10s'`,
-  `SET enable_seqscan = off`,
-  `SET enable_hashjoin = off`,
-  `SET enable_mergejoin = off`,
-].join('; ');
+  `synchronous_commit = on`,
+  `statement_timeout = '10s'`,
+  `lock_timeout = '2s'`,
+  `idle_in_transaction_session_timeout = '10s'`,
+  `enable_seqscan = off`,
+  `enable_hashjoin = off`,
+  `enable_mergejoin = off`,
+];
+const ofTheSession = settings.map((setting) => `SET ${setting}`).join('; ');
+const ofTheTransaction = settings.map((setting) => `SET LOCAL ${setting}`).join('; ');
+
+/**
+ * In ms. A caller has an answer within six seconds, whatever the server does: two for a connection, three for a statement of a batch.
+ * The statement itself is not cancelled: PostgreSQL shows a commit to everybody once its wait for a synchronous standby is cancelled, and a
+ * repeat would then be answered for a call that a failover loses.
+ */
+const timeLimits = { connection: 2_000, batch: deadlines.statement, statement: 12_000 };
+
+async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
+  const { rows }: { rows: { locked: boolean }[] } = await transaction.raw(`SELECT pg_try_advisory_xact_lock(${migrationLock}) AS locked`);
+  return rows[0]?.locked ?? false;
+}
 
 /** A statement takes its lock before it looks, so whoever comes later than this sees what had been committed by then. */
 const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
@@ -36,30 +51,155 @@ const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
 /** In ms: longer than any statement may take. */
 const patience = 12_000;
 
+/**
+ * Connections that a pooler such as PgBouncer hands on to others between transactions: settings of a session and named statements would
+ * get lost, or get in the way of others.
+ */
+const pooled = new WeakSet<pg.Client>();
+
+/** A server tells each connection the process that serves it; a pooler makes something up. */
+async function setUp(connection: pg.Client): Promise<void> {
+  const asked = (text: string): Asked => ({ text, query_timeout: timeLimits.connection });
+  const { rows } = await connection.query<{ pid: number }>(asked('SELECT pg_backend_pid() AS pid'));
+  if ('processID' in connection && connection.processID === rows[0]?.pid) {
+    await connection.query(asked(ofTheSession));
+    return;
+  }
+  pooled.add(connection);
+  const { rows: kept } = await ask(connection, asked(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
+    refuseStatementPooling,
+  );
+  if (kept[0]?.['commits'] !== 'on') throw new Unfit('The pooler in front of PostgreSQL does not keep SET LOCAL synchronous_commit = on.');
+}
+
+/** What the operator has to change: SQLSTATE 55000, object not in prerequisite state. */
+class Unfit extends Error {
+  override name = 'Unfit';
+  code = '55000';
+}
+
+function refuseStatementPooling(error: unknown): never {
+  if (!(error instanceof Error && /statement pooling/.test(error.message))) throw error;
+  const todo = 'Set pool_mode to transaction or session.';
+  throw new Unfit(`The pooler in front of PostgreSQL gives each statement another connection, and Callkey needs transactions. ${todo}`, {
+    cause: error,
+  });
+}
+
+type Asked = pg.QueryConfig & { query_timeout?: number };
+
+/**
+ * Asks one statement. Where there is a pooler, the settings come in the same transaction, and nothing is named. A connection that
+ * did not answer is closed: its answer may come later, and must not be taken for that of another statement.
+ */
+async function ask(connection: pg.Client, query: Asked): Promise<pg.QueryResult<Row>> {
+  const deadline = performance.now() + (query.query_timeout ?? timeLimits.statement);
+  const send = async (text: string, values?: unknown[], name?: string) => {
+    try {
+      const config = { text, values, name, query_timeout: Math.max(1, deadline - performance.now()) };
+      const result = await connection.query<Row>(config);
+      // PostgreSQL commits nothing of a transaction in which a statement failed, and calls that a success.
+      if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
+        throw new pg.DatabaseError('The transaction was rolled back.', 0, 'error');
+      return result;
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.severity === 'ERROR')) hangUp(connection, error);
+      throw error;
+    }
+  };
+  const { text, values, name } = query;
+  if (!pooled.has(connection)) return send(text, values, name);
+  if (connection.getTransactionStatus() !== 'I') return send(text, values);
+  if (/^BEGIN\b/i.test(text)) return send(`${text.replace(/;$/, '')}; ${ofTheTransaction}`);
+  await send(`BEGIN; ${ofTheTransaction}`);
+  try {
+    const result = await send(text, values);
+    await send('COMMIT');
+    return result;
+  } catch (error) {
+    if (connection.getTransactionStatus() !== 'I') await send('ROLLBACK').catch(() => hangUp(connection, error));
+    throw error;
+  }
+}
+
+/** Closes a connection at once, and keeps it out of the pool. */
+function hangUp(connection: pg.Client, why: unknown): void {
+  Object.assign(connection, { __knex__disposed: why });
+  connection.end().catch(() => undefined);
+}
+
+class PostgresClient extends Client {
+  override async acquireRawConnection(): Promise<pg.Client> {
+    const connection = await super.acquireRawConnection();
+    try {
+      await setUp(connection);
+      return connection;
+    } catch (error) {
+      hangUp(connection, error);
+      throw error;
+    }
+  }
+
+  override async _query(connection: pg.Client, query: Query): Promise<Query> {
+    const response = await ask(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
+    return Object.assign(query, { response });
+  }
+}
+
+/** A commit that leaves nothing behind: it waits for the disk, and for a synchronous standby, as that of a placed call does. */
+const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
+  current_setting('synchronous_commit') AS commits,
+  CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
+
+const diskFull = '53100';
+
+/** Makes PostgreSQL put a row into a file of its own, and takes it back. */
+async function findRoom(pool: Knex): Promise<void> {
+  const trx = await pool.transaction();
+  try {
+    await trx.raw('CREATE TABLE room_for_calls AS SELECT 1 AS n');
+  } finally {
+    await trx.rollback();
+  }
+}
+
+async function tooLate(): Promise<never> {
+  await setTimeout(timeLimits.batch, undefined, { ref: false });
+  throw new Error('PostgreSQL did not commit a write in time: it hangs, or waits for a synchronous standby.');
+}
+
 /** A pool of connections to one PostgreSQL primary. */
 export function openPostgres(connectionString: string): Database {
   const pool = knex({
-    client: 'pg',
+    client: PostgresClient,
     connection: {
       connectionString,
       types,
       application_name: 'callkey',
-      connectionTimeoutMillis: 3_000,
-      query_timeout: 12_000,
+      connectionTimeoutMillis: timeLimits.connection,
+      query_timeout: timeLimits.statement,
       keepAlive: true,
     },
     // Errors carry the statement without its parameters, which no log should have.
     compileSqlOnError: false,
     log: quiet,
-    acquireConnectionTimeout: 3_000,
-    pool: {
-      min: 0,
-      max: 10,
-      afterCreate: (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
-        connection.query(settings, (error) => done(error ?? null, connection));
-      },
-    },
+    acquireConnectionTimeout: timeLimits.connection,
+    pool: { min: 0, max: 10 },
   });
+  let looking: Promise<void> | undefined;
+  /** A batch found no room for its rows. A commit alone does not: its place in the log was made before. */
+  let isFull = false;
+
+  async function look(): Promise<void> {
+    const { rows }: { rows: { standby: boolean; read_only: string; commits: string }[] } = await pool.raw(durableWrite);
+    const [found] = rows;
+    if (found?.standby) throw new Error('PostgreSQL is a standby: give the address of the primary.');
+    if (found?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
+    if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL lost synchronous_commit: it is ${found.commits}.`);
+    if (isFull) await findRoom(pool);
+    isFull = false;
+  }
+
   return {
     kind: 'postgres',
     read: pool,
@@ -73,27 +213,31 @@ export function openPostgres(connectionString: string): Database {
       return async (rows) => {
         const connection: pg.Client = await pool.client.acquireConnection();
         try {
-          const result = await connection.query<Row>({ name, text, values: [JSON.stringify(rows)] });
-          return result.rows;
+          return (await ask(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch })).rows;
         } catch (error) {
-          // A server that froze has not answered yet: the connection cannot be asked anything else.
-          if (isOutage(error)) Object.assign(connection, { __knex__disposed: error });
+          if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
           throw error;
         } finally {
           pool.client.releaseConnection(connection);
         }
       };
     },
-    async checkWritable() {
-      await pool.raw('SELECT 1');
-    },
     async discardWriter() {
-      // Answers to what was written come after its commit.
+      // PostgreSQL answers a write after its commit: no connection holds one back.
     },
-    async lockMigrations(transaction) {
+    async lockMigrations(transaction, signal) {
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
-      await transaction.raw(`SELECT pg_advisory_xact_lock(${migrationLock})`).options({ query_timeout: 300_000 });
+      // A server works on for a client that has gone, unless it is told to look (since PostgreSQL 14; not on Windows).
+      await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
+        WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
+      // Asked again and again, since a server that waits for the lock itself goes on waiting when this process has to stop.
+      while (!(await hasLock(transaction))) await setTimeout(100, undefined, signal && { signal });
+      const connection: pg.Client = await transaction.client.acquireConnection();
+      const giveUp = () => hangUp(connection, signal?.reason);
+      signal?.addEventListener('abort', giveUp);
+      const done = () => signal?.removeEventListener('abort', giveUp);
+      transaction.executionPromise.then(done, done);
     },
     async awaitWriters() {
       const writers = async () => {
@@ -107,6 +251,19 @@ export function openPostgres(connectionString: string): Database {
         await setTimeout(5);
       }
       return true;
+    },
+    checkWritable: () => {
+      // One look at a time: the one before may still wait for a standby, and others would pile up on the server.
+      looking ??= look().finally(() => {
+        looking = undefined;
+      });
+      return Promise.race([looking, tooLate()]);
+    },
+    async risks() {
+      const { rows }: { rows: { name: string }[] } = await pool.raw(
+        `SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name`,
+      );
+      return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);
     },
     close: () => pool.destroy(),
   };

@@ -56,6 +56,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       // There is one at a time: what was under way has ended.
       return true;
     },
+    risks: async () => [],
     async close() {
       await read.destroy();
       await write.destroy();

@@ -25,8 +25,8 @@ describe('storage', () => {
     it('is migrated once by many at once, and not again', async () => {
       const location = locate(await freshDatabase(kind));
       const databases = Array.from({ length: 4 }, () => openDatabase(location, 'make'));
-      const applied = await Promise.all(databases.map(migrate));
-      const again = await Promise.all(databases.map(migrate));
+      const applied = await Promise.all(databases.map((database) => migrate(database)));
+      const again = await Promise.all(databases.map((database) => migrate(database)));
       for (const database of databases) await database.close();
       expect(applied.filter((names) => names.length > 0)).to.have.length(1);
       expect(again.flat()).to.deep.equal([]);

@@ -23,12 +23,13 @@ const tableName = 'schema_migrations';
  * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one does it and the others
  * wait; a core that is killed on the way leaves nothing behind.
  *
+ * @param signal gives up, and leaves the schema as it was
  * @returns the names of the migrations that were applied
  * @throws when the database is newer than this program
  */
-export async function migrate(database: Database): Promise<string[]> {
+export async function migrate(database: Database, signal?: AbortSignal): Promise<string[]> {
   return database.write.transaction(async (trx) => {
-    await database.lockMigrations(trx);
+    await database.lockMigrations(trx, signal);
     await refuseNewer(trx);
     const [, applied]: [number, string[]] = await trx.migrate.latest({
       tableName,

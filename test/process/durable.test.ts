@@ -1,0 +1,284 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import pg from 'pg';
+import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts';
+import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
+/** "callkey" in ASCII. */
+const migrationLock = '27975062105318777';
+
+/** Starts a core that may not get as far as listening. */
+function start(database: string) {
+  const { PATH = '' } = process.env;
+  const env = { PATH, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  return { child, lines, ended: once(child, 'exit') };
+}
+
+async function connected(database: string): Promise<pg.Client> {
+  const client = new pg.Client(database);
+  await client.connect();
+  return client;
+}
+
+/** Waits until a query finds something; or nothing, where that is awaited. */
+async function until(client: pg.Client, sql: string, finds: boolean): Promise<void> {
+  while (((await client.query(sql)).rowCount ?? 0) > 0 !== finds);
+}
+
+const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
+
+/** What a test needs to place calls. */
+async function withKey(database: string, core: CoreProcess): Promise<{ world: World; key: string; cookie: string }> {
+  const beside = await openBeside(database);
+  const world = await createWorld(beside.ports);
+  await beside.close();
+  const cookie = await signIn(core.url, 'ada@example.com');
+  return { world, cookie, key: (await createKey(core.url, cookie)).keyValue };
+}
+
+describe('a core on PostgreSQL', () => {
+  describe('that is told to stop while it starts', () => {
+    for (const [what, hold] of [
+      ['waits for the migration of another', `SELECT pg_advisory_xact_lock(${migrationLock})`],
+      ['migrates', 'CREATE TABLE schema_migrations (n int)'],
+    ] as const) {
+      it(`stops at once where it ${what}, and leaves no session on the server`, async () => {
+        const database = await freshDatabase('postgres');
+        const holder = await connected(database);
+        await holder.query(`BEGIN; ${hold}`);
+        const observer = await connected(database);
+        const core = start(database);
+        const isStuck =
+          what === 'migrates'
+            ? `${sessions} AND wait_event_type = 'Lock'`
+            : `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND (query LIKE '%advisory%') AND pid <> pg_backend_pid() AND pid <> ${(await holder.query('SELECT pg_backend_pid() AS pid')).rows[0].pid}`;
+        await until(observer, isStuck, true);
+        core.child.kill('SIGTERM');
+        expect(await core.ended).to.deep.equal([0, null]);
+        await until(observer, sessions, false);
+        await holder.end();
+        await observer.end();
+        expect(core.lines.filter((line) => /"level":"(fatal|error)"/.test(line))).to.deep.equal([]);
+      });
+    }
+  });
+
+  describe('behind PgBouncer', () => {
+    let pooler: Pooler | null = null;
+    afterEach(async () => {
+      await pooler?.stop();
+      pooler = null;
+    });
+
+    for (const mode of ['transaction', 'session'] as const) {
+      it(`in ${mode} mode places, cancels and revokes durably, though the database's default is not durable (needs pgbouncer)`, async function () {
+        const database = await freshDatabase('postgres');
+        const observer = await connected(database);
+        const name = new URL(database).pathname.slice(1);
+        await observer.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
+        await observer.query(`ALTER DATABASE ${name} SET statement_timeout = '7s'`);
+        pooler = await startPgBouncer(database, mode);
+        if (!pooler) return this.skip();
+        const cores = await Promise.all([spawnCore(pooler.url), spawnCore(pooler.url)]);
+        const [core] = cores;
+        const { world, key, cookie } = await withKey(database, core);
+        // Each commit of a core tells with what settings it was made.
+        await observer.query(`CREATE TABLE commits (made text, patience text, scans text, path text)`);
+        await observer.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          INSERT INTO commits VALUES (current_setting('synchronous_commit'), current_setting('statement_timeout'), current_setting('enable_seqscan'), TG_TABLE_NAME);
+          RETURN NULL; END $$`);
+        for (const table of ['calls', 'api_keys', 'audit_events', 'sessions'])
+          await observer.query(
+            `CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION note()`,
+          );
+        const answers = await Promise.all(
+          Array.from({ length: 300 }, (_, n) =>
+            placeCall(cores[n % 2 ? 0 : 1].url, world.campaign.id, key, { requestId: `r${n}`, contact: { phone: somePhone() } }),
+          ),
+        );
+        const cancelled = await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/r7`, { key });
+        const other = await createKey(core.url, cookie);
+        const revoked = await ask('DELETE', `${core.url}/console/api-keys/${other.id}`, { cookie });
+        const { rows } = await observer.query('SELECT DISTINCT made, patience, scans FROM commits');
+        const { rows: kept } = await observer.query('SELECT count(*)::int AS calls FROM calls');
+        const ready = await ask('GET', `${core.managementUrl}/readyz`);
+        for (const one of cores) expect(await one.stop()).to.equal(0);
+        await observer.end();
+        expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([202]));
+        expect([cancelled.status, revoked.status, ready.status]).to.deep.equal([200, 204, 200]);
+        expect(kept).to.deep.equal([{ calls: 300 }]);
+        expect(rows).to.deep.equal([{ made: 'on', patience: '10s', scans: 'off' }]);
+      });
+    }
+
+    it('in statement mode does not start, and says what to change (needs pgbouncer)', async function () {
+      pooler = await startPgBouncer(await freshDatabase('postgres'), 'statement');
+      if (!pooler) return this.skip();
+      const core = start(pooler.url);
+      expect(await core.ended).to.deep.equal([1, null]);
+      expect(core.lines.join('\n')).to.contain('Set pool_mode to transaction or session.');
+    });
+  });
+
+  it('is not ready while PostgreSQL takes no writes, and ready again once it does', async () => {
+    const database = await freshDatabase('postgres');
+    const name = new URL(database).pathname.slice(1);
+    const core = await spawnCore(database);
+    const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
+    const observer = await connected(database);
+    const statuses: number[] = [];
+    for (const readOnly of ['on', 'off']) {
+      await observer.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${readOnly}`);
+      await observer.query('SET default_transaction_read_only = off');
+      await observer.query(`SELECT pg_terminate_backend(pid) FROM (${sessions.replace('1', 'pid')}) AS s`);
+      await until(observer, sessions, false);
+      statuses.push(await ready());
+    }
+    await observer.end();
+    await core.stop();
+    expect(statuses).to.deep.equal([503, 200]);
+  });
+
+  it('is not ready, and acknowledges nothing, while a synchronous standby is missing (needs a server of its own)', async function () {
+    if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
+    const database = await freshDatabase('postgres');
+    const core = await spawnCore(database);
+    const { world, key } = await withKey(database, core);
+    const observer = await connected(database);
+    const body = { requestId: 'one', contact: { phone: somePhone() } };
+    const place = async () => (await placeCall(core.url, world.campaign.id, key, body)).status;
+    const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
+    const configure = async (names: string) => {
+      await observer.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+      await observer.query('SELECT pg_reload_conf()');
+      await until(observer, `SELECT 1 WHERE current_setting('synchronous_standby_names') = '${names}'`, true);
+    };
+    try {
+      await configure('nobody');
+      // The second comes while the first is in doubt.
+      expect([await place(), await place(), await ready()]).to.deep.equal([503, 503, 503]);
+    } finally {
+      await configure('');
+    }
+    expect([await place(), await ready()]).to.deep.equal([202, 200]);
+    expect((await observer.query('SELECT 1 FROM calls')).rowCount).to.equal(1);
+    await observer.end();
+    expect(await core.stop()).to.equal(0);
+  });
+
+  it('is not ready while calls find no room on the disk, and ready again once they do (needs root, to mount one)', async function () {
+    const directory = freshDirectory();
+    const beside = await freshDatabase('postgres');
+    const server = await connected(beside);
+    try {
+      if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'callkey-test', directory], { stdio: 'ignore' });
+    } catch {
+      // Only root can mount: elsewhere this one cannot be tried.
+      await server.end();
+      return this.skip();
+    }
+    try {
+      execFileSync('chown', ['postgres', directory]);
+      await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
+      await server.query('CREATE DATABASE callkey_small TABLESPACE small');
+      const database = Object.assign(new URL(beside), { pathname: '/callkey_small' }).href;
+      const core = await spawnCore(database);
+      const { world, key } = await withKey(database, core);
+      const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
+      const acknowledged: string[] = [];
+      const place = async (requestId: string) => {
+        // Incompressible: it takes as much room as it has characters.
+        const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, randomBytes(500).toString('hex')]));
+        const body = { requestId, contact: { phone: somePhone() }, variables };
+        const { status } = await placeCall(core.url, world.campaign.id, key, body);
+        if (status === 202) acknowledged.push(requestId);
+        return status;
+      };
+      const before = await ready();
+      const { bavail, bsize } = statfsSync(directory);
+      writeFileSync(join(directory, 'filler'), Buffer.alloc(bavail * bsize - 500_000));
+      let last = 202;
+      for (let call = 0; last === 202 && call < 100; call++) last = await place(`r${call}`);
+      const full = await ready();
+      rmSync(join(directory, 'filler'));
+      const after = await ready();
+      expect([before, last, full, after, await place('after')]).to.deep.equal([200, 503, 503, 200, 202]);
+      await core.stop();
+      const observer = await connected(database);
+      const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
+      await observer.end();
+      expect(acknowledged.filter((id) => !kept.includes(id))).to.deep.equal([]);
+    } finally {
+      await server.end();
+      execFileSync('umount', ['-l', directory]);
+    }
+  });
+
+  describe('while PostgreSQL is frozen', () => {
+    let observer: pg.Client;
+    let core: CoreProcess;
+    let placing: { world: World; key: string; cookie: string };
+    let frozen: number[] = [];
+    const thaw = () => {
+      for (const pid of frozen) process.kill(pid, 'SIGCONT');
+      frozen = [];
+    };
+
+    before(async () => {
+      const database = await freshDatabase('postgres');
+      observer = await connected(database);
+      core = await spawnCore(database);
+      placing = await withKey(database, core);
+    });
+    after(async () => {
+      thaw();
+      await core.stop();
+      await observer.end();
+    });
+
+    it('answers 503 to each that waits, recovers, and has every acknowledged call once (needs a server of its own)', async function () {
+      // Far less than a statement may otherwise take.
+      this.timeout(11_500);
+      if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
+      const { world, key, cookie } = placing;
+      let calls = 0;
+      const place = (count: number) =>
+        Promise.all(
+          Array.from({ length: count }, async () => {
+            const requestId = `r${calls++}`;
+            return { requestId, ...(await placeCall(core.url, world.campaign.id, key, { requestId, contact: { phone: somePhone() } })) };
+          }),
+        );
+      const before = await place(50);
+      const { rows } = await observer.query(`SELECT pid FROM pg_stat_activity WHERE application_name = 'callkey'
+        UNION ALL SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`);
+      frozen = rows.map(({ pid }) => pid);
+      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+      const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });
+      const [during, ready] = await Promise.all([place(50), ask('GET', `${core.managementUrl}/readyz`)]);
+      thaw();
+      const listed = await listing;
+      const after = await place(50);
+      const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
+      expect(new Set(before.map(({ status }) => status))).to.deep.equal(new Set([202]));
+      expect(new Set(during.map(({ status }) => status))).to.deep.equal(new Set([503]));
+      expect([listed.status, ready.status]).to.deep.equal([200, 503]);
+      expect(new Set(after.map(({ status }) => status))).to.deep.equal(new Set([202]));
+      expect([...before, ...after].filter(({ requestId }) => !kept.includes(requestId))).to.deep.equal([]);
+    });
+  });
+});

@@ -1,0 +1,57 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { freshDirectory } from './databases.ts';
+import { freePort } from './postgres.ts';
+
+export type Pooler = { url: string; stop(): Promise<void> };
+
+/** A PgBouncer that shares few connections, but for session mode: there each needs its own. @returns null where it is not installed */
+export async function startPgBouncer(database: string, poolMode: 'session' | 'transaction' | 'statement'): Promise<Pooler | null> {
+  if (spawnSync('pgbouncer', ['--version']).error) return null;
+  const target = new URL(database);
+  const directory = freshDirectory();
+  const port = await freePort();
+  const file = join(directory, 'pgbouncer.ini');
+  const name = target.pathname.slice(1);
+  const settings = [
+    '[databases]',
+    `${name} = host=${target.hostname} port=${target.port} dbname=${name} user=${target.username} password=${target.password}`,
+    '[pgbouncer]',
+    `listen_addr = 127.0.0.1`,
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    `pool_mode = ${poolMode}`,
+    `default_pool_size = ${poolMode === 'session' ? 50 : 3}`,
+  ];
+  writeFileSync(file, `${settings.join('\n')}\n`);
+  // It does not run as root: there it runs as nobody, who has to get to its file.
+  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  chmodSync(directory, 0o755);
+  if (nobody.uid !== undefined) chownSync(file, nobody.uid, nobody.gid);
+  chmodSync(file, 0o600);
+  const child = spawn('pgbouncer', [file], { ...nobody, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(child, 'exit');
+  const said: string[] = [];
+  const up = new Promise<void>((resolve) => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      said.push(line);
+      if (line.includes('process up')) resolve();
+    });
+  });
+  const failed = ended.then(() => {
+    throw new Error(`PgBouncer did not start:\n${said.join('\n')}`);
+  });
+  await Promise.race([up, failed]);
+  failed.catch(() => undefined);
+  return {
+    url: Object.assign(new URL(database), { hostname: '127.0.0.1', port: String(port) }).href,
+    async stop() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
