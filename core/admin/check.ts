@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
+import { databaseErrorText } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
 
 export type Finding = { name: string; ok: boolean; detail: string };
@@ -12,11 +13,14 @@ export async function findings(storage: Storage, location: DatabaseLocation): Pr
     return 'answers';
   });
   if (!reachable.ok) return [reachable];
-  const ready = await storage.isReady();
-  const migrated = { name: 'schema', ok: ready, detail: ready ? 'is complete' : 'is not complete: start a core, or run migrate' };
-  const users = ready ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
+  const schema = await attempt('schema', async () => {
+    const { missing } = await storage.schema();
+    if (missing.length > 0) throw new Error(`lacks ${missing.join(', ')}: run npm run admin -- migrate, or start a core`);
+    return 'is complete';
+  });
+  const users = schema.ok ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
   const particular = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, migrated, ...users, ...particular];
+  return [reachable, schema, ...users, ...particular];
 }
 
 async function sqliteFindings({ read }: Database, filename: string): Promise<Finding[]> {
@@ -62,6 +66,6 @@ async function attempt(name: string, look: () => Promise<string>): Promise<Findi
   try {
     return { name, ok: true, detail: await look() };
   } catch (error) {
-    return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+    return { name, ok: false, detail: databaseErrorText(error) ?? (error instanceof Error ? error.message : String(error)) };
   }
 }

@@ -18,7 +18,7 @@ import type { DatabaseLocation } from '../storage/database.ts';
 import type { Storage } from '../storage/index.ts';
 import { backUp } from './backup.ts';
 import { findings } from './check.ts';
-import { type Output, table } from './output.ts';
+import { type Output, oneLine, table } from './output.ts';
 
 /** What a command works with. */
 export type AdminDeps = {
@@ -183,7 +183,7 @@ export async function retentionRun({ ports, output, retentionDays }: AdminDeps):
 
 export async function migrateSchema({ storage, output }: AdminDeps): Promise<void> {
   const applied = await storage.migrate();
-  output.answer({ migrations: applied }, applied.length === 0 ? 'The schema is complete.' : `Applied ${applied.join(', ')}.`);
+  output.answer({ migrations: applied }, applied.length === 0 ? 'Nothing to do: the schema is complete.' : `Applied ${applied.join(', ')}.`);
 }
 
 /** @returns whether all is well */
@@ -212,7 +212,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new Problem('invalid', `${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`);
+    throw new Problem('invalid', oneLine(`${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`));
   }
 }
 
@@ -220,8 +220,8 @@ async function readJson(file: string): Promise<unknown> {
 function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const complaints = parsed.error.issues.map((issue) => [...issue.path.map(String), issue.message].join(' ')).slice(0, 20);
-  throw new Problem('invalid', `${what}: ${complaints.join('\n')}`);
+  const complaints = parsed.error.issues.map((issue) => oneLine([...issue.path.map(String), issue.message].join(' '))).slice(0, 20);
+  throw new Problem('invalid', `${oneLine(what)}: ${complaints.join('\n')}`);
 }
 
 function userJson(user: User) {

@@ -10,7 +10,7 @@ import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './faults.ts';
 import { importStore } from './import.ts';
 import { lastUsedOf } from './last-used.ts';
-import { isMigrated, migrate } from './migrations/index.ts';
+import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { openDatabase } from './open.ts';
 import { retentionStore } from './retention.ts';
 import { sessionStore } from './sessions.ts';
@@ -41,6 +41,8 @@ export type Storage = {
   pools: readonly Pool[];
   /** Applies what is missing of the schema. @returns the names of what was applied */
   migrate(): Promise<string[]>;
+  /** What the database has of the schema. @throws Problem `conflict` when it is newer than this program */
+  schema(): Promise<SchemaState>;
   /** Whether the database answers and its schema is complete. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
@@ -72,7 +74,7 @@ export function openStorage(
     throttle,
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
-    ...reportingOutages({ migrate: () => migrate(database) }),
+    ...reportingOutages({ migrate: () => migrate(database), schema: () => schemaState(database) }),
     isReady: () => isMigrated(database).catch(() => false),
     async close() {
       await lastUsed.close();

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import knex, { type Knex } from 'knex';
@@ -7,6 +7,7 @@ import Client from 'knex/lib/dialects/sqlite3/index.js';
 import type { Database as Connection, Statement } from 'sqlite3';
 import { Problem } from '../domain/problem.ts';
 import { type Database, quiet, type Row } from './database.ts';
+import { databaseErrorText } from './error-text.ts';
 
 /**
  * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. A checkpoint at 1,000 pages keeps the WAL near 4 MB;
@@ -73,8 +74,7 @@ class SqliteWriterClient extends SqliteClient {
  */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
   if (ifMissing === 'make') makeFile(filename);
-  else if (!existsSync(filename))
-    throw new Problem('not-found', `There is no database ${filename}. Check DATABASE_URL, or start a core first.`);
+  else findFile(filename);
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       client,
@@ -117,9 +117,23 @@ function makeFile(filename: string): void {
     mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
     closeSync(openSync(filename, 'a', 0o600));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Problem('unavailable', `The database file ${filename} cannot be opened (${reason}).`, { cause: error });
+    throw notOpened(filename, error);
   }
+}
+
+function findFile(filename: string): void {
+  try {
+    statSync(filename);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw notOpened(filename, error);
+    throw new Problem('not-found', `There is no database ${filename}. Set DATABASE_URL to the one that is meant, or start a core first.`);
+  }
+}
+
+function notOpened(filename: string, error: unknown): Problem {
+  return new Problem('unavailable', `The database file ${filename} cannot be opened: ${databaseErrorText(error) ?? String(error)}.`, {
+    cause: error,
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../database.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
@@ -20,7 +21,7 @@ const tableName = 'schema_migrations';
  * wait; a core that is killed on the way leaves nothing behind.
  *
  * @returns the names of the migrations that were applied
- * @throws when the database is newer than this program
+ * @throws Problem `conflict` when the database is newer than this program
  */
 export async function migrate(database: Database): Promise<string[]> {
   return database.write.transaction(async (trx) => {
@@ -46,10 +47,25 @@ export async function migrate(database: Database): Promise<string[]> {
 }
 
 async function refuseNewer(trx: Knex.Transaction): Promise<void> {
-  if (!(await trx.schema.hasTable(tableName))) return;
-  const applied: string[] = await trx(tableName).pluck('name');
-  const unknown = applied.filter((name) => !migrations.some((migration) => migration.name === name));
-  if (unknown.length > 0) throw new Error(`The database is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
+  if (await trx.schema.hasTable(tableName)) schemaOf(await trx(tableName).pluck('name'));
+}
+
+/** What this program's schema has that a database does not. */
+export type SchemaState = { isEmpty: boolean; missing: string[] };
+
+/** @throws Problem `conflict` when the database is newer than this program */
+export async function schemaState({ read }: Database): Promise<SchemaState> {
+  return schemaOf((await read.schema.hasTable(tableName)) ? await read(tableName).pluck('name') : []);
+}
+
+/** @throws Problem `conflict` */
+export function schemaOf(applied: readonly string[]): SchemaState {
+  const names = migrations.map(({ name }) => name);
+  const unknown = applied.filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    throw new Problem('conflict', `The database is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
+  }
+  return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)) };
 }
 
 /** Whether every migration that this program knows has been applied. */
