@@ -1,9 +1,11 @@
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { Command, CommanderError, Option } from 'commander';
 import { userTypes } from '#contract/console.ts';
 import * as commands from './admin/commands.ts';
 import { type Output, outputTo, stripControls } from './admin/output.ts';
 import { ConfigError, readDatabaseLocation, readRetentionDays } from './config.ts';
+import { ImportInterrupted } from './domain/import.ts';
 import { Problem } from './domain/problem.ts';
 import { argon2Passwords } from './passwords.ts';
 import { databaseErrorText } from './storage/error-text.ts';
@@ -94,7 +96,7 @@ function createProgram(): Command {
   program
     .command('import')
     .argument('<file>')
-    .description('bring partners, accounts, campaigns and users to what a JSON file says; run again, it changes nothing')
+    .description('bring partners, accounts, campaigns and users to what a JSON file says, in steps; run again, it does what is missing')
     .action(run(commands.importFile, 'one to fill'));
   program
     .command('backup')
@@ -132,7 +134,7 @@ function run<Input extends unknown[]>(command: Run<Input>, on: On = 'one that is
         onOutcome: () => undefined,
       };
       const retentionDays = readRetentionDays(process.env);
-      const deps = { ports, storage, location, output: output(), retentionDays, readInput: () => text(process.stdin) };
+      const deps = { ports, storage, location, output: output(), retentionDays, readInput: () => text(process.stdin), pauseImport };
       // Commander adds the command itself after a command's own arguments and options.
       if ((await command(deps, ...(input.slice(0, -1) as Input))) === false) process.exitCode = 1;
     } finally {
@@ -151,6 +153,20 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
   }
   if (!mayFill) throw new Problem('conflict', 'The database is empty. Check DATABASE_URL, or run: npm run admin -- migrate');
   await storage.migrate();
+}
+
+const interruption: { by?: NodeJS.Signals } = {};
+
+/**
+ * SQLite's lock is not fair: after a while, who waits for it looks only every 100 ms. Without a pause as long, the next step would take
+ * it again before a running core has looked. An import that is interrupted ends between two steps, and shows the passwords it has made.
+ */
+async function pauseImport(): Promise<void> {
+  if (process.listenerCount('SIGINT') === 0) {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => Object.assign(interruption, { by: signal }));
+  }
+  await setTimeout(120);
+  if (interruption.by) throw new Error(`${interruption.by} was received.`);
 }
 
 function isSet(variable: string | undefined): boolean {
@@ -174,6 +190,9 @@ function exitCodeOf(error: unknown): number {
 /** One line for a person: what went wrong, and why. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof ImportInterrupted) {
+    return `The import stopped on the way (${textOf(error.cause)}) What is shown above is in the database: run it again for the rest.`;
+  }
   if (error instanceof Problem && !isOutage(error.cause)) return error.message;
   const cause = databaseErrorText(error);
   return cause === undefined ? error.message : `The database cannot be reached or written: ${cause}.`;

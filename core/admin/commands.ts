@@ -6,7 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { emailSchema, lineSchema } from '#contract/text.ts';
 import { revokeInSight } from '../domain/api-keys.ts';
 import { auditEvent, operator } from '../domain/audit.ts';
-import { importAll, importFileSchema } from '../domain/import.ts';
+import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/import.ts';
 import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { eraseOldContacts } from '../domain/retention.ts';
@@ -28,6 +28,8 @@ export type AdminDeps = {
   output: Output;
   retentionDays: number | null;
   readInput: () => Promise<string>;
+  /** Between two steps of an import. */
+  pauseImport: () => Promise<void>;
 };
 
 const nameSchema = lineSchema(limits.name);
@@ -139,9 +141,19 @@ export async function sessionRevoke({ ports, output }: AdminDeps, email: string)
   output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
 }
 
-export async function importFile({ ports, storage, output }: AdminDeps, file: string): Promise<void> {
-  const result = await importAll(ports, storage.imports, operator, checked(importFileSchema, await readJson(file), file));
-  const { passwords, ...counts } = result;
+export async function importFile({ ports, storage, output, pauseImport }: AdminDeps, file: string): Promise<void> {
+  const wanted = checked(importFileSchema, await readJson(file), file);
+  try {
+    answerImport(output, await importAll(ports, storage.imports, pauseImport, operator, wanted));
+  } catch (error) {
+    if (!(error instanceof ImportInterrupted)) throw error;
+    // The one-time passwords of users who are there by now are shown here or never.
+    answerImport(output, error.soFar);
+    throw error;
+  }
+}
+
+function answerImport(output: Output, { passwords, ...counts }: ImportResult): void {
   const lines = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [
     kind,
     String(added),
@@ -183,7 +195,10 @@ export async function retentionRun({ ports, output, retentionDays }: AdminDeps):
 
 export async function migrateSchema({ storage, output }: AdminDeps): Promise<void> {
   const applied = await storage.migrate();
-  output.answer({ migrations: applied }, applied.length === 0 ? 'Nothing to do: the schema is complete.' : `Applied ${applied.join(', ')}.`);
+  output.answer(
+    { migrations: applied },
+    applied.length === 0 ? 'Nothing to do: the schema is complete.' : `Applied ${applied.join(', ')}.`,
+  );
 }
 
 /** @returns whether all is well */
