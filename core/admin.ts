@@ -11,6 +11,7 @@ import { argon2Passwords } from './passwords.ts';
 import { databaseErrorText } from './storage/error-text.ts';
 import { isOutage } from './storage/faults.ts';
 import { openStorage, type Storage, unobserved } from './storage/index.ts';
+import { requireFile } from './storage/sqlite.ts';
 import { systemClock, systemRandomness } from './system.ts';
 
 const exitCodes = `
@@ -104,10 +105,25 @@ function createProgram(): Command {
     .description('write a consistent copy of the database')
     .action(run(commands.backup, 'one as it is'));
   program
+    .command('restore')
+    .argument('<file>')
+    .description(
+      'put a backup in the place of the whole database, while no core runs; list the API keys revoked and users deleted since, who live again',
+    )
+    .action(async (file: string) => {
+      const location = readDatabaseLocation(process.env);
+      if (location.kind === 'sqlite' && !isDatabaseNamed()) requireFile(location.filename);
+      await commands.restoreFile({ location, output: output(), now: systemClock.now().toJSDate() }, file);
+    });
+  program
     .command('migrate')
     .description('bring the schema up to date, as a core does when it starts')
     .action(run(commands.migrateSchema, 'one to migrate'));
-  program.command('check').description('look for what is wrong; change nothing').action(run(commands.check, 'one as it is'));
+  program
+    .command('check')
+    .option('--repair', 'count API keys again where the kept counts are wrong')
+    .description('look for what is wrong; change nothing unless asked to')
+    .action(run(commands.check, 'one as it is'));
   return program;
 }
 
@@ -120,8 +136,7 @@ type On = 'one to fill' | 'one to migrate' | 'one that is there' | 'one as it is
 function run<Input extends unknown[]>(command: Run<Input>, on: On = 'one that is there') {
   return async (...input: [...Input, ...unknown[]]): Promise<void> => {
     const location = readDatabaseLocation(process.env);
-    // A forgotten DATABASE_URL must not end in a second database, which the core knows nothing of.
-    const mayMake = (on === 'one to fill' || on === 'one to migrate') && isSet(process.env['DATABASE_URL']);
+    const mayMake = (on === 'one to fill' || on === 'one to migrate') && isDatabaseNamed();
     const storage = openStorage(location, systemClock, unobserved, mayMake ? 'make' : 'refuse');
     try {
       if (on === 'one to fill' || on === 'one that is there') await requireSchema(storage, on === 'one to fill');
@@ -169,8 +184,9 @@ async function pauseImport(): Promise<void> {
   if (interruption.by) throw new Error(`${interruption.by} was received.`);
 }
 
-function isSet(variable: string | undefined): boolean {
-  return variable !== undefined && variable !== '';
+/** A forgotten DATABASE_URL must not end in a second database, which the core knows nothing of. */
+function isDatabaseNamed(): boolean {
+  return (process.env['DATABASE_URL'] ?? '') !== '';
 }
 
 function output(): Output {

@@ -19,6 +19,7 @@ import type { Storage } from '../storage/index.ts';
 import { backUp } from './backup.ts';
 import { findings } from './check.ts';
 import { type Output, oneLine, table } from './output.ts';
+import { restore } from './restore.ts';
 
 /** What a command works with. */
 export type AdminDeps = {
@@ -179,6 +180,37 @@ export async function backup({ storage, location, output }: AdminDeps, file: str
   output.answer({ backup: { file } }, `Wrote ${file}.`);
 }
 
+/** What a restore works with: there may be no database yet. */
+export type RestoreDeps = { location: DatabaseLocation; output: Output; now: Date };
+
+export async function restoreFile({ location, output, now }: RestoreDeps, file: string): Promise<void> {
+  const { before, revived, missing } = await restore(location, file, now);
+  const apiKeys = revived?.apiKeys.map(({ creatorId, creatorName, revokedAt, ...key }) => ({
+    ...key,
+    owner: { id: creatorId, name: creatorName },
+    revokedAt: new Date(revokedAt).toISOString(),
+  }));
+  const users = revived?.users.map(({ deletedAt, ...user }) => ({ ...user, deletedAt: new Date(deletedAt).toISOString() }));
+  const lines = [
+    before === null ? `Restored ${file}.` : `Restored ${file}. The database that was there is now ${before}.`,
+    'All sessions have ended: everybody signs in again, with the password of the time of the backup.',
+  ];
+  if (missing.length > 0)
+    lines.push(`Its schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
+  if (!revived) lines.push('The database that was there cannot be read, so API keys that were revoked since the backup cannot be listed.');
+  if (apiKeys && apiKeys.length > 0) {
+    const rows = apiKeys.map(({ id, name, owner, revokedAt }) => [id, name, owner.name, revokedAt]);
+    lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
+    lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
+  }
+  if (users && users.length > 0) {
+    const rows = users.map(({ email, name, deletedAt }) => [email, name, deletedAt]);
+    lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
+    lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
+  }
+  output.answer({ restored: { file, before, missing }, revokedApiKeys: apiKeys ?? null, deletedUsers: users ?? null }, lines.join('\n'));
+}
+
 export async function retentionShow({ ports, output, retentionDays }: AdminDeps): Promise<void> {
   if (retentionDays === null) {
     output.answer({ retentionDays, erasable: 0 }, 'RETENTION_DAYS is off: contact data is kept.');
@@ -202,8 +234,8 @@ export async function migrateSchema({ storage, output }: AdminDeps): Promise<voi
 }
 
 /** @returns whether all is well */
-export async function check({ storage, location, output }: AdminDeps): Promise<boolean> {
-  const found = await findings(storage, location);
+export async function check({ storage, location, output }: AdminDeps, options: { repair?: true }): Promise<boolean> {
+  const found = await findings(storage, location, options.repair ?? false);
   const ok = found.every((finding) => finding.ok);
   output.answer(
     { ok, checks: found },

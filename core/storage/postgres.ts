@@ -53,7 +53,8 @@ export function openPostgres(connectionString: string): Database {
     log: quiet,
     acquireConnectionTimeout: 3_000,
     pool: {
-      min: 0,
+      // One stays open: an idle core still shows that it is there, and nobody restores beneath it.
+      min: 1,
       max: 10,
       afterCreate: (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
         connection.query(settings, (error) => done(error ?? null, connection));

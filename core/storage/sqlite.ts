@@ -74,7 +74,7 @@ class SqliteWriterClient extends SqliteClient {
  */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
   if (ifMissing === 'make') makeFile(filename);
-  else findFile(filename);
+  else requireFile(filename);
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       client,
@@ -83,7 +83,8 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       log: quiet,
       compileSqlOnError: false,
       acquireConnectionTimeout: 10_000,
-      pool: { min: 0, max: connections },
+      // One stays open: an idle core still shows that it runs on this file, which a restore must not replace.
+      pool: { min: 1, max: connections },
     });
   const write = open(SqliteWriterClient, 1);
   const read = open(SqliteClient, 2);
@@ -121,7 +122,8 @@ function makeFile(filename: string): void {
   }
 }
 
-function findFile(filename: string): void {
+/** @throws Problem `not-found` or `unavailable` */
+export function requireFile(filename: string): void {
   try {
     statSync(filename);
   } catch (error) {

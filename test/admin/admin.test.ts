@@ -5,7 +5,7 @@ import { runScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, onDemand, openBeside, placeCall, signIn, somePhone } from '../support/world.ts';
+import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone } from '../support/world.ts';
 
 const password = 'correct horse battery staple';
 
@@ -144,6 +144,28 @@ describe('the admin command line', () => {
       await json('migrate');
       const { ok, checks } = await json('check');
       expect([ok, checks.length > 3]).to.deep.equal([true, true]);
+    });
+
+    it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
+      const beside = await openBeside(database);
+      const { write, read } = beside.storage.database;
+      const { users, partner } = await createWorld(beside.ports);
+      const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
+      await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
+      const tallies = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
+      const right = await tallies();
+      expect((await admin(['check'])).stdout).to.contain('ok     tallies: agree with the API keys');
+      await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
+      await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
+      const found = await admin(['check']);
+      expect([found.code, /^WRONG {2}tallies: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
+        1,
+        true,
+      ]);
+      expect((await admin(['check', '--repair'])).code).to.equal(0);
+      expect(await tallies()).to.deep.equal(right);
+      expect((await admin(['check'])).code).to.equal(0);
+      await beside.close();
     });
 
     it('says that the database cannot be reached, without its password', async () => {

@@ -59,11 +59,11 @@ export async function schemaState({ read }: Database): Promise<SchemaState> {
 }
 
 /** @throws Problem `conflict` */
-export function schemaOf(applied: readonly string[]): SchemaState {
+export function schemaOf(applied: readonly string[], what = 'The database'): SchemaState {
   const names = migrations.map(({ name }) => name);
   const unknown = applied.filter((name) => !names.includes(name));
   if (unknown.length > 0) {
-    throw new Problem('conflict', `The database is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
+    throw new Problem('conflict', `${what} is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
   }
   return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)) };
 }
