@@ -31,7 +31,7 @@ async function missingIn(url: string, file: string): Promise<string[]> {
   const tool = startPostgresTool(url, 'pg_restore', ['--data-only', '--table=schema_migrations', '--file=-', file]);
   const [, sql] = await Promise.all([
     ended(tool).catch((error) => {
-      throw tool.complaint() === '' ? error : new Problem('invalid', `${file} is no backup of a PostgreSQL database: ${error.message}`);
+      throw tool.complaint() === '' ? error : new Problem('invalid', `${file} cannot be restored: ${error.message}`);
     }),
     tool.child.stdout ? text(tool.child.stdout) : '',
   ]);
