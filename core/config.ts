@@ -83,7 +83,11 @@ const databaseUrl = z
   .transform((url, context) => {
     const location = parseDatabaseUrl(url);
     if (location) return location;
-    context.addIssue({ code: 'custom', message: 'give sqlite: and the path of a file, or postgres://user:password@host/database' });
+    context.addIssue({
+      code: 'custom',
+      message:
+        'give sqlite: and the path of a file (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
+    });
     return z.NEVER;
   });
 

@@ -1,22 +1,37 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
+import { databaseErrorText } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
+import { countWrongTallies, repairTallies } from '../storage/tallies.ts';
 
 export type Finding = { name: string; ok: boolean; detail: string };
 
-/** Looks for what would make a core lose something or let somebody in. Changes nothing. */
-export async function findings(storage: Storage, location: DatabaseLocation): Promise<Finding[]> {
+/** Looks for what would make a core lose something or let somebody in. Changes nothing but what is to be repaired. */
+export async function findings(storage: Storage, location: DatabaseLocation, repair: boolean): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
     await database.read.raw('SELECT 1');
     return 'answers';
   });
   if (!reachable.ok) return [reachable];
-  const ready = await storage.isReady();
-  const migrated = { name: 'schema', ok: ready, detail: ready ? 'is complete' : 'is not complete: start a core, or run migrate' };
-  const users = ready ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
+  const schema = await attempt('schema', async () => {
+    const { missing } = await storage.schema();
+    if (missing.length > 0) throw new Error(`lacks ${missing.join(', ')}: run npm run admin -- migrate, or start a core`);
+    return 'is complete';
+  });
+  const users = schema.ok ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
+  const tallies = schema.ok ? [await attempt('tallies', () => recount(database, repair))] : [];
   const particular = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, migrated, ...users, ...particular];
+  return [reachable, schema, ...users, ...tallies, ...particular];
+}
+
+/** How many keys there are is kept beside them, and counted here one by one. */
+async function recount(database: Database, repair: boolean): Promise<string> {
+  const wrong = await countWrongTallies(database);
+  if (wrong === 0) return 'agree with the API keys';
+  if (!repair) throw new Error(`${wrong} kept counts of API keys are wrong: run npm run admin -- check --repair`);
+  await repairTallies(database);
+  return `counted again: ${wrong} kept counts of API keys were wrong`;
 }
 
 async function sqliteFindings({ read }: Database, filename: string): Promise<Finding[]> {
@@ -62,6 +77,6 @@ async function attempt(name: string, look: () => Promise<string>): Promise<Findi
   try {
     return { name, ok: true, detail: await look() };
   } catch (error) {
-    return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+    return { name, ok: false, detail: databaseErrorText(error) ?? (error instanceof Error ? error.message : String(error)) };
   }
 }

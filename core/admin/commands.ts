@@ -6,7 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { emailSchema, lineSchema } from '#contract/text.ts';
 import { revokeInSight } from '../domain/api-keys.ts';
 import { auditEvent, operator } from '../domain/audit.ts';
-import { importAll, importFileSchema } from '../domain/import.ts';
+import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/import.ts';
 import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts } from '../domain/retention.ts';
@@ -18,7 +18,8 @@ import type { DatabaseLocation } from '../storage/database.ts';
 import type { Storage } from '../storage/index.ts';
 import { backUp } from './backup.ts';
 import { findings } from './check.ts';
-import { type Output, table } from './output.ts';
+import { type Output, oneLine, table } from './output.ts';
+import { restore } from './restore.ts';
 
 /** What a command works with. */
 export type AdminDeps = {
@@ -28,6 +29,8 @@ export type AdminDeps = {
   output: Output;
   retentionDays: number | null;
   readInput: () => Promise<string>;
+  /** Between two steps of an import. */
+  pauseImport: () => Promise<void>;
 };
 
 const nameSchema = lineSchema(limits.name);
@@ -139,9 +142,19 @@ export async function sessionRevoke({ ports, output }: AdminDeps, email: string)
   output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
 }
 
-export async function importFile({ ports, storage, output }: AdminDeps, file: string): Promise<void> {
-  const result = await importAll(ports, storage.imports, operator, checked(importFileSchema, await readJson(file), file));
-  const { passwords, ...counts } = result;
+export async function importFile({ ports, storage, output, pauseImport }: AdminDeps, file: string): Promise<void> {
+  const wanted = checked(importFileSchema, await readJson(file), file);
+  try {
+    answerImport(output, await importAll(ports, storage.imports, pauseImport, operator, wanted));
+  } catch (error) {
+    if (!(error instanceof ImportInterrupted)) throw error;
+    // The one-time passwords of users who are there by now are shown here or never.
+    answerImport(output, error.soFar);
+    throw error;
+  }
+}
+
+function answerImport(output: Output, { passwords, ...counts }: ImportResult): void {
   const lines = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [
     kind,
     String(added),
@@ -167,6 +180,37 @@ export async function backup({ storage, location, output }: AdminDeps, file: str
   output.answer({ backup: { file } }, `Wrote ${file}.`);
 }
 
+/** What a restore works with: there may be no database yet. */
+export type RestoreDeps = { location: DatabaseLocation; output: Output; now: Date };
+
+export async function restoreFile({ location, output, now }: RestoreDeps, file: string): Promise<void> {
+  const { before, revived, missing } = await restore(location, file, now);
+  const apiKeys = revived?.apiKeys.map(({ creatorId, creatorName, revokedAt, ...key }) => ({
+    ...key,
+    owner: { id: creatorId, name: creatorName },
+    revokedAt: new Date(revokedAt).toISOString(),
+  }));
+  const users = revived?.users.map(({ deletedAt, ...user }) => ({ ...user, deletedAt: new Date(deletedAt).toISOString() }));
+  const lines = [
+    before === null ? `Restored ${file}.` : `Restored ${file}. The database that was there is now ${before}.`,
+    'All sessions have ended: everybody signs in again, with the password of the time of the backup.',
+  ];
+  if (missing.length > 0)
+    lines.push(`Its schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
+  if (!revived) lines.push('The database that was there cannot be read, so API keys that were revoked since the backup cannot be listed.');
+  if (apiKeys && apiKeys.length > 0) {
+    const rows = apiKeys.map(({ id, name, owner, revokedAt }) => [id, name, owner.name, revokedAt]);
+    lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
+    lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
+  }
+  if (users && users.length > 0) {
+    const rows = users.map(({ email, name, deletedAt }) => [email, name, deletedAt]);
+    lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
+    lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
+  }
+  output.answer({ restored: { file, before, missing }, revokedApiKeys: apiKeys ?? null, deletedUsers: users ?? null }, lines.join('\n'));
+}
+
 export async function retentionShow({ ports, output, retentionDays }: AdminDeps): Promise<void> {
   if (retentionDays === null) {
     output.answer({ retentionDays, erasable: 0 }, 'RETENTION_DAYS is off: contact data is kept.');
@@ -184,12 +228,15 @@ export async function retentionRun({ ports, output, retentionDays }: AdminDeps):
 
 export async function migrateSchema({ storage, output }: AdminDeps): Promise<void> {
   const applied = await storage.migrate();
-  output.answer({ migrations: applied }, applied.length === 0 ? 'The schema is complete.' : `Applied ${applied.join(', ')}.`);
+  output.answer(
+    { migrations: applied },
+    applied.length === 0 ? 'Nothing to do: the schema is complete.' : `Applied ${applied.join(', ')}.`,
+  );
 }
 
 /** @returns whether all is well */
-export async function check({ storage, location, output }: AdminDeps): Promise<boolean> {
-  const found = await findings(storage, location);
+export async function check({ storage, location, output }: AdminDeps, options: { repair?: true }): Promise<boolean> {
+  const found = await findings(storage, location, options.repair ?? false);
   const ok = found.every((finding) => finding.ok);
   output.answer(
     { ok, checks: found },
@@ -213,7 +260,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new Problem('invalid', `${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`);
+    throw new Problem('invalid', oneLine(`${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`));
   }
 }
 
@@ -221,8 +268,8 @@ async function readJson(file: string): Promise<unknown> {
 function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const complaints = parsed.error.issues.map((issue) => [...issue.path.map(String), issue.message].join(' ')).slice(0, 20);
-  throw new Problem('invalid', `${what}: ${complaints.join('\n')}`);
+  const complaints = parsed.error.issues.map((issue) => oneLine([...issue.path.map(String), issue.message].join(' '))).slice(0, 20);
+  throw new Problem('invalid', `${oneLine(what)}: ${complaints.join('\n')}`);
 }
 
 function userJson(user: User) {

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** How an answer is written: one JSON object, or for people. */
 export type Output = {
   answer(json: object, text: string): void;
@@ -5,17 +7,39 @@ export type Output = {
   note(text: string): void;
 };
 
-export function outputTo(streams: { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream }, asJson: boolean): Output {
+type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
+
+export function outputTo(streams: Streams, asJson: boolean): Output {
   return {
-    answer: (json, text) => streams.stdout.write(asJson ? `${JSON.stringify(json)}\n` : `${text}\n`),
-    note: (text) => streams.stderr.write(`${text}\n`),
+    answer: (json, text) => streams.stdout.write(asJson ? `${safeJson(json)}\n` : `${stripControls(text)}\n`),
+    note: (text) => streams.stderr.write(`${stripControls(text)}\n`),
   };
+}
+
+/** What can reorder or hide text on a terminal: bidirectional formatting (UAX #9) and the line separators of Unicode. */
+const formatting = '\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
+const unsafe = new RegExp(`[${formatting}]|[^\\P{Cc}\\n]`, 'gu');
+const unsafeInJson = new RegExp(`[${formatting}\\u007f-\\u009f]`, 'gu');
+
+/** Names, files and messages of others must not steer the terminal (CWE-150). Line ends stay: answers have several lines. */
+export function stripControls(text: string): string {
+  return stripVTControlCharacters(text).replace(unsafe, '');
+}
+
+/** For text of others within a line: it must not begin lines of its own, which would pass for ours. */
+export function oneLine(text: string): string {
+  return stripControls(text.replace(/\s+/g, ' ')).trim();
+}
+
+/** JSON.stringify escapes C0 alone. These characters occur only within its strings, where an escape means the same. */
+function safeJson(json: object): string {
+  return JSON.stringify(json).replace(unsafeInJson, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Columns, as wide as their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [head, ...rows];
-  const widths = head.map((_, column) => Math.max(...all.map((row) => [...(row[column] ?? '')].length)));
+  const all = [head, ...rows.map((row) => row.map(oneLine))];
+  const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, [...(row[column] ?? '')].length), 0));
   return all
     .map((row) =>
       row

@@ -43,19 +43,20 @@ export type ImportedThing = {
   userType: string | null;
 };
 
-/** The writing side of one import: a transaction. */
-export type ImportWriter = {
-  /** What is there, by external id. */
-  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
-  /** @throws Problem `conflict` when the e-mail address of a user is taken */
-  add(kind: ImportKind, thing: ImportedThing, password: NewPassword | null, event: AuditEvent): Promise<void>;
-  change(kind: ImportKind, thing: ImportedThing, event: AuditEvent): Promise<void>;
-};
+export type ImportAddition = { thing: ImportedThing; password: NewPassword | null; event: AuditEvent };
+export type ImportChange = { thing: ImportedThing; event: AuditEvent };
 
 export type ImportStore = {
-  knownUsers(externalIds: readonly string[]): Promise<Set<string>>;
-  /** All of it or nothing. */
-  run<Result>(work: (writer: ImportWriter) => Promise<Result>): Promise<Result>;
+  /** What is there, by external id. */
+  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
+  /** The users who have these e-mail addresses: their external ids by address, null for a user who was not imported. */
+  findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
+  /**
+   * All of a step or nothing.
+   *
+   * @throws Problem `conflict` when something else has changed the same things meanwhile
+   */
+  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
 };
 
 export type ImportCounts = { added: number; changed: number; unchanged: number };
@@ -66,136 +67,199 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
 
 const subjects = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
+/** How much is written in one transaction: other writers of a SQLite file wait for it. */
+const thingsInAStep = 500;
+/** Each needs a password hashed first: so long is an interrupted import at it until it ends. */
+const usersInAStep = 25;
+
+/** An import that failed on the way: what had been written by then stays. */
+export class ImportInterrupted extends Error {
+  readonly soFar: ImportResult;
+
+  constructor(soFar: ImportResult, cause: unknown) {
+    super('The import was interrupted.', { cause });
+    this.name = 'ImportInterrupted';
+    this.soFar = soFar;
+  }
+}
+
+type Planned = { thing: ImportedThing; verb: 'added' | 'changed' };
+type Plan = { planned: [ImportKind, Planned[]][]; unchanged: Record<ImportKind, number> };
+
 /**
- * Brings the database to what the file says, and leaves alone what the file does not name. Run again, it changes nothing. Users can
- * move and change their type, which their keys follow at the next request; accounts and campaigns stay where they are.
+ * Brings the database to what the file says, and leaves alone what the file does not name. Users can move and change their type, which
+ * their keys follow at the next request; accounts and campaigns stay where they are. All that can be checked is checked before the first
+ * write. It is written in steps: run again, it changes nothing, or does the rest of what was interrupted.
+ *
+ * @param pause between two steps, so that others can write. May throw, which ends the import
+ * @throws Problem when nothing was written
+ * @throws ImportInterrupted when something was
  */
-export async function importAll(ports: Ports, imports: ImportStore, actor: Actor, file: ImportFile): Promise<ImportResult> {
-  for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, things);
-  const passwords = await passwordsFor(ports, imports, file.users);
-
-  return imports.run(async (writer) => {
-    const result: ImportResult = { partners: counts(), accounts: counts(), campaigns: counts(), users: counts(), passwords: [] };
-
-    async function bring(kind: ImportKind, wanted: Omit<ImportedThing, 'id'>[]): Promise<void> {
-      const known = await writer.find(
-        kind,
-        wanted.map(({ externalId }) => externalId),
-      );
-      for (const [index, want] of wanted.entries()) {
-        const found = known.get(want.externalId);
-        const thing = { ...want, id: found?.id ?? ports.randomness.id() };
-        const path = `${kind}.${index}`;
-        const event = (verb: 'added' | 'changed') =>
-          auditEvent(
-            ports,
-            actor,
-            `${subjects[kind]}.${verb}`,
-            { kind: subjects[kind], id: thing.id, name: thing.name },
-            homeOfThing(kind, thing),
-          );
-        if (!found) {
-          const made = passwords.get(want.externalId);
-          await writer.add(kind, thing, made?.stored ?? null, event('added'));
-          if (made && thing.email !== null) result.passwords.push({ email: thing.email, password: made.password });
-          result[kind].added++;
-        } else if (isSame(found, thing)) {
-          result[kind].unchanged++;
-        } else {
-          if (kind !== 'users' && (found.partnerId !== thing.partnerId || found.accountId !== thing.accountId)) {
-            throw invalid(path, `The ${subjects[kind]} ${want.externalId} stands elsewhere; only users can move.`);
-          }
-          await writer.change(kind, thing, event('changed'));
-          result[kind].changed++;
-        }
+export async function importAll(
+  ports: Ports,
+  imports: ImportStore,
+  pause: () => Promise<void>,
+  actor: Actor,
+  file: ImportFile,
+): Promise<ImportResult> {
+  const { planned, unchanged } = await planOf(ports, imports, file);
+  const result: ImportResult = { partners: counts(), accounts: counts(), campaigns: counts(), users: counts(), passwords: [] };
+  let hasWritten = false;
+  try {
+    for (const [kind, things] of planned) {
+      result[kind].unchanged = unchanged[kind];
+      const size = kind === 'users' ? usersInAStep : thingsInAStep;
+      for (let start = 0; start < things.length; start += size) {
+        if (hasWritten) await pause();
+        await writeStep(ports, imports, actor, kind, things.slice(start, start + size), result);
+        hasWritten = true;
       }
     }
-
-    const resolver = async (kind: 'partners' | 'accounts', externalIds: (string | undefined)[]) => {
-      const known = await writer.find(
-        kind,
-        externalIds.filter((externalId) => externalId !== undefined),
-      );
-      return (path: string, externalId: string): ImportedThing => {
-        const found = known.get(externalId);
-        if (!found) throw invalid(path, `There is no ${subjects[kind]} with the externalId ${externalId}.`);
-        return found;
-      };
-    };
-    const nowhere = { partnerId: null, accountId: null, email: null, userType: null };
-
-    await bring(
-      'partners',
-      file.partners.map((partner) => ({ ...nowhere, ...partner })),
-    );
-
-    const partnerOfAccount = await resolver(
-      'partners',
-      file.accounts.map(({ partner }) => partner),
-    );
-    await bring(
-      'accounts',
-      file.accounts.map(({ externalId, name, partner }, index) => {
-        return { ...nowhere, externalId, name, partnerId: partnerOfAccount(`accounts.${index}.partner`, partner).id };
-      }),
-    );
-
-    const accountOfCampaign = await resolver(
-      'accounts',
-      file.campaigns.map(({ account }) => account),
-    );
-    await bring(
-      'campaigns',
-      file.campaigns.map(({ externalId, name, account }, index) => {
-        const { id, partnerId } = accountOfCampaign(`campaigns.${index}.account`, account);
-        return { ...nowhere, externalId, name, accountId: id, partnerId };
-      }),
-    );
-
-    const partnerOfUser = await resolver(
-      'partners',
-      file.users.map(({ partner }) => partner),
-    );
-    const accountOfUser = await resolver(
-      'accounts',
-      file.users.map(({ account }) => account),
-    );
-    await bring(
-      'users',
-      file.users.map(({ externalId, email, name, userType, partner, account }, index) => {
-        const path = `users.${index}`;
-        const isRight = { account: account && !partner, partner: partner, staff: !partner && !account }[userType];
-        if (!isRight)
-          throw invalid(
-            path,
-            'Give an account user an account, a partner user a partner (and an account beneath it, if tied), staff neither.',
-          );
-        const home = account === undefined ? null : accountOfUser(`${path}.account`, account);
-        const under = partner === undefined ? (home?.partnerId ?? null) : partnerOfUser(`${path}.partner`, partner).id;
-        if (home && home.partnerId !== under)
-          throw invalid(`${path}.account`, `The account ${account} is not beneath the partner ${partner}.`);
-        return { externalId, email, name, userType, accountId: home?.id ?? null, partnerId: under };
-      }),
-    );
     return result;
-  });
-}
-
-/** Hashing takes its time, so it is done before the transaction. */
-async function passwordsFor(ports: Ports, imports: ImportStore, users: ImportFile['users']) {
-  const known = await imports.knownUsers(users.map(({ externalId }) => externalId));
-  const passwords = new Map<string, { password: string; stored: NewPassword }>();
-  for (const { externalId } of users) {
-    if (!known.has(externalId)) passwords.set(externalId, await makeOneTimePassword(ports));
+  } catch (error) {
+    throw hasWritten ? new ImportInterrupted(result, error) : error;
   }
-  return passwords;
 }
 
-function refuseRepeats(kind: string, things: { externalId: string }[]): void {
+async function writeStep(
+  ports: Ports,
+  imports: ImportStore,
+  actor: Actor,
+  kind: ImportKind,
+  step: readonly Planned[],
+  result: ImportResult,
+): Promise<void> {
+  const subject = subjects[kind];
+  const eventOf = ({ thing, verb }: Planned) =>
+    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, homeOfThing(kind, thing));
+  const added: ImportAddition[] = [];
+  const passwords: ImportResult['passwords'] = [];
+  for (const one of step.filter(({ verb }) => verb === 'added')) {
+    // Hashing takes its time, so it is done before the transaction.
+    const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
+    if (made && one.thing.email !== null) passwords.push({ email: one.thing.email, password: made.password });
+    added.push({ thing: one.thing, password: made?.stored ?? null, event: eventOf(one) });
+  }
+  const changed = step.filter(({ verb }) => verb === 'changed').map((one) => ({ thing: one.thing, event: eventOf(one) }));
+  await imports.write(kind, { added, changed });
+  result[kind].added += added.length;
+  result[kind].changed += changed.length;
+  result.passwords.push(...passwords);
+}
+
+/** What there is to do. @throws Problem `invalid` or `conflict` */
+async function planOf(ports: Ports, imports: ImportStore, file: ImportFile): Promise<Plan> {
+  for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, 'externalId', things);
+  refuseRepeats('users', 'email', file.users);
+  const plan: Plan = { planned: [], unchanged: { partners: 0, accounts: 0, campaigns: 0, users: 0 } };
+
+  /** @returns the things of the file by external id, as they will be */
+  async function bring(kind: ImportKind, wanted: Omit<ImportedThing, 'id'>[]): Promise<Map<string, ImportedThing>> {
+    const known = await imports.find(
+      kind,
+      wanted.map(({ externalId }) => externalId),
+    );
+    const planned: Planned[] = [];
+    const things = wanted.map((want, index) => {
+      const found = known.get(want.externalId);
+      const thing = { ...want, id: found?.id ?? ports.randomness.id() };
+      if (!found) planned.push({ thing, verb: 'added' });
+      else if (isSame(found, thing)) plan.unchanged[kind]++;
+      else if (kind !== 'users' && (found.partnerId !== thing.partnerId || found.accountId !== thing.accountId)) {
+        throw invalid(`${kind}.${index}`, `The ${subjects[kind]} ${want.externalId} stands elsewhere; only users can move.`);
+      } else planned.push({ thing, verb: 'changed' });
+      return thing;
+    });
+    plan.planned.push([kind, planned]);
+    if (kind === 'users') await refuseTakenEmails(imports, things, known);
+    return new Map(things.map((thing) => [thing.externalId, thing]));
+  }
+
+  /** Finds what is referred to: in the file first, which may bring it, then in the database. */
+  const resolver = async (kind: 'partners' | 'accounts', ofFile: Map<string, ImportedThing>, externalIds: (string | undefined)[]) => {
+    const elsewhere = externalIds.filter((externalId) => externalId !== undefined && !ofFile.has(externalId));
+    const known = await imports.find(
+      kind,
+      [...new Set(elsewhere)].filter((externalId) => externalId !== undefined),
+    );
+    return (path: string, externalId: string): ImportedThing => {
+      const found = ofFile.get(externalId) ?? known.get(externalId);
+      if (!found) throw invalid(path, `There is no ${subjects[kind]} with the externalId ${externalId}.`);
+      return found;
+    };
+  };
+  const nowhere = { partnerId: null, accountId: null, email: null, userType: null };
+
+  const partners = await bring(
+    'partners',
+    file.partners.map((partner) => ({ ...nowhere, ...partner })),
+  );
+  const partnerOf = await resolver(
+    'partners',
+    partners,
+    [...file.accounts, ...file.users].map(({ partner }) => partner),
+  );
+  const accounts = await bring(
+    'accounts',
+    file.accounts.map(({ externalId, name, partner }, index) => {
+      return { ...nowhere, externalId, name, partnerId: partnerOf(`accounts.${index}.partner`, partner).id };
+    }),
+  );
+  const accountOf = await resolver(
+    'accounts',
+    accounts,
+    [...file.campaigns, ...file.users].map(({ account }) => account),
+  );
+  await bring(
+    'campaigns',
+    file.campaigns.map(({ externalId, name, account }, index) => {
+      const { id, partnerId } = accountOf(`campaigns.${index}.account`, account);
+      return { ...nowhere, externalId, name, accountId: id, partnerId };
+    }),
+  );
+  await bring(
+    'users',
+    file.users.map(({ externalId, email, name, userType, partner, account }, index) => {
+      const path = `users.${index}`;
+      const isRight = { account: account && !partner, partner: partner, staff: !partner && !account }[userType];
+      if (!isRight)
+        throw invalid(
+          path,
+          'Give an account user an account, a partner user a partner (and an account beneath it, if tied), staff neither.',
+        );
+      const home = account === undefined ? null : accountOf(`${path}.account`, account);
+      const under = partner === undefined ? (home?.partnerId ?? null) : partnerOf(`${path}.partner`, partner).id;
+      if (home && home.partnerId !== under)
+        throw invalid(`${path}.account`, `The account ${account} is not beneath the partner ${partner}.`);
+      return { externalId, email, name, userType, accountId: home?.id ?? null, partnerId: under };
+    }),
+  );
+  return plan;
+}
+
+/** Goes through the users in their order: one who changes their address frees the old one for those who come later. */
+async function refuseTakenEmails(
+  imports: ImportStore,
+  users: readonly ImportedThing[],
+  known: ReadonlyMap<string, ImportedThing>,
+): Promise<void> {
+  const owners = await imports.findEmails(users.map(({ email }) => email).filter((email) => email !== null));
+  for (const { externalId, email } of users) {
+    if (email === null) continue;
+    if (owners.has(email) && owners.get(email) !== externalId) {
+      throw new Problem('conflict', `Another user has the e-mail address ${email} already.`);
+    }
+    const before = known.get(externalId)?.email ?? null;
+    if (before !== null && before !== email) owners.delete(before);
+    owners.set(email, externalId);
+  }
+}
+
+function refuseRepeats<Field extends string>(kind: string, field: Field, things: readonly Record<Field, string>[]): void {
   const seen = new Set<string>();
-  for (const [index, { externalId }] of things.entries()) {
-    if (seen.has(externalId)) throw invalid(`${kind}.${index}.externalId`, `The externalId ${externalId} is there twice.`);
-    seen.add(externalId);
+  for (const [index, thing] of things.entries()) {
+    if (seen.has(thing[field])) throw invalid(`${kind}.${index}.${field}`, `The ${field} ${thing[field]} is there twice.`);
+    seen.add(thing[field]);
   }
 }
 

@@ -6,8 +6,16 @@ import type { Database } from './database.ts';
 import { instant } from './instants.ts';
 
 /** Writes an event down in the transaction of what it tells. */
-export async function record(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
-  await trx('audit_events').insert({
+export function record(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
+  return recordAll(trx, [event]);
+}
+
+export async function recordAll(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
+  await trx('audit_events').insert(events.map(rowOf));
+}
+
+function rowOf(event: AuditEvent) {
+  return {
     id: event.id,
     at: event.at.toMillis(),
     actor_id: event.actor?.id ?? null,
@@ -19,7 +27,7 @@ export async function record(trx: Knex.Transaction, event: AuditEvent): Promise<
     account_id: event.home?.accountId ?? null,
     partner_id: event.home?.partnerId ?? null,
     address: event.address,
-  });
+  };
 }
 
 type EventRow = {

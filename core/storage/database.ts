@@ -45,10 +45,13 @@ export type Database = {
 
 export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'postgres'; url: string };
 
-/** Reads `sqlite:` and a path, or a `postgres://` address. Undefined when it is neither. */
+/**
+ * Reads `sqlite:` and a path, or a `postgres://` address. Undefined when it is neither. `sqlite://callkey.db` is refused: some tools take
+ * that for a relative path, others for one on a host, and a database in the root folder is what nobody means.
+ */
 export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   if (/^postgres(ql)?:\/\//.test(url)) return URL.canParse(url) ? { kind: 'postgres', url } : undefined;
-  const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1];
+  const path = /^sqlite:(?:\/\/(?=\/)|(?!\/\/))(.+)$/.exec(url)?.[1];
   return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
 }
 

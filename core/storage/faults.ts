@@ -43,11 +43,15 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
 }
 
+/** Another process holds SQLite's lock. */
+export function isLocked(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
+}
+
 /** Turns an outage into the problem that tells the caller to come back; leaves all else as it is. */
 export function asProblem(error: unknown): unknown {
   if (!isOutage(error)) return error;
-  const isLocked = /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
-  const what = isLocked ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
+  const what = isLocked(error) ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
 }
 

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { ImportedThing, ImportKind, ImportStore } from '../domain/import.ts';
 import type { NewPassword } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { record } from './audit.ts';
+import { recordAll } from './audit.ts';
 import type { Database } from './database.ts';
-import { isUniqueViolation } from './faults.ts';
+import { isLocked, isUniqueViolation } from './faults.ts';
 import { inSteps } from './steps.ts';
 
 type ThingRow = {
@@ -19,35 +19,55 @@ type ThingRow = {
 
 export function importStore({ read, write }: Database): ImportStore {
   return {
-    async knownUsers(externalIds) {
-      return new Set((await findThings(read, 'users', externalIds)).keys());
+    find: (kind, externalIds) => findThings(read, kind, externalIds),
+
+    async findEmails(emails) {
+      const owners = new Map<string, string | null>();
+      for (const some of inSteps(emails)) {
+        const rows: { email: string; external_id: string | null }[] = await read('users')
+          .select('email', 'external_id')
+          .whereIn('email', some);
+        for (const row of rows) owners.set(row.email, row.external_id);
+      }
+      return owners;
     },
 
-    run: (work) =>
-      write.transaction((trx) =>
-        work({
-          find: (kind, externalIds) => findThings(trx, kind, externalIds),
-
-          async add(kind, thing, password, event) {
-            const row = { id: thing.id, external_id: thing.externalId, created_at: event.at.toMillis(), ...columnsOf(kind, thing) };
-            await trx(kind)
-              .insert({ ...row, ...passwordColumns(password) })
-              .catch(takenEmail(thing));
-            await record(trx, event);
-          },
-
-          async change(kind, thing, event) {
-            await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(takenEmail(thing));
+    write: (kind, { added, changed }) =>
+      patiently(() =>
+        write.transaction(async (trx) => {
+          const rows = added.map(({ thing, password, event }) => ({
+            ...{ id: thing.id, external_id: thing.externalId, created_at: event.at.toMillis() },
+            ...columnsOf(kind, thing),
+            ...passwordColumns(password),
+          }));
+          for (const some of inSteps(rows)) await trx(kind).insert(some).catch(rejectTaken);
+          for (const { thing } of changed) {
+            const found = await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(rejectTaken);
+            if (found === 0) throw changedMeanwhile();
             // A key's place in the lists follows its creator. One whose creator is staff now is seen where it was made.
             if (kind === 'users') {
               const seenBy = thing.partnerId ?? trx.ref('partner_id');
               await trx('api_keys').where({ creator_id: thing.id }).update({ creator_partner_id: seenBy });
             }
-            await record(trx, event);
-          },
+          }
+          const events = [...added, ...changed].map(({ event }) => event);
+          for (const some of inSteps(events)) await recordAll(trx, some);
         }),
       ),
   };
+}
+
+/** How often a step is tried: each waits for SQLite's lock for 5 s by itself, and a busy core may take it again and again. */
+const attempts = 12;
+
+async function patiently(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === attempts || !isLocked(error)) throw error;
+    }
+  }
 }
 
 async function findThings(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>> {
@@ -91,8 +111,11 @@ function passwordColumns(password: NewPassword | null) {
   return password ? { password_hash: password.hash, password_expires_at: password.expiresAt?.toMillis() ?? null } : {};
 }
 
-function takenEmail({ email }: ImportedThing) {
-  return (error: unknown): never => {
-    throw isUniqueViolation(error) ? new Problem('conflict', `Another user has the e-mail address ${email} already.`) : error;
-  };
+/** The file was checked against the database before: something was added since. */
+function rejectTaken(error: unknown): never {
+  throw isUniqueViolation(error) ? changedMeanwhile() : error;
+}
+
+function changedMeanwhile(): Problem {
+  return new Problem('conflict', 'Somebody else added, changed or deleted the same things meanwhile. Run the import again.');
 }

@@ -10,7 +10,7 @@ import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './faults.ts';
 import { importStore } from './import.ts';
 import { lastUsedOf } from './last-used.ts';
-import { isMigrated, migrate } from './migrations/index.ts';
+import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { openDatabase } from './open.ts';
 import { retentionStore } from './retention.ts';
 import { sessionStore } from './sessions.ts';
@@ -48,6 +48,8 @@ export type Storage = {
   pools: readonly Pool[];
   /** Applies what is missing of the schema, unless told to give up. @returns the names of what was applied */
   migrate(signal?: AbortSignal): Promise<string[]>;
+  /** What the database has of the schema. @throws Problem `conflict` when it is newer than this program */
+  schema(): Promise<SchemaState>;
   /** Whether the database answers and its schema is complete. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
@@ -78,7 +80,7 @@ export function openStorage(
     throttle: reportingOutages(throttleStore(database)),
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
-    ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal) }),
+    ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
     async isReady() {
       try {
         await database.checkWritable();

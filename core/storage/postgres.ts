@@ -184,7 +184,8 @@ export function openPostgres(connectionString: string): Database {
     compileSqlOnError: false,
     log: quiet,
     acquireConnectionTimeout: timeLimits.connection,
-    pool: { min: 0, max: 10 },
+    // One stays open: an idle core still shows that it is there, and nobody restores beneath it.
+    pool: { min: 1, max: 10 },
   });
   let looking: Promise<void> | undefined;
   /** A batch found no room for its rows. A commit alone does not: its place in the log was made before. */

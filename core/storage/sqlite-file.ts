@@ -1,20 +1,37 @@
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../domain/problem.ts';
+import { databaseErrorText } from './error-text.ts';
 
 /** Makes sure that the file is there. A new one can be read by its owner alone. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
-  if (ifMissing === 'refuse') {
-    if (existsSync(filename)) return;
-    throw new Problem('not-found', `There is no database ${filename}. Check DATABASE_URL, or start a core first.`);
-  }
+  if (ifMissing === 'make') makeFile(filename);
+  else requireFile(filename);
+}
+
+function makeFile(filename: string): void {
   try {
     mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
     closeSync(openSync(filename, 'a', 0o600));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Problem('unavailable', `The database file ${filename} cannot be opened (${reason}).`, { cause: error });
+    throw notOpened(filename, error);
   }
+}
+
+/** @throws Problem `not-found` or `unavailable` */
+export function requireFile(filename: string): void {
+  try {
+    statSync(filename);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw notOpened(filename, error);
+    throw new Problem('not-found', `There is no database ${filename}. Set DATABASE_URL to the one that is meant, or start a core first.`);
+  }
+}
+
+function notOpened(filename: string, error: unknown): Problem {
+  return new Problem('unavailable', `The database file ${filename} cannot be opened: ${databaseErrorText(error) ?? String(error)}.`, {
+    cause: error,
+  });
 }
 
 /**

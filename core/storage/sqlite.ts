@@ -21,8 +21,9 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       log: quiet,
       compileSqlOnError: false,
       acquireConnectionTimeout: 10_000,
-      // Looked at each time that a connection is taken: a look at a file's entry costs 2 µs, and a batch takes one connection.
-      pool: { min: 0, max: connections, validate: () => isQuiet(refuseMoved) },
+      // One stays open: an idle core still shows that it runs on this file, which a restore must not replace. And the file is looked for
+      // each time that a connection is taken: that costs 2 µs, and a batch takes one connection.
+      pool: { min: 1, max: connections, validate: () => isQuiet(refuseMoved) },
     });
   const write = open(SqliteWriterClient, 1);
   const read = open(SqliteClient, 2);

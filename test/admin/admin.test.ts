@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Ended, runScript } from '../support/commands.ts';
+import { adminOn } from '../support/admin.ts';
+import { runScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
-import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone } from '../support/world.ts';
 
@@ -12,15 +12,8 @@ const password = 'correct horse battery staple';
 describe('the admin command line', () => {
   onEachDatabase((kind) => {
     let database: string;
-    const admin = (args: string[], input?: string): Promise<Ended> =>
-      runScript('core/admin.ts', args, { env: { DATABASE_URL: database }, ...(input === undefined ? {} : { input }) });
-    /** Runs with --json. @returns the one object that it answers with */
-    const json = async (...args: string[]) => {
-      const { code, stdout, stderr } = await admin([...args, '--json']);
-      expect([code, stderr]).to.deep.equal([0, '']);
-      expect(stdout).to.match(/^\{.*\}\n$/);
-      return JSON.parse(stdout);
-    };
+    const admin = (args: string[], input?: string) => adminOn(database).admin(args, input);
+    const json = (...args: string[]) => adminOn(database).json(...args);
 
     beforeEach(async () => {
       database = await freshDatabase(kind);
@@ -154,63 +147,6 @@ describe('the admin command line', () => {
       expect((await json('user', 'list')).users).to.have.length(1);
     });
 
-    describe('import', () => {
-      const file = (content: unknown) => {
-        const path = join(freshDirectory(), 'import.json');
-        writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
-        return path;
-      };
-      const all = {
-        partners: [{ externalId: 'p1', name: 'One' }],
-        accounts: [{ externalId: 'a1', name: 'A', partner: 'p1' }],
-        campaigns: [{ externalId: 'c1', name: 'C', account: 'a1' }],
-        users: [
-          { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account', account: 'a1' },
-          { externalId: 'u2', email: 'pat@example.com', name: 'Pat', userType: 'partner', partner: 'p1' },
-          { externalId: 'u3', email: 'stan@example.com', name: 'Stan', userType: 'staff' },
-        ],
-      };
-
-      it('adds everything once, changes what has changed, and leaves the rest', async () => {
-        const first = await json('import', file(all));
-        expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
-        expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
-          'ada@example.com',
-          'pat@example.com',
-          'stan@example.com',
-        ]);
-        const second = await json('import', file(all));
-        expect([second.partners, second.accounts, second.campaigns, second.users].map(({ unchanged }) => unchanged)).to.deep.equal([
-          1, 1, 1, 3,
-        ]);
-        expect(second.passwords).to.deep.equal([]);
-        const third = await json('import', file({ partners: [{ externalId: 'p1', name: 'Renamed' }] }));
-        expect(third.partners).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
-      });
-
-      for (const [what, content, complaint] of [
-        ['what is not JSON', '{', 'cannot be read as JSON'],
-        ['an unknown field', { people: [] }, 'people'],
-        ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
-        ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
-        ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Leave out the character U+202E'],
-        ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
-      ] as const) {
-        it(`refuses ${what}, says where, and imports nothing`, async () => {
-          const { code, stderr } = await admin(['import', file(content)]);
-          expect([code, stderr.includes(complaint)], stderr).to.deep.equal([2, true]);
-        });
-      }
-
-      it('refuses to move an account, and takes nothing of a file that it refuses', async () => {
-        await json('import', file(all));
-        const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
-        const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
-        expect([code, stderr.includes('stands elsewhere')], stderr).to.deep.equal([2, true]);
-        expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
-      });
-    });
-
     it('checks what could go wrong', async () => {
       const before = await admin(['check']);
       if (kind === 'sqlite') expect([before.code, before.stderr.includes('There is no database')]).to.deep.equal([3, true]);
@@ -218,6 +154,28 @@ describe('the admin command line', () => {
       await json('migrate');
       const { ok, checks } = await json('check');
       expect([ok, checks.length > 3]).to.deep.equal([true, true]);
+    });
+
+    it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
+      const beside = await openBeside(database);
+      const { write, read } = beside.storage.database;
+      const { users, partner } = await createWorld(beside.ports);
+      const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
+      await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
+      const tallies = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
+      const right = await tallies();
+      expect((await admin(['check'])).stdout).to.contain('ok     tallies: agree with the API keys');
+      await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
+      await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
+      const found = await admin(['check']);
+      expect([found.code, /^WRONG {2}tallies: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
+        1,
+        true,
+      ]);
+      expect((await admin(['check', '--repair'])).code).to.equal(0);
+      expect(await tallies()).to.deep.equal(right);
+      expect((await admin(['check'])).code).to.equal(0);
+      await beside.close();
     });
 
     it('says that the database cannot be reached, without its password', async () => {
@@ -244,54 +202,6 @@ describe('the admin command line', () => {
         const { code, stdout, stderr } = await admin(args);
         expect([code, stdout, stderr.includes('--help')], args.join(' ')).to.deep.equal([2, '', true]);
       }
-    });
-  });
-
-  describe('backup', () => {
-    it('copies a SQLite database that is being written to, and the copy serves', async () => {
-      const database = await freshDatabase('sqlite');
-      const core = await spawnCore(database);
-      const beside = await openBeside(database);
-      const world = await createWorld(beside.ports);
-      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
-      let placed = 0;
-      let isBusy = true;
-      const load = (async () => {
-        while (isBusy) if ((await placeCall(core.url, world.campaign.id, keyValue)).status === 202) placed++;
-      })();
-      const file = join(freshDirectory(), 'backup.db');
-      const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
-      isBusy = false;
-      await load;
-      await core.stop();
-      await beside.close();
-      expect(code).to.equal(0);
-      expect(statSync(file).mode & 0o777).to.equal(0o600);
-      const restored = await spawnCore(`sqlite:${file}`);
-      const answer = await placeCall(restored.url, world.campaign.id, keyValue);
-      const { stdout } = await runScript('core/admin.ts', ['check', '--json'], { env: { DATABASE_URL: `sqlite:${file}` } });
-      await restored.stop();
-      expect(answer.status).to.equal(202);
-      expect(JSON.parse(stdout).ok).to.equal(true);
-      expect(placed).to.be.greaterThan(0);
-    });
-
-    it('neither makes nor changes the database that it is to copy', async () => {
-      const database = await freshDatabase('sqlite');
-      const directory = freshDirectory();
-      const { code, stderr } = await runScript('core/admin.ts', ['backup', join(directory, 'b.db')], { env: { DATABASE_URL: database } });
-      expect([code, stderr.includes('There is no database')]).to.deep.equal([3, true]);
-      expect(readdirSync(directory)).to.deep.equal([]);
-      expect(existsSync(database.slice('sqlite:'.length))).to.equal(false);
-    });
-
-    it('never writes over a file', async () => {
-      const database = await freshDatabase('sqlite');
-      await runScript('core/admin.ts', ['migrate'], { env: { DATABASE_URL: database } });
-      const file = join(freshDirectory(), 'there-already');
-      writeFileSync(file, 'precious');
-      const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
-      expect([code, statSync(file).size]).to.deep.equal([4, 8]);
     });
   });
 });

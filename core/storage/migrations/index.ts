@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
+import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../database.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';
 import * as staffKeysSeen from './004-staff-keys-seen.ts';
-import * as unfinishedCancels from './008-unfinished-cancels.ts';
+import * as unfinishedCancels from './005-unfinished-cancels.ts';
 
 export type Dialect = Database['kind'];
 
@@ -14,7 +15,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '002-fewer-indexes', up: fewerIndexes.up },
   { name: '003-key-tallies', up: keyTallies.up },
   { name: '004-staff-keys-seen', up: staffKeysSeen.up },
-  { name: '008-unfinished-cancels', up: unfinishedCancels.up },
+  { name: '005-unfinished-cancels', up: unfinishedCancels.up },
 ];
 
 const tableName = 'schema_migrations';
@@ -25,7 +26,7 @@ const tableName = 'schema_migrations';
  *
  * @param signal gives up, and leaves the schema as it was
  * @returns the names of the migrations that were applied
- * @throws when the database is newer than this program
+ * @throws Problem `conflict` when the database is newer than this program
  */
 export async function migrate(database: Database, signal?: AbortSignal): Promise<string[]> {
   return database.write.transaction(async (trx) => {
@@ -51,10 +52,25 @@ export async function migrate(database: Database, signal?: AbortSignal): Promise
 }
 
 async function refuseNewer(trx: Knex.Transaction): Promise<void> {
-  if (!(await trx.schema.hasTable(tableName))) return;
-  const applied: string[] = await trx(tableName).pluck('name');
-  const unknown = applied.filter((name) => !migrations.some((migration) => migration.name === name));
-  if (unknown.length > 0) throw new Error(`The database is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
+  if (await trx.schema.hasTable(tableName)) schemaOf(await trx(tableName).pluck('name'));
+}
+
+/** What this program's schema has that a database does not. */
+export type SchemaState = { isEmpty: boolean; missing: string[] };
+
+/** @throws Problem `conflict` when the database is newer than this program */
+export async function schemaState({ read }: Database): Promise<SchemaState> {
+  return schemaOf((await read.schema.hasTable(tableName)) ? await read(tableName).pluck('name') : []);
+}
+
+/** @throws Problem `conflict` */
+export function schemaOf(applied: readonly string[], what = 'The database'): SchemaState {
+  const names = migrations.map(({ name }) => name);
+  const unknown = applied.filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    throw new Problem('conflict', `${what} is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
+  }
+  return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)) };
 }
 
 /** Whether every migration that this program knows has been applied. */

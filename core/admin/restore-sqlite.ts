@@ -1,0 +1,153 @@
+import { chownSync, constants, copyFileSync, existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import knex, { type Knex } from 'knex';
+import { Problem } from '../domain/problem.ts';
+import { quiet } from '../storage/database.ts';
+import { databaseErrorText } from '../storage/error-text.ts';
+import { isLocked } from '../storage/faults.ts';
+import { schemaOf } from '../storage/migrations/index.ts';
+import { sync } from './backup.ts';
+import type { Restored, Revived, RevivedKey, RevivedUser } from './restore.ts';
+
+/** What SQLite keeps beside a database, and would apply to whatever takes its place. */
+const companions = ['-wal', '-shm', '-journal'];
+
+export async function restoreSqlite(filename: string, file: string, now: Date): Promise<Restored> {
+  const target = existsSync(filename) ? realpathSync(filename) : filename;
+  refuseLiveFile(file, target);
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const stamp = now.toISOString().replace(/[-:]|\.\d+/g, '');
+  const copy = `${target}.restoring-${stamp}-${process.pid}`;
+  try {
+    copyFileSync(file, copy, constants.COPYFILE_EXCL);
+    await chmod(copy, 0o600);
+    const missing = await prepare(copy, file);
+    giveAway(copy, existsSync(target) ? target : dirname(target));
+    sync(copy);
+    const before = `${target}.before-restore-${stamp}`;
+    const replaced = existsSync(target) ? await replace(target, copy, before) : place(target, copy, before);
+    return { ...replaced, missing };
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    throw new Problem('unavailable', `The backup cannot be put in place: ${databaseErrorText(error) ?? String(error)}.`, { cause: error });
+  } finally {
+    for (const suffix of ['', ...companions]) rmSync(`${copy}${suffix}`, { force: true });
+  }
+}
+
+function refuseLiveFile(file: string, target: string): void {
+  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `There is no file ${file}.`);
+  if (existsSync(target) && realpathSync(file) === realpathSync(target)) throw new Problem('invalid', `${file} is the database itself.`);
+  const live = ['-wal', '-journal'].find((suffix) => existsSync(`${file}${suffix}`) && statSync(`${file}${suffix}`).size > 0);
+  if (live)
+    throw new Problem('invalid', `${file} is no backup but a database in use: there is a ${file}${live}. Make one with: admin backup`);
+}
+
+/** Checks the copy of a backup. @returns what its schema lacks */
+async function prepare(copy: string, file: string): Promise<string[]> {
+  const database = open(copy);
+  try {
+    const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
+    if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}`);
+    const applied: string[] = (await database.schema.hasTable('schema_migrations'))
+      ? await database('schema_migrations').pluck('name')
+      : [];
+    if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is no backup of Callkey.`);
+    const { missing } = schemaOf(applied, file);
+    await database.raw('PRAGMA journal_mode = DELETE');
+    await database('sessions').delete();
+    return missing;
+  } catch (error) {
+    const cause = databaseErrorText(error);
+    throw cause === undefined ? error : new Problem('invalid', `${file} cannot be restored: ${cause}.`, { cause: error });
+  } finally {
+    await database.destroy();
+  }
+}
+
+/** Where there is no database, there can still be what another one left behind. */
+function place(target: string, copy: string, before: string): Omit<Restored, 'missing'> {
+  moveCompanions(target, before);
+  // Unlike a rename, this fails where a core has just made a database.
+  linkSync(copy, target);
+  sync(dirname(target));
+  return { before: null, revived: { apiKeys: [], users: [] } };
+}
+
+async function replace(target: string, copy: string, before: string): Promise<Omit<Restored, 'missing'>> {
+  const database = open(target);
+  try {
+    const revived = await lock(database, copy, target);
+    linkSync(target, before);
+    moveCompanions(target, before);
+    // The name never points to nothing: a core that starts now finds the one or the other.
+    renameSync(copy, target);
+    sync(dirname(target));
+    return { before, revived };
+  } finally {
+    await database.destroy();
+  }
+}
+
+/**
+ * Keeps everybody else out, until the connection is closed. SQLite leaves WAL mode only for the one connection that has the file open, and
+ * writes the WAL back on the way; outside WAL mode an exclusive transaction keeps out readers, too.
+ *
+ * @returns null when the database cannot be read, which is one reason to restore another
+ */
+async function lock(database: Knex, copy: string, target: string): Promise<Revived | null> {
+  try {
+    await database.raw('ATTACH ? AS backup', [copy]);
+    await database.raw('PRAGMA busy_timeout = 1000');
+    await database.raw('PRAGMA main.journal_mode = DELETE');
+    await database.raw('BEGIN EXCLUSIVE');
+    const [mode]: { journal_mode: string }[] = await database.raw('PRAGMA main.journal_mode');
+    if (mode?.journal_mode !== 'delete') throw inUse(target);
+    return await revivedBy(database);
+  } catch (error) {
+    if (isLocked(error)) throw inUse(target);
+    if (error instanceof Problem || databaseErrorText(error) === undefined) throw error;
+    return null;
+  }
+}
+
+function inUse(target: string): Problem {
+  return new Problem('conflict', `${target} is in use. Stop the core, and whatever else has it open, then restore again.`);
+}
+
+async function revivedBy(database: Knex): Promise<Revived> {
+  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [] };
+  const apiKeys: RevivedKey[] = await database.raw(
+    `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
+     FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
+  );
+  const users: RevivedUser[] = await database.raw(
+    `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
+     WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM main.users) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
+  );
+  return { apiKeys, users };
+}
+
+function moveCompanions(target: string, before: string): void {
+  for (const suffix of companions) if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${before}${suffix}`);
+}
+
+/** The core that runs under its own user must be able to open what root has restored. */
+function giveAway(copy: string, like: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(like);
+  chownSync(copy, uid, gid);
+}
+
+/** One plain connection: no setting of the core's, which would change the file. */
+function open(filename: string): Knex {
+  return knex({
+    client: 'sqlite3',
+    connection: { filename, flags: ['OPEN_READWRITE'] },
+    useNullAsDefault: true,
+    compileSqlOnError: false,
+    log: quiet,
+    pool: { min: 1, max: 1 },
+  });
+}

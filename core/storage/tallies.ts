@@ -1,0 +1,42 @@
+import type { Knex } from 'knex';
+import type { Database } from './database.ts';
+
+/** By which keys are counted: each a column of theirs (see migration 003). */
+const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
+
+/** What the kept counts are too high by. Triggers change keys and counts in one transaction, so a statement sees both as of one instant. */
+const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
+    SELECT scope, id, keys FROM api_key_tallies
+    ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}
+  ) AS both_ways GROUP BY scope, id HAVING sum(keys) <> 0`;
+
+/** In ms: counting millions of keys takes longer than any other statement may. */
+const patient = { query_timeout: 3_600_000 };
+
+/** @returns how many of the kept counts of keys are wrong */
+export function countWrongTallies(database: Database): Promise<number> {
+  return database.read.transaction(async (trx) => {
+    await haveTime(trx, database);
+    const counted = await trx
+      .from(trx.raw(`(${differences}) AS wrong`))
+      .count({ wrong: '*' })
+      .first<{ wrong: number | string }>()
+      .options(patient);
+    return Number(counted.wrong);
+  });
+}
+
+/** Puts the counts right, while keys come and go: a difference stays what it is until it is taken away. */
+export function repairTallies(database: Database): Promise<void> {
+  return database.write.transaction(async (trx) => {
+    await haveTime(trx, database);
+    // Two repairs at once would each take the same difference away.
+    await database.lockMigrations(trx);
+    const merge = database.kind === 'sqlite' ? 'WHERE true ON CONFLICT DO UPDATE SET keys = keys + excluded.keys' : '';
+    await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(patient);
+  });
+}
+
+async function haveTime(trx: Knex.Transaction, { kind }: Database): Promise<void> {
+  if (kind === 'postgres') await trx.raw('SET LOCAL statement_timeout = 0');
+}

@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { adminOn } from '../support/admin.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { createWorld, openBeside } from '../support/world.ts';
+
+/** Turns a terminal red, clears it, renames its window, reverses text, ends a line: in C0, C1, bidirectional formatting and separators. */
+const hostile = '\u001b[31mred\u001b[2J\u001b]0;owned\u0007\u009b32m\u0085\u0008\u202egnp.exe\u2066\u200f\u061c\u2028';
+const steering = /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
+
+describe('what admin writes to a terminal', () => {
+  let database: string;
+  const admin = (...args: string[]) => adminOn(database).admin(args);
+  beforeEach(async () => {
+    database = await freshDatabase('sqlite');
+  });
+
+  for (const [what, content] of [
+    ['what is not JSON', `{"${hostile}`],
+    ['an unknown field', JSON.stringify({ [hostile]: 1 })],
+    ['an unknown field of a partner', JSON.stringify({ partners: [{ externalId: 'p', name: 'P', [hostile]: 1 }] })],
+    ['a forged line', JSON.stringify({ 'x\nerror: all is well': 1 })],
+  ] as const) {
+    it(`has no control characters of an import file, and no lines of its making: ${what}`, async () => {
+      const file = join(freshDirectory(), 'import.json');
+      writeFileSync(file, content);
+      const { code, stdout, stderr } = await admin('import', file);
+      expect([code, stdout, stderr.split('\n').length], stderr).to.deep.equal([2, '', 2]);
+      expect(stderr).not.to.match(steering);
+    });
+  }
+
+  it('has none of a file name, an argument or a command', async () => {
+    await adminOn(database).json('migrate');
+    for (const args of [['import', `/tmp/${hostile}`], [hostile], ['user', 'password', `${hostile}@x.y`], ['restore', `/tmp/${hostile}`]]) {
+      const { code, stdout, stderr } = await admin(...args);
+      expect([code === 0, steering.test(stdout), steering.test(stderr)], JSON.stringify(stderr)).to.deep.equal([false, false, false]);
+    }
+  });
+
+  it('has none of a name in the database, in tables and in sentences', async () => {
+    const beside = await openBeside(database);
+    const { users } = await createWorld(beside.ports);
+    const { write } = beside.storage.database;
+    await write('users')
+      .where({ id: users.staff.id })
+      .update({ name: `${hostile}\nforged  line` });
+    await write('api_keys').insert({
+      ...{ id: 'key-1', digest: 'digest', name: hostile, creator_id: users.staff.id, created_at: 1 },
+      partner_id: users.partner.partner?.id,
+    });
+    await beside.close();
+    for (const args of [
+      ['user', 'list'],
+      ['key', 'list'],
+      ['key', 'revoke', 'key-1'],
+    ]) {
+      const { code, stdout } = await admin(...args);
+      expect([code, steering.test(stdout), /^forged/m.test(stdout) && args[1] === 'list'], stdout).to.deep.equal([0, false, false]);
+    }
+  });
+
+  it('is escaped and whole in JSON', async () => {
+    const beside = await openBeside(database);
+    const { users } = await createWorld(beside.ports);
+    await beside.storage.database.write('users').where({ id: users.staff.id }).update({ name: hostile });
+    await beside.close();
+    const { stdout } = await admin('user', 'list', '--json');
+    expect(stdout).not.to.match(steering);
+    expect(JSON.parse(stdout).users.map(({ name }: { name: string }) => name)).to.include(hostile);
+  });
+});

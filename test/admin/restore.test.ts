@@ -1,0 +1,216 @@
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { adminOn } from '../support/admin.ts';
+import { spawnCore } from '../support/core.ts';
+import { databaseKinds, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { type PostgresServer, startPostgresOfTools } from '../support/postgres.ts';
+import { createKey, createWorld, openBeside, placeCall, signIn } from '../support/world.ts';
+
+describe('restore', () => {
+  for (const kind of databaseKinds) {
+    describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
+      this.timeout(60_000);
+      let server: PostgresServer | undefined;
+      before(async function () {
+        if (kind === 'postgres') server = await startPostgresOfTools();
+        // pg_dump, pg_restore and psql are not in any npm package.
+        if (kind === 'postgres' && !server) {
+          process.stderr.write('Skipped: no PostgreSQL with its tools in /usr/lib/postgresql.\n');
+          this.skip();
+        }
+      });
+      after(() => server?.stop());
+      let url: string;
+      let file: string;
+      const admin = (...args: string[]) => adminOn(url).admin(args);
+      const json = (...args: string[]) => adminOn(url).json(...args);
+      const fresh = () => (server ? server.createDatabase() : freshDatabase('sqlite'));
+      beforeEach(async () => {
+        url = await fresh();
+        file = join(freshDirectory(), 'backup');
+      });
+
+      it('brings back what there was, and lists the keys and users that live again', async () => {
+        const beside = await openBeside(url);
+        const world = await createWorld(beside.ports);
+        await beside.close();
+        const core = await spawnCore(url);
+        const cookie = await signIn(core.url, 'ada@example.com');
+        const kept = await createKey(core.url, cookie, 'Kept');
+        const leaked = await createKey(core.url, cookie, 'Leaked');
+        await json('backup', file);
+        const backedUp = readFileSync(file);
+        await ask('DELETE', `${core.url}/console/api-keys/${leaked.id}`, { cookie });
+        await json('user', 'delete', 'tom@example.com');
+        await json('partner', 'add', 'Added since');
+        await core.stop();
+
+        const answer = await json('restore', file);
+        const [key, ...moreKeys] = answer.revokedApiKeys;
+        expect([key.id, key.name, key.owner.name, moreKeys]).to.deep.equal([leaked.id, 'Leaked', 'Ada Account', []]);
+        expect(key.revokedAt).to.match(/^\d{4}-.+Z$/);
+        expect(answer.deletedUsers.map(({ email }: { email: string }) => email)).to.deep.equal(['tom@example.com']);
+        expect(readFileSync(file).equals(backedUp)).to.equal(true);
+
+        const restored = await spawnCore(url);
+        expect((await placeCall(restored.url, world.campaign.id, kept.keyValue)).status).to.equal(202);
+        expect((await placeCall(restored.url, world.campaign.id, leaked.keyValue)).status).to.equal(202);
+        // Somebody may have signed out since: no session comes back.
+        expect((await ask('GET', `${restored.url}/console/session`, { cookie })).status).to.equal(401);
+        await signIn(restored.url, 'tom@example.com');
+        await restored.stop();
+        const { ok } = await json('check');
+        expect(ok).to.equal(true);
+        const after = await openBeside(url);
+        expect(await after.storage.database.read('partners').where({ name: 'Added since' })).to.deep.equal([]);
+        await after.close();
+      });
+
+      it('says to people what lives again, and what to do about it', async () => {
+        const beside = await openBeside(url);
+        await createWorld(beside.ports);
+        await beside.close();
+        await json('backup', file);
+        await json('user', 'delete', 'tom@example.com');
+        const { code, stdout, stderr } = await admin('restore', file);
+        expect([code, stderr]).to.deep.equal([0, '']);
+        expect(stdout)
+          .to.contain('All sessions have ended')
+          .and.to.contain('CAN SIGN IN AGAIN')
+          .and.to.match(/^tom@example\.com +Tom/m);
+      });
+
+      it('is refused while a core runs, and changes nothing', async () => {
+        await json('migrate');
+        await json('backup', file);
+        await json('partner', 'add', 'Added since');
+        const core = await spawnCore(url);
+        const refused = await admin('restore', file);
+        const ready = await ask('GET', `${core.managementUrl}/readyz`);
+        await core.stop();
+        const beside = await openBeside(url);
+        const partners = await beside.storage.database.read('partners').pluck('name');
+        await beside.close();
+        expect([refused.code, ready.status, partners]).to.deep.equal([4, 200, ['Added since']]);
+        expect(refused.stderr).to.match(/^error: .*[Ss]top.*\n$/);
+      });
+
+      it('works where there is nothing yet', async () => {
+        await json('partner', 'add', 'One');
+        await json('backup', file);
+        url = await fresh();
+        expect(await json('restore', file)).to.deep.include({ revokedApiKeys: [], deletedUsers: [] });
+        const beside = await openBeside(url);
+        const partners = await beside.storage.database.read('partners').pluck('name');
+        await beside.close();
+        expect(partners).to.deep.equal(['One']);
+      });
+
+      it('brings back an older schema, also over a newer one, and says what to run', async () => {
+        await json('migrate');
+        const beside = await openBeside(url);
+        const { write } = beside.storage.database;
+        // As the release before the last made it.
+        const [last]: string[] = await write('schema_migrations').orderBy('name', 'desc').limit(1).pluck('name');
+        await write('schema_migrations').where({ name: last }).delete();
+        await json('backup', file);
+        await write('schema_migrations').insert({ name: last, batch: 1, migration_time: new Date(0) });
+        await write.raw('CREATE TABLE added_by_a_later_release (user_id text REFERENCES users (id))');
+        await beside.close();
+        const { code, stdout } = await admin('restore', file);
+        expect([code, stdout.includes(`lacks ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
+        expect((await admin('user', 'list')).stderr).to.contain('is behind this program');
+      });
+
+      it('is refused for a backup of a newer release, of something else, or that is damaged or missing; and changes nothing', async () => {
+        await json('partner', 'add', 'One');
+        const backup = join(freshDirectory(), 'newer');
+        const beside = await openBeside(url);
+        const { write } = beside.storage.database;
+        await write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) });
+        await json('backup', backup);
+        await write('schema_migrations').where({ name: '999-later' }).delete();
+        await json('backup', file);
+        await beside.close();
+        const notes = join(freshDirectory(), 'notes');
+        writeFileSync(notes, 'These are my notes. '.repeat(1000));
+        const cut = join(freshDirectory(), 'cut');
+        writeFileSync(cut, readFileSync(file).subarray(0, Math.floor(statSync(file).size * 0.6)));
+        const short = join(freshDirectory(), 'short');
+        writeFileSync(short, readFileSync(file).subarray(0, -20));
+        const codes: number[] = [];
+        for (const wrong of [backup, notes, cut, short, '/nowhere']) {
+          const { code, stdout, stderr } = await admin('restore', wrong);
+          codes.push(code);
+          expect([stdout, stderr.split('\n').length], stderr).to.deep.equal(['', 2]);
+          expect(stderr).not.to.match(/node:|\.ts:/);
+        }
+        expect(codes).to.deep.equal(kind === 'sqlite' ? [4, 2, 2, 2, 2] : [4, 2, 2, 5, 2]);
+        const { ok } = await json('check');
+        const after = await openBeside(url);
+        const partners = await after.storage.database.read('partners').pluck('name');
+        await after.close();
+        expect([ok, partners]).to.deep.equal([true, ['One']]);
+      });
+    });
+  }
+
+  describe('of a SQLite file', function () {
+    this.timeout(60_000);
+    let url: string;
+    let filename: string;
+    let file: string;
+    beforeEach(async () => {
+      url = await freshDatabase('sqlite');
+      filename = url.slice('sqlite:'.length);
+      file = join(freshDirectory(), 'backup');
+      await adminOn(url).json('partner', 'add', 'One');
+      await adminOn(url).json('backup', file);
+    });
+
+    it('keeps the database that was there, with all that was in its WAL, and leaves no WAL to the new one', async () => {
+      const core = await spawnCore(url);
+      await adminOn(url).json('partner', 'add', 'Two');
+      await core.stop('SIGKILL');
+      expect(statSync(`${filename}-wal`).size).to.be.greaterThan(0);
+      const { restored } = await adminOn(url).json('restore', file);
+      expect(readdirSync(dirname(filename)).filter((name) => /-(wal|shm|journal)$|restoring/.test(name))).to.deep.equal([]);
+      expect(statSync(filename).mode & 0o777).to.equal(0o600);
+      expect((await adminOn(`sqlite:${restored.before}`).json('check')).ok).to.equal(true);
+      const beside = await openBeside(`sqlite:${restored.before}`);
+      const partners = await beside.storage.database.read('partners').orderBy('name').pluck('name');
+      await beside.close();
+      expect(partners).to.deep.equal(['One', 'Two']);
+    });
+
+    it('takes the place of one that is damaged, and says that nothing can be listed', async () => {
+      writeFileSync(filename, 'no database at all '.repeat(1000));
+      const answer = await adminOn(url).json('restore', file);
+      expect([answer.revokedApiKeys, answer.deletedUsers]).to.deep.equal([null, null]);
+      expect(readFileSync(answer.restored.before, 'utf8')).to.contain('no database at all');
+      expect((await adminOn(url).json('check')).ok).to.equal(true);
+    });
+
+    it('leaves aside the WAL of a database that is gone', async () => {
+      const core = await spawnCore(url);
+      await adminOn(url).json('partner', 'add', 'Two');
+      await core.stop('SIGKILL');
+      const moved = join(freshDirectory(), 'callkey.db');
+      copyFileSync(`${filename}-wal`, `${moved}-wal`);
+      await adminOn(`sqlite:${moved}`).json('restore', file);
+      expect([existsSync(`${moved}-wal`), (await adminOn(`sqlite:${moved}`).json('check')).ok]).to.deep.equal([false, true]);
+    });
+
+    it('is refused for a database in use, which may have more in its WAL, and for the database itself', async () => {
+      const other = await freshDatabase('sqlite');
+      const core = await spawnCore(other);
+      await adminOn(other).json('partner', 'add', 'Elsewhere');
+      const live = await adminOn(url).admin(['restore', other.slice('sqlite:'.length)]);
+      await core.stop();
+      const itself = await adminOn(url).admin(['restore', filename]);
+      expect([live.code, live.stderr.includes('in use'), itself.code, itself.stderr.includes('itself')]).to.deep.equal([2, true, 2, true]);
+    });
+  });
+});

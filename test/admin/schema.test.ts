@@ -1,0 +1,199 @@
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/database.ts';
+import * as core from '../../core/storage/migrations/001-core.ts';
+import { openDatabase } from '../../core/storage/open.ts';
+import { adminOn } from '../support/admin.ts';
+import { runScript } from '../support/commands.ts';
+import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { freePort } from '../support/postgres.ts';
+
+describe('the database that DATABASE_URL names', () => {
+  for (const [url, filename] of [
+    ['sqlite:rel.db', join(process.cwd(), 'rel.db')],
+    ['sqlite:./rel.db', join(process.cwd(), 'rel.db')],
+    ['sqlite:/abs.db', '/abs.db'],
+    ['sqlite:///abs.db', '/abs.db'],
+    ['sqlite://rel.db', undefined],
+    ['sqlite://host/rel.db', undefined],
+    ['sqlite::memory:', undefined],
+    ['sqlite:', undefined],
+  ] as const) {
+    it(`${filename === undefined ? 'is refused' : `is ${filename.replace(process.cwd(), 'in this folder:')}`} for ${url}`, () => {
+      const expected: DatabaseLocation | undefined = filename === undefined ? undefined : { kind: 'sqlite', filename };
+      expect(parseDatabaseUrl(url)).to.deep.equal(expected);
+    });
+  }
+
+  it('is never one in the root folder that nobody meant, and the refusal says what to write', async () => {
+    const { code, stderr } = await adminOn('sqlite://callkey-by-mistake.db').admin(['partner', 'add', 'One']);
+    expect([code, existsSync('/callkey-by-mistake.db')]).to.deep.equal([2, false]);
+    expect(stderr).to.match(/^error: DATABASE_URL: give sqlite:.+sqlite:\.\/callkey\.db.+\n$/);
+  });
+
+  for (const args of [['partner', 'add', 'One'], ['import', 'FILE'], ['migrate'], ['user', 'list'], ['check'], ['backup', 'b.db']]) {
+    it(`is not made by "${args.join(' ')}" where DATABASE_URL was forgotten`, async function () {
+      const data = new URL('../../data', import.meta.url);
+      if (existsSync(data)) this.skip();
+      const file = join(freshDirectory(), 'import.json');
+      writeFileSync(file, '{"partners":[]}');
+      // The default is relative to the working folder, which is the project's.
+      const { code, stderr } = await runScript(
+        'core/admin.ts',
+        args.map((arg) => (arg === 'FILE' ? file : arg)),
+      );
+      expect([code, existsSync(data)], stderr).to.deep.equal([3, false]);
+      expect(stderr).to.match(/^error: There is no database .+ Set DATABASE_URL .+\n$/);
+    });
+  }
+});
+
+describe('the schema', () => {
+  onEachDatabase((kind) => {
+    let url: string;
+    let location: DatabaseLocation;
+    beforeEach(async () => {
+      url = await freshDatabase(kind);
+      const parsed = parseDatabaseUrl(url);
+      if (!parsed) throw new Error('The database has no address.');
+      location = parsed;
+    });
+    async function withDatabase(work: (database: ReturnType<typeof openDatabase>) => Promise<unknown>): Promise<void> {
+      const database = openDatabase(location, 'make');
+      await work(database).finally(() => database.close());
+    }
+    const migrateToFirst = () =>
+      withDatabase(({ write }) =>
+        write.migrate.latest({
+          tableName: 'schema_migrations',
+          migrationSource: {
+            getMigrations: async () => ['001-core'],
+            getMigrationName: (name: string) => name,
+            getMigration: async () => ({ up: (trx) => core.up(trx, kind), down: () => Promise.reject(new Error('forward only')) }),
+          },
+        }),
+      );
+    const applied = async () => {
+      let names: string[] = [];
+      await withDatabase(async ({ read }) => {
+        names = await read('schema_migrations').pluck('name');
+      });
+      return names;
+    };
+
+    it('is brought up to date by migrate, which says what it applied, and then that there was nothing to do', async () => {
+      await migrateToFirst();
+      const { admin, json } = adminOn(url);
+      const first = await admin(['migrate']);
+      expect([first.code, first.stdout]).to.deep.equal([0, `Applied ${(await applied()).slice(1).join(', ')}.\n`]);
+      expect((await admin(['migrate'])).stdout).to.equal('Nothing to do: the schema is complete.\n');
+      expect(await json('migrate')).to.deep.equal({ migrations: [] });
+    });
+
+    it('of an older release is left alone by all else, which says what to run', async () => {
+      await migrateToFirst();
+      const file = join(freshDirectory(), 'import.json');
+      writeFileSync(file, '{"partners":[{"externalId":"p","name":"P"}]}');
+      for (const args of [
+        ['partner', 'add', 'One'],
+        ['import', file],
+        ['user', 'list'],
+        ['key', 'list'],
+        ['retention', 'run'],
+      ]) {
+        const { code, stderr } = await adminOn(url).admin(args);
+        expect([code, stderr.split('\n').length], args.join(' ')).to.deep.equal([4, 2]);
+        expect(stderr).to.contain('is behind this program').and.to.contain('npm run admin -- migrate');
+      }
+      expect(await applied()).to.deep.equal(['001-core']);
+      expect((await adminOn(url).admin(['check'])).stdout).to.match(/^WRONG {2}schema: lacks 002.+ migrate/m);
+    });
+
+    it('of a newer release is refused, and left alone', async () => {
+      const { admin, json } = adminOn(url);
+      await json('migrate');
+      await withDatabase(({ write }) => write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) }));
+      for (const args of [['partner', 'add', 'One'], ['user', 'list'], ['migrate']]) {
+        const { code, stderr } = await admin(args);
+        expect([code, stderr]).to.deep.equal([
+          4,
+          'error: The database is newer than this program (it has 999-later). Run the newer version.\n',
+        ]);
+      }
+      expect((await admin(['check'])).stdout).to.contain('WRONG  schema: The database is newer than this program');
+    });
+
+    it('of a database that was named and does not exist yet is made by what fills it, and by nothing that reads it', async () => {
+      const { admin, json } = adminOn(url);
+      const { code, stderr } = await admin(['user', 'list']);
+      if (kind === 'sqlite')
+        expect([code, stderr.includes('There is no database'), existsSync(url.slice(7))]).to.deep.equal([3, true, false]);
+      else expect([code, stderr.includes('The database is empty')]).to.deep.equal([4, true]);
+      await json('partner', 'add', 'One');
+      expect((await json('check')).ok).to.equal(true);
+    });
+  });
+});
+
+describe('a database that does not work', () => {
+  /** @returns what is said, which must be one line without a stack or a password */
+  async function complaintOn(url: string, args = ['user', 'list']): Promise<string> {
+    const { code, stdout, stderr } = await adminOn(url).admin(args);
+    expect([code, stdout, stderr.split('\n').length], stderr).to.deep.equal([5, '', 2]);
+    expect(stderr).not.to.match(/hunter2|node:|\.ts:|select /i);
+    return stderr;
+  }
+
+  it('is said not to exist', async () => {
+    const url = Object.assign(new URL(await freshDatabase('postgres')), { pathname: '/no_such_database' }).href;
+    expect(await complaintOn(url)).to.contain('database "no_such_database" does not exist');
+  });
+
+  it('is said to refuse the password', async () => {
+    const url = Object.assign(new URL(await freshDatabase('postgres')), { password: 'hunter2' }).href;
+    expect(await complaintOn(url)).to.contain('password authentication failed for user "postgres"');
+  });
+
+  it('is said to refuse the connection, and where', async () => {
+    const port = await freePort();
+    expect(await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`)).to.contain(`connection refused at 127.0.0.1:${port}`);
+  });
+
+  it('is said not to answer', async () => {
+    const server = createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const complaint = await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`);
+    server.close();
+    expect(complaint).to.contain('no answer');
+  });
+
+  it('is said to be read-only on a standby', async () => {
+    const url = new URL(await freshDatabase('postgres'));
+    await adminOn(url.href).json('migrate');
+    url.searchParams.set('options', '-c default_transaction_read_only=on');
+    expect(await complaintOn(url.href, ['partner', 'add', 'One'])).to.contain('read-only');
+  });
+
+  it('is said to be no database', async () => {
+    const file = join(freshDirectory(), 'notes.txt');
+    writeFileSync(file, 'These are my notes. '.repeat(100));
+    expect(await complaintOn(`sqlite:${file}`)).to.contain('the file is not a database');
+  });
+
+  it('is said to be a folder', async () => {
+    expect(await complaintOn(`sqlite:${freshDirectory()}`, ['partner', 'add', 'One'])).to.contain('it is a folder');
+  });
+
+  it('is said not to be permitted', async function () {
+    // Permissions do not hold root back.
+    if (process.getuid?.() === 0) this.skip();
+    const folder = join(freshDirectory(), 'locked');
+    mkdirSync(folder);
+    chmodSync(folder, 0o000);
+    expect(await complaintOn(`sqlite:${join(folder, 'callkey.db')}`, ['partner', 'add', 'One'])).to.contain('permission denied');
+  });
+});
