@@ -1,6 +1,8 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../database.ts';
+import { isLocked } from '../faults.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';
@@ -19,6 +21,8 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
 ];
 
 const tableName = 'schema_migrations';
+/** In ms: as long as migrations of a large database took, and then some. */
+const patience = 300_000;
 
 /**
  * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one does it and the others
@@ -29,6 +33,20 @@ const tableName = 'schema_migrations';
  * @throws Problem `conflict` when the database is newer than this program
  */
 export async function migrate(database: Database, signal?: AbortSignal): Promise<string[]> {
+  for (const started = performance.now(); ; ) {
+    // Most starts find nothing to do, and need no lock for it.
+    if ((await schemaState(database)).missing.length === 0) return [];
+    try {
+      return await applyMissing(database, signal);
+    } catch (error) {
+      // On SQLite, another core's migration takes longer than a statement may wait.
+      if (!isLocked(error) || performance.now() - started > patience) throw error;
+      await setTimeout(100, undefined, signal && { signal });
+    }
+  }
+}
+
+function applyMissing(database: Database, signal: AbortSignal | undefined): Promise<string[]> {
   return database.write.transaction(async (trx) => {
     await database.lockMigrations(trx, signal);
     await refuseNewer(trx);
