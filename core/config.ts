@@ -1,4 +1,6 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
 import { type DatabaseLocation, parseDatabaseUrl } from './storage/database.ts';
@@ -7,6 +9,8 @@ import { type DatabaseLocation, parseDatabaseUrl } from './storage/database.ts';
 export type Config = Readonly<{
   host: string;
   port: number;
+  /** For how many seconds a core that is told to stop goes on taking requests, so that load balancers can turn away from it first. */
+  drainDelay: number;
   management: Readonly<{ host: string; port: number }> | null;
   tls: Readonly<{ cert: Buffer; key: Buffer }> | null;
   database: DatabaseLocation;
@@ -28,7 +32,7 @@ export type DialerConfig =
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** A wrong value in the environment, in one line that names the variable. */
+/** A value in the environment with which no core can start, in one line that names the variable. */
 export class ConfigError extends Error {
   constructor(variable: string, message: string) {
     super(`${variable}: ${message}`);
@@ -61,6 +65,12 @@ const secrets = list
   })
   .transform((given) => (given.length === 0 ? null : given));
 
+const drainDelay = z
+  .string()
+  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= 300, { error: 'give a number of seconds from 0 to 300' })
+  .transform(Number)
+  .optional();
+
 const retentionDays = z
   .string()
   .default('90')
@@ -80,6 +90,7 @@ const databaseUrl = z
 const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port(8080),
+  DRAIN_DELAY: drainDelay,
   MANAGEMENT_HOST: z.string().default('127.0.0.1'),
   MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'give a port from 0 to 65535, or off' }),
   TLS_CERT_FILE: z.string().optional(),
@@ -115,6 +126,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
+    // On loopback, no load balancer has to notice.
+    drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
     tls: readTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
     database: env.DATABASE_URL,
@@ -140,8 +153,11 @@ function dialerOf(env: z.output<typeof schema>): DialerConfig {
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
-  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback));
+  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
 /** After how many days contact data is erased, for tools that serve nothing. @throws ConfigError */
@@ -166,7 +182,26 @@ function readTls(certFile: string | undefined, keyFile: string | undefined): Con
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is needed where TLS_KEY_FILE is set');
   if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is needed where TLS_CERT_FILE is set');
-  return { cert: readPem('TLS_CERT_FILE', certFile), key: readPem('TLS_KEY_FILE', keyFile) };
+  const cert = readPem('TLS_CERT_FILE', certFile);
+  const key = readPem('TLS_KEY_FILE', keyFile);
+  const certificate = parsePem('TLS_CERT_FILE', `${certFile} holds no certificate in PEM form`, () => new X509Certificate(cert));
+  const privateKey = parsePem('TLS_KEY_FILE', `${keyFile} holds no private key in PEM form without a passphrase`, () =>
+    createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new ConfigError('TLS_KEY_FILE', `${keyFile} is not the key of the certificate in ${certFile}`);
+  }
+  parsePem('TLS_CERT_FILE', `${certFile} and its key cannot be used`, () => createSecureContext({ cert, key }));
+  return { cert, key };
+}
+
+/** The reason is OpenSSL's, and tells nothing of the key. */
+function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed): Parsed {
+  try {
+    return parse();
+  } catch (error) {
+    throw new ConfigError(variable, `${message} (${error instanceof Error ? error.message : String(error)})`);
+  }
 }
 
 function readPem(variable: string, file: string): Buffer {

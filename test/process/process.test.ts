@@ -8,23 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { failToStart as fails } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
 import { createKey, createWorld, openBeside, password, placeCall, signIn, somePhone } from '../support/world.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
-
-/** Starts a core that is expected to give up. */
-function fails(environment: Record<string, string>) {
-  const { PATH = '' } = process.env;
-  const { status, stderr, stdout } = spawnSync(process.execPath, [main], {
-    env: { PATH, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
-    encoding: 'utf8',
-    cwd: freshDirectory(),
-    timeout: 15_000,
-  });
-  return { status, stderr, stdout };
-}
 
 describe('the process', () => {
   describe('a wrong value in the environment stops the start with one line that names the variable', () => {
@@ -39,6 +28,9 @@ describe('the process', () => {
       ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
       ['TRUSTED_PROXIES', 'everyone', {}],
       ['LOG_LEVEL', 'loud', {}],
+      ['DRAIN_DELAY', '301', {}],
+      ['DRAIN_DELAY', '-1', {}],
+      ['DRAIN_DELAY', '5s', {}],
       ['TLS_CERT_FILE', '/nowhere/cert.pem', { TLS_KEY_FILE: '/nowhere/key.pem' }],
       ['TLS_KEY_FILE', '', { TLS_CERT_FILE: '/nowhere/cert.pem' }],
     ] as const) {
@@ -49,15 +41,6 @@ describe('the process', () => {
         if (value !== '') expect(stderr).not.to.contain(`${value}\n`);
       });
     }
-  });
-
-  it('says why it cannot start when the port is taken', async () => {
-    const database = await freshDatabase('sqlite');
-    const first = await spawnCore(database);
-    const { status, stdout } = fails({ DATABASE_URL: database, PORT: new URL(first.url).port });
-    await first.stop();
-    expect(status).to.equal(1);
-    expect(stdout).to.contain('EADDRINUSE');
   });
 
   it('shows the first password of a start that succeeds, whatever became of those before it', async () => {

@@ -1,0 +1,162 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { failToStart } from '../support/failed-start.ts';
+import { freePort } from '../support/postgres.ts';
+
+const secrets = { SESSION_SECRETS: 'a secret for tests of at least 32 characters' };
+/** Has no rights of its own anywhere. */
+const nobody = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+/** One sentence on standard error, that begins with the variable to change; nothing but JSON lines in the log; and the exit code says so. */
+function expectRefusal({ status, stdout, stderr }: ReturnType<typeof failToStart>, variable: string, ...parts: string[]): void {
+  expect(stderr).to.match(new RegExp(`^${variable}: [^\n]+\n$`));
+  for (const part of parts) expect(stderr).to.contain(part);
+  expect(status).to.equal(1);
+  for (const line of stdout.split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.to.throw();
+}
+
+describe('a start that fails says why in one line, and ends with 1', () => {
+  describe('a listener', () => {
+    let other: Server;
+    let taken: string;
+    before(async () => {
+      other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      taken = String((other.address() as AddressInfo).port);
+    });
+    after(() => other.close());
+
+    for (const variable of ['PORT', 'MANAGEMENT_PORT']) {
+      it(`whose ${variable} is taken`, async () => {
+        expectRefusal(failToStart({ DATABASE_URL: await freshDatabase('sqlite'), [variable]: taken }), variable, taken, 'EADDRINUSE');
+      });
+    }
+
+    it('whose port is for root alone (needs root, to become somebody else)', async function () {
+      if (!isRoot) this.skip();
+      const refused = failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
+      // Some containers let everybody listen everywhere.
+      if (refused.status === null) this.skip();
+      expectRefusal(refused, 'PORT', 'EACCES');
+    });
+
+    it('whose address is not of this machine', async () => {
+      expectRefusal(failToStart({ DATABASE_URL: await freshDatabase('sqlite'), HOST: '192.0.2.1' }), 'HOST', '192.0.2.1', 'EADDRNOTAVAIL');
+    });
+  });
+
+  describe('a certificate (made with openssl)', () => {
+    const directory = freshDirectory();
+    const file = (name: string) => join(directory, name);
+    before(function () {
+      if (spawnSync('openssl', ['version']).error) this.skip();
+      for (const name of ['one', 'two', 'locked']) {
+        const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-days', '2', '-subj', '/CN=localhost'];
+        const key = name === 'locked' ? ['-passout', 'pass:secret'] : ['-nodes'];
+        execFileSync('openssl', [...kind, ...key, '-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)], { stdio: 'ignore' });
+      }
+      writeFileSync(file('nonsense'), '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n');
+    });
+
+    for (const [what, cert, key, variable, part] of [
+      ['with the key of another', 'one.crt', 'two.key', 'TLS_KEY_FILE', 'is not the key of the certificate'],
+      ['that is none', 'nonsense', 'one.key', 'TLS_CERT_FILE', 'no certificate in PEM form'],
+      ['with a key that is none', 'one.crt', 'one.crt', 'TLS_KEY_FILE', 'no private key in PEM form'],
+      ['with a key that is encrypted', 'locked.crt', 'locked.key', 'TLS_KEY_FILE', 'without a passphrase'],
+      ['that is not there', 'nowhere', 'one.key', 'TLS_CERT_FILE', 'ENOENT'],
+    ] as const) {
+      it(what, () => {
+        expectRefusal(failToStart({ TLS_CERT_FILE: file(cert), TLS_KEY_FILE: file(key) }), variable, part);
+      });
+    }
+  });
+
+  describe('a SQLite file', () => {
+    it('that is something else', () => {
+      const file = join(freshDirectory(), 'photo.jpg');
+      writeFileSync(file, 'x'.repeat(10_000));
+      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${file}` }), 'DATABASE_URL', file, 'is not a SQLite database');
+    });
+
+    it('that is a folder', () => {
+      const folder = freshDirectory();
+      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${folder}`, ...secrets }), 'DATABASE_URL', folder, 'is a folder');
+    });
+
+    it('beneath a file', () => {
+      const file = join(freshDirectory(), 'file');
+      writeFileSync(file, '');
+      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${file}/callkey.db` }), 'DATABASE_URL', file, 'not a folder');
+    });
+
+    for (const [what, more] of [
+      ['', secrets],
+      [', without a place for its secret', {}],
+    ] as const) {
+      it(`in a folder that cannot be written${what} (as root, as somebody else)`, () => {
+        const folder = join(freshDirectory(), 'closed');
+        mkdirSync(folder, { mode: 0o755 });
+        chmodSync(join(folder, '..'), 0o755);
+        chmodSync(folder, 0o555);
+        const refused = failToStart({ DATABASE_URL: `sqlite:${folder}/callkey.db`, ...more }, isRoot ? nobody : undefined);
+        expectRefusal(refused, 'DATABASE_URL', folder, 'cannot be written', 'EACCES');
+      });
+    }
+  });
+
+  describe('a PostgreSQL server', () => {
+    const refusal = async (change: (url: URL) => void) => {
+      const url = new URL(await freshDatabase('postgres'));
+      const { password } = url;
+      change(url);
+      const refused = failToStart({ DATABASE_URL: url.href, ...secrets });
+      expect(refused.stdout + refused.stderr)
+        .not.to.contain(password)
+        .and.not.to.contain('   at ');
+      return refused;
+    };
+
+    it('that is not running', async () => {
+      const port = String(await freePort());
+      const refused = await refusal((url) => {
+        url.port = port;
+      });
+      expectRefusal(refused, 'DATABASE_URL', `127.0.0.1:${port}`, 'connection refused');
+    });
+
+    it('without the database', async () => {
+      const refused = await refusal((url) => {
+        url.pathname = '/nowhere';
+      });
+      expectRefusal(refused, 'DATABASE_URL', 'database nowhere does not exist');
+    });
+
+    it('with another password', async () => {
+      const refused = await refusal((url) => {
+        url.password = 'a wrong password';
+      });
+      expectRefusal(refused, 'DATABASE_URL', 'refuses the password of the user postgres');
+      expect(refused.stderr).not.to.contain('a wrong password');
+    });
+
+    it('that asks for a password, where there is none', async () => {
+      const refused = await refusal((url) => {
+        url.password = '';
+      });
+      expectRefusal(refused, 'DATABASE_URL', 'password');
+    });
+
+    it('on a host that nobody knows', async () => {
+      const refused = await refusal((url) => {
+        url.hostname = 'nowhere.invalid';
+      });
+      expectRefusal(refused, 'DATABASE_URL', 'nowhere.invalid', 'not known');
+    });
+  });
+});
