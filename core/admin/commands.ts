@@ -9,7 +9,7 @@ import { auditEvent, operator } from '../domain/audit.ts';
 import { importAll, importFileSchema } from '../domain/import.ts';
 import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { eraseOldContacts } from '../domain/retention.ts';
+import { endOverdueCalls, eraseOldContacts } from '../domain/retention.ts';
 import { homeOf } from '../domain/sessions.ts';
 import { addAccount, addCampaign, addPartner } from '../domain/tenancies.ts';
 import type { User } from '../domain/tenancy.ts';
@@ -177,6 +177,7 @@ export async function retentionShow({ ports, output, retentionDays }: AdminDeps)
 }
 
 export async function retentionRun({ ports, output, retentionDays }: AdminDeps): Promise<void> {
+  await endOverdueCalls(ports.stores.dialing, ports.clock);
   const erased = retentionDays === null ? 0 : await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);
   output.answer({ retentionDays, erased }, `Erased the contact data of ${erased} calls.`);
 }

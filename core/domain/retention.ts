@@ -1,4 +1,5 @@
 import type { DateTime } from 'luxon';
+import type { DialingStore } from './dialing.ts';
 import type { Clock } from './ports.ts';
 
 export type RetentionStore = {
@@ -11,4 +12,10 @@ export type RetentionStore = {
 /** Erases the contact data of calls that ended more than so many days ago. What became of them stays. @returns of how many calls */
 export function eraseOldContacts(store: RetentionStore, clock: Clock, days: number, signal?: AbortSignal): Promise<number> {
   return store.erase(clock.now().minus({ days }), signal);
+}
+
+/** Ends calls that no dialer has ended in their time: retention counts from then. @returns how many */
+export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
+  const now = clock.millis();
+  return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }

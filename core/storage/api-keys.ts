@@ -230,10 +230,7 @@ export async function cancelQueued(
     const some = queued().select(callKey).whereIn('api_key_id', ids).limit(limit);
     if (kind === 'postgres') some.forUpdate();
     if (kind === 'postgres' && busy === 'pass over') some.skipLocked();
-    return queued()
-      .withMaterialized('some', some)
-      .whereIn(callKey, write('some').select(callKey))
-      .update(cancelledAt(at));
+    return queued().withMaterialized('some', some).whereIn(callKey, write('some').select(callKey)).update(cancelledAt(at));
   };
   // Waiting with a thousand calls in hand invites deadlocks: those that others are busy with come last.
   const passing = await inShortSteps(cancelSome('pass over'), size, signal);

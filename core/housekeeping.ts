@@ -1,0 +1,71 @@
+import { Duration } from 'luxon';
+import type { Logger } from 'pino';
+import type { Ports } from './domain/ports.ts';
+import { endOverdueCalls, eraseOldContacts } from './domain/retention.ts';
+import { sessionLimits } from './domain/sessions.ts';
+import type { Storage } from './storage/index.ts';
+
+const everyMinute = Duration.fromObject({ minutes: 1 });
+const everyHour = Duration.fromObject({ hours: 1 });
+
+export type Housekeeping = {
+  /** Ends after the step that is under way. */
+  close(): Promise<void>;
+};
+
+/**
+ * What has to be done now and then, by each core, dialer or not. The first time is at once: cores that are restarted more often than each
+ * hour have to come to it, too.
+ */
+export function startHousekeeping(ports: Ports, throttle: Storage['throttle'], retentionDays: number | null, log: Logger): Housekeeping {
+  const { apiKeys, dialing, retention, sessions } = ports.stores;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function finishAndLapse(): Promise<void> {
+    const now = ports.clock.now();
+    const cancelled = await apiKeys.finishCancelling(now, signal);
+    if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
+    const lapsed = await dialing.lapse(now.toMillis(), signal);
+    if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+  }
+
+  async function forget(): Promise<void> {
+    const now = ports.clock.now();
+    await sessions.sweep({ lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) });
+    await throttle.sweep();
+    await apiKeys.foldTallies();
+    const ended = await endOverdueCalls(dialing, ports.clock, signal);
+    if (ended > 0) log.info({ calls: ended }, 'calls ended that nobody had dialed');
+    if (retentionDays === null) return;
+    const erased = await eraseOldContacts(retention, ports.clock, retentionDays, signal);
+    if (erased > 0) log.info({ calls: erased }, 'contact data erased');
+  }
+
+  const repeating = [repeat(finishAndLapse, everyMinute), repeat(forget, everyHour)];
+
+  /** One run at a time: one that takes longer than the interval must not meet the next. */
+  function repeat(work: () => Promise<void>, every: Duration) {
+    const run = () =>
+      work().catch((err) => {
+        if (!signal.aborted) log.warn({ err }, 'sweeping failed');
+      });
+    let underWay = run();
+    const timer = setInterval(() => {
+      underWay = underWay.then(() => (signal.aborted ? undefined : run()));
+    }, every.toMillis()).unref();
+    return {
+      async stop() {
+        clearInterval(timer);
+        await underWay;
+      },
+    };
+  }
+
+  return {
+    async close() {
+      closing.abort();
+      await Promise.all(repeating.map(({ stop }) => stop()));
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import { revokeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { endOverdueCalls, eraseOldContacts } from '../../core/domain/retention.ts';
+import { deleteUser } from '../../core/domain/users.ts';
+import { cancelQueued } from '../../core/storage/api-keys.ts';
+import { fakeClock } from '../support/clock.ts';
+import { startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Beside, createWorld, openBeside, type World } from '../support/world.ts';
+
+const day = 86_400_000;
+
+describe('queued calls', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let clock: ReturnType<typeof fakeClock>;
+    let beside: Beside;
+    let world: World;
+    beforeEach(async () => {
+      clock = fakeClock();
+      database = await freshDatabase(kind);
+      beside = await openBeside(database, clock);
+      world = await createWorld(beside.ports);
+    });
+    afterEach(() => beside.close());
+
+    const addKey = (id: string) =>
+      beside.storage.database.write('api_keys').insert({
+        ...{ id, digest: id, name: id, creator_id: world.users.account.id, creator_partner_id: world.partner.id },
+        ...{ account_id: world.account.id, partner_id: world.partner.id, created_at: 1 },
+      });
+    const addCalls = async (key: string, count: number, more: object = {}) => {
+      const placed = { placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', name: 'Ada', state: 'queued', ...more };
+      const rows = Array.from({ length: count }, (_, n) => ({
+        ...{ campaign_id: world.campaign.id, account_id: world.account.id, api_key_id: key },
+        ...{ contact_id: `${key}-${n}`, request_id: `${key}-${n}`, ...placed },
+      }));
+      for (let start = 0; start < count; start += 500) await beside.storage.database.write('calls').insert(rows.slice(start, start + 500));
+    };
+    const states = async (): Promise<Record<string, number>> => {
+      const rows: string[] = await beside.storage.database.read('calls').pluck('state');
+      return Object.fromEntries(Object.entries(Object.groupBy(rows, (state) => state)).map(([state, of]) => [state, of?.length ?? 0]));
+    };
+    const unfinished = (): Promise<string[]> =>
+      beside.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
+    const viewer = () => ({ ...world.users.account, tenancy: null });
+    const revoke = (id: string) => revokeApiKey(beside.ports, viewer(), operator, id, true);
+
+    it('of a revoked key are cancelled in steps, between which others write', async () => {
+      await addKey('goes');
+      await addKey('stays');
+      await addCalls('goes', 95);
+      await addCalls('stays', 5);
+      const order: string[] = [];
+      const { database: db } = beside.storage;
+      const cancelling = cancelQueued(db, ['goes'], clock.millis(), undefined, 10).then((count) => order.push(`cancelled ${count}`));
+      for (let n = 0; n < 3; n++)
+        await db
+          .write('api_keys')
+          .where({ id: 'stays' })
+          .update({ name: `written ${n}` });
+      order.push('written');
+      await cancelling;
+      expect(order).to.deep.equal(['written', 'cancelled 95']);
+      expect(await states()).to.deep.equal({ cancelled: 95, queued: 5 });
+    });
+
+    it('of a revoked key are all cancelled when the revoke is answered, and of a deleted user, too', async () => {
+      await addKey('one');
+      await addKey('two');
+      await addCalls('one', 2_500);
+      await addCalls('two', 10);
+      await revoke('one');
+      expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 2_500, queued: 10 }, []]);
+      await deleteUser(beside.ports, operator, world.users.account, true);
+      expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 2_510 }, []]);
+    });
+
+    it('of a revoked key whose process died are cancelled by the next core that starts', async () => {
+      await addKey('goes');
+      await addCalls('goes', 30);
+      const { storage, ports } = beside;
+      // Dies after the key has gone.
+      storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
+      const failed = await revoke('goes').catch((error: Error) => error.message);
+      await addCalls('goes-late', 1, { api_key_id: 'goes' });
+      expect(failed).to.match(/It is revoked, but .* may still be queued/);
+      expect(await ports.stores.apiKeys.find({ kind: 'all' }, 'goes')).to.equal(null);
+      expect(await unfinished()).to.deep.equal(['goes']);
+      const core = await startCoreHere(database, { clock });
+      while ((await unfinished()).length > 0) await new Promise(setImmediate);
+      expect(await states()).to.deep.equal({ cancelled: 31 });
+      await core.close();
+    });
+
+    it('of a key that is revoked alone stay', async () => {
+      await addKey('goes');
+      await addCalls('goes', 3);
+      await revokeApiKey(beside.ports, viewer(), operator, 'goes', false);
+      await beside.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      expect(await states()).to.deep.equal({ queued: 3 });
+    });
+
+    it('lapse when their notAfter has passed, with the dialer off, and end then, however late that is noticed', async () => {
+      const notAfter = clock.millis() + 1_000;
+      await addCalls('past', 3, { not_after: notAfter });
+      await addCalls('later', 1, { not_after: notAfter + day });
+      clock.advance({ hours: 1 });
+      const core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
+      while ((await states())['lapsed'] !== 3) await new Promise(setImmediate);
+      await core.close();
+      expect(await states()).to.deep.equal({ lapsed: 3, queued: 1 });
+      const ends: number[] = await beside.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
+      expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
+    });
+
+    it('lapse thirty days after they were due if they name no end, and none before', async () => {
+      const due = clock.millis();
+      await addCalls('endless', 2);
+      await addCalls('later', 1, { due_at: due + day, not_before: due + day });
+      await addCalls('long', 1, { not_after: due + 60 * day });
+      await addCalls('dialing', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook' });
+      const { dialing } = beside.ports.stores;
+      clock.advance({ days: 30 });
+      expect(await endOverdueCalls(dialing, clock)).to.equal(0);
+      clock.advance({ milliseconds: 1 });
+      expect(await endOverdueCalls(dialing, clock)).to.equal(3);
+      expect(await states()).to.deep.equal({ lapsed: 2, queued: 2, unknown: 1 });
+      const ends: number[] = await beside.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
+      expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
+    });
+
+    it('that have lapsed are not handed off, marked or not', async () => {
+      const due = clock.millis();
+      await addCalls('endless', 1);
+      await addCalls('many', 1_200, { not_after: due + 1 });
+      clock.advance({ days: 31 });
+      await addCalls('now', 1);
+      const claimed = await beside.ports.stores.dialing.claim(1_000, 'webhook', clock.millis(), clock.millis() + 1_000);
+      expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
+    });
+
+    it('that nobody ever dialed are erased in time, at the first look, with what a provider wrote', async () => {
+      await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });
+      await addCalls('past', 1, { not_after: clock.millis() + 1 });
+      clock.advance({ days: 91 });
+      const core = await startCoreHere(database, { clock, environment: { RETENTION_DAYS: '60' } });
+      const phones = (): Promise<unknown[]> => beside.storage.database.read('calls').whereNotNull('phone').pluck('phone');
+      while ((await phones()).length > 0) await new Promise(setImmediate);
+      await core.close();
+      const erased: object[] = await beside.storage.database.read('calls');
+      for (const call of erased) {
+        expect(call).to.include({ state: 'lapsed', phone: null, name: null, variables: null, time_zone: null, detail: null });
+      }
+    });
+
+    it('are not erased before their retention is over', async () => {
+      await addCalls('past', 1, { not_after: clock.millis() });
+      clock.advance({ days: 60 });
+      await endOverdueCalls(beside.ports.stores.dialing, clock);
+      expect(await eraseOldContacts(beside.ports.stores.retention, clock, 60)).to.equal(0);
+      clock.advance({ milliseconds: 1 });
+      expect(await eraseOldContacts(beside.ports.stores.retention, clock, 60)).to.equal(1);
+    });
+  });
+});
