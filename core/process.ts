@@ -9,6 +9,14 @@ function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** A terminal that goes away sends SIGHUP: requests that were accepted finish then, too. */
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/**
+ * In ms: what comes so soon after the first signal is the same one. GNU timeout signals the process, and then its whole group; systemd's
+ * SendSIGHUP sends SIGHUP right after SIGTERM.
+ */
+const oneSignal = 1_000;
+
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
@@ -18,12 +26,15 @@ async function main(): Promise<void> {
   });
 
   const starting = startCore(config, sessionSecretsOf(config, systemRandomness), { log, clock: systemClock, randomness: systemRandomness });
-  let isStopping = false;
+  let stoppingSince: number | undefined;
   const stop = (signal: NodeJS.Signals) => {
-    // Whoever asks twice does not want to wait.
-    if (isStopping) process.exit(1);
-    isStopping = true;
-    log.info({ signal }, 'draining');
+    if (stoppingSince !== undefined) {
+      if (performance.now() - stoppingSince < oneSignal) return;
+      log.fatal({ signal }, 'told to stop again: ended without waiting for accepted requests');
+      process.exit(1);
+    }
+    stoppingSince = performance.now();
+    log.info({ signal, delaySeconds: config.drainDelay }, 'draining');
     // A core that is still starting has to be up before it can be let down.
     starting
       .then(({ close }) => close())
@@ -38,8 +49,7 @@ async function main(): Promise<void> {
         },
       );
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  for (const signal of stopSignals) process.on(signal, stop);
   announce(await starting, log);
 }
 

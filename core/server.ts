@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
@@ -13,13 +14,13 @@ import { operator } from './domain/audit.ts';
 import type { Provider } from './domain/dialing.ts';
 import type { Clock, Ports, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
-import { eraseOldContacts } from './domain/retention.ts';
-import { sessionLimits } from './domain/sessions.ts';
 import { addUser } from './domain/users.ts';
+import { startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
 import { createMetrics } from './metrics.ts';
 import { argon2Passwords } from './passwords.ts';
-import { openStorage, type Storage } from './storage/index.ts';
+import { asDatabaseError, asListenError } from './start-errors.ts';
+import { openStorage } from './storage/index.ts';
 
 export type Core = {
   /** Where the public listener is reached. */
@@ -27,12 +28,11 @@ export type Core = {
   managementUrl: string | null;
   /** Whom the first start made, with a one-time password; null on every later start. */
   firstUser: { email: string; password: string } | null;
-  /** Lets accepted requests finish, for `drainDeadline` at most, and lets go of everything. */
+  /** Goes on taking requests for `drainDelay` while it says that it is not ready; then lets accepted ones finish, for `drainDeadline` at most. */
   close(): Promise<void>;
 };
 
 export const drainDeadline = Duration.fromObject({ seconds: 10 });
-const sweepEvery = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
 /** Brings up a core: schema, first user, listeners. */
@@ -44,14 +44,16 @@ export async function startCore(
   const { log, clock, randomness } = outside;
   const metrics = createMetrics();
   let dialer: Dialer | undefined;
-  const storage = openStorage(config.database, clock, {
-    onBatch: metrics.onBatch,
-    onPlaced: () => dialer?.wake(),
-    onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
-  });
+  const storage = await usableStorage(config.database, () =>
+    openStorage(config.database, clock, {
+      onBatch: metrics.onBatch,
+      onPlaced: () => dialer?.wake(),
+      onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
+    }),
+  );
   const servings: Serving[] = [];
   try {
-    const applied = await storage.migrate();
+    const applied = await usableStorage(config.database, () => storage.migrate());
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 
@@ -78,19 +80,17 @@ export async function startCore(
       config.management &&
       createManagementApp({ registry: metrics.registry, isReady: async () => !isDraining && (await storage.isReady()), log });
 
-    const listen = async (listener: RequestListener, where: { host: string; port: number }, tls: Config['tls']) => {
+    const listen = async (name: 'public' | 'management', listener: RequestListener, where: Address, tls: Config['tls']) => {
       const serving = serve(listener, tls);
-      const { server } = serving;
       servings.push(serving);
-      server.listen(where.port, where.host);
-      await once(server, 'listening');
-      return urlOf(server, where.host, tls !== null);
+      await listening(serving.server, name, where);
+      return { ...serving, url: urlOf(serving.server, where.host, tls !== null) };
     };
-    const managementUrl = management && config.management && (await listen(management.callback(), config.management, null));
-    const url = await listen(app, config, config.tls);
+    const managed = management && config.management && (await listen('management', management.callback(), config.management, null));
+    const served = await listen('public', app, config, config.tls);
     // After the listeners are up: a start that fails must not have shown its one password to nobody.
     const firstUser = await makeFirstUser(ports);
-    const sweeping = sweep(ports, storage.throttle, config.retentionDays, log);
+    const housekeeping = startHousekeeping(ports, storage.throttle, config.retentionDays, log);
     metrics.watchQueue(() => queueLook(ports));
     const provider = providerOf(config.dialer, clock);
     if (provider && config.dialer.kind !== 'off') {
@@ -108,20 +108,46 @@ export async function startCore(
     announceDialer(config.dialer, log);
 
     return {
-      url,
-      managementUrl,
+      url: served.url,
+      managementUrl: managed?.url ?? null,
       firstUser,
       async close() {
         isDraining = true;
-        clearInterval(sweeping);
-        await Promise.all([dialer?.close(), ...servings.map(({ drain }) => drain())]);
+        // Load balancers have until then to see that this core is not ready, and every answer in between ends its connection.
+        const drained = wait(config.drainDelay * 1_000).then(served.drain);
+        await Promise.all([drained, dialer?.close(), housekeeping.close()]);
+        await managed?.drain();
         await storage.close();
       },
     };
   } catch (error) {
-    for (const { server } of servings) server.close();
+    for (const { server } of servings) {
+      server.close();
+      server.closeAllConnections();
+    }
     await storage.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** @throws ConfigError that says why the database cannot be used */
+async function usableStorage<Result>(location: Config['database'], use: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await use();
+  } catch (error) {
+    throw asDatabaseError(error, location);
+  }
+}
+
+type Address = { host: string; port: number };
+
+/** @throws ConfigError that says what is in the way */
+async function listening(server: Server, name: 'public' | 'management', where: Address): Promise<void> {
+  server.listen(where.port, where.host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw asListenError(error, name, where);
   }
 }
 
@@ -134,6 +160,8 @@ function serve(listener: RequestListener, tls: Config['tls']): Serving {
 
   // Node answers expectations that it does not know with 417, whoever asks: here, who is calling comes first.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+
+  server.on('connect', (request, socket: Socket) => answerConnect(server, request, socket));
 
   let underWay = 0;
   let isDraining = false;
@@ -163,6 +191,19 @@ function serve(listener: RequestListener, tls: Config['tls']): Serving {
   };
 }
 
+/**
+ * Node hands over a bare socket for CONNECT (RFC 9110 §9.3.6), and closes it where nobody wants it. It is answered like every other method,
+ * so that nothing tells it apart. (Without a listener for them, upgrades come as the requests that they are.)
+ */
+function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
+  socket.on('error', () => socket.destroy());
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  server.emit('request', request, response);
+}
+
 function urlOf(server: Server, host: string, secure: boolean): string {
   const address = server.address();
   const { port } = address as AddressInfo;
@@ -181,20 +222,6 @@ async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
     if (error instanceof Problem && error.code === 'conflict') return null;
     throw error;
   }
-}
-
-/** Each hour: forgets sessions and throttle counters that are over, sums up tallies, and erases what is past its retention. */
-function sweep(ports: Ports, throttle: Storage['throttle'], retentionDays: number | null, log: Logger): NodeJS.Timeout {
-  const sweepOnce = async () => {
-    const now = ports.clock.now();
-    await ports.stores.sessions.sweep({ lastSeenBefore: now.minus(sessionLimits.idle), startedBefore: now.minus(sessionLimits.absolute) });
-    await throttle.sweep();
-    await ports.stores.apiKeys.foldTallies();
-    if (retentionDays === null) return;
-    const erased = await eraseOldContacts(ports.stores.retention, ports.clock, retentionDays);
-    if (erased > 0) log.info({ calls: erased }, 'contact data erased');
-  };
-  return setInterval(() => sweepOnce().catch((err) => log.warn({ err }, 'sweeping failed')), sweepEvery.toMillis()).unref();
 }
 
 function providerOf(dialer: DialerConfig, clock: Clock): Provider | null {

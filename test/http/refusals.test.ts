@@ -162,13 +162,26 @@ describe('refusals', () => {
         ['GET', '//'],
         ['GET', `http://localhost${endpoint}`],
         ['PROPFIND', '/'],
+        ['CONNECT', 'localhost:443'],
+        ['CONNECT', '/'],
+        ['CONNECT', endpoint],
       ];
-      for (const index of Array.from({ length: 24 }, (_, n) => n)) {
+      for (const index of Array.from({ length: 27 }, (_, n) => n)) {
         it(`place ${index + 1}`, async () => {
           const [method = '', path = ''] = places()[index] ?? [];
           expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
         });
       }
+
+      it('asking for another protocol', async () => {
+        const headers = ['Connection: Upgrade', 'Upgrade: websocket', `X-API-Key: ${good}`];
+        expect(await send({ method: 'GET', path: endpoint, headers })).to.equal(await reference());
+      });
+
+      it('asking for a tunnel and sending on', async () => {
+        const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
+        expect(answer).to.equal(await reference());
+      });
 
       it('with a cookie that opens nothing', async () => {
         const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];

@@ -1,0 +1,182 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { readConfig } from '../../core/config.ts';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, textAt } from '../support/http.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+
+/** Longer than any of these tests waits for anything. */
+const long = { DRAIN_DELAY: '300' };
+
+const messages = ({ stdout }: CoreProcess): unknown[] => stdout.map((line) => JSON.parse(line).msg);
+const untilDraining = async (core: CoreProcess) => {
+  while (!messages(core).includes('draining')) await new Promise(setImmediate);
+};
+
+describe('a core that is told to stop', () => {
+  onEachDatabase((kind) => {
+    let core: CoreProcess;
+    let beside: Beside;
+    let world: World;
+    let key: string;
+
+    const start = async (environment: Record<string, string>) => {
+      const database = await freshDatabase(kind);
+      core = await spawnCore(database, environment);
+      beside = await openBeside(database);
+      world = await createWorld(beside.ports);
+      key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    };
+    afterEach(async () => {
+      core.child.kill('SIGKILL');
+      await beside.close();
+    });
+
+    /** A placed call whose body has not come yet: the core has accepted it, and cannot end it. */
+    const halfPlaced = async () => {
+      const body = JSON.stringify({ requestId: 'half', contact: { phone: somePhone() } });
+      const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };
+      const sending = request(onDemand(core.url, world.campaign.id), { method: 'POST', headers });
+      sending.flushHeaders();
+      await once(sending, 'continue');
+      return async () => {
+        const answered: Promise<[IncomingMessage]> = once(sending, 'response') as Promise<[IncomingMessage]>;
+        sending.end(body);
+        const [response] = await answered;
+        return { status: response.statusCode, body: await text(response) };
+      };
+    };
+
+    for (const [name, signals] of [
+      ['SIGTERM twice', ['SIGTERM', 'SIGTERM']],
+      ['SIGTERM and SIGINT', ['SIGTERM', 'SIGINT']],
+      ['SIGHUP', ['SIGHUP']],
+    ] as const) {
+      it(`by ${name} at once finishes what it has accepted, and exits with 0`, async () => {
+        await start({});
+        const finish = await halfPlaced();
+        const ended = once(core.child, 'exit');
+        for (const signal of signals) core.child.kill(signal);
+        await untilDraining(core);
+        const { status, body } = await finish();
+        expect([status, JSON.parse(body).state]).to.deep.equal([202, 'queued']);
+        expect((await ended)[0]).to.equal(0);
+        expect(await beside.storage.database.read('calls').pluck('request_id')).to.deep.equal(['half']);
+      });
+    }
+
+    it('is not ready at once, and takes requests and new connections as before until the delay is over', async () => {
+      await start(long);
+      const ready = () => ask('GET', `${core.managementUrl}/readyz`);
+      expect((await ready()).status).to.equal(200);
+      const connection = new Agent({ keepAlive: true, maxSockets: 1 });
+      const sockets = new Set<unknown>();
+      const kept = () =>
+        new Promise<IncomingMessage>((resolve, reject) => {
+          const getting = request(`${core.url}/nowhere`, { agent: connection }, (response) => resolve(response.resume()));
+          getting
+            .on('socket', (socket) => sockets.add(socket))
+            .on('error', reject)
+            .end();
+        });
+      expect((await kept()).headers.connection).to.equal('keep-alive');
+      core.child.kill('SIGTERM');
+      await untilDraining(core);
+      expect((await ready()).status).to.equal(503);
+      expect((await ask('GET', `${core.managementUrl}/healthz`)).status).to.equal(200);
+      // On the connection that was there before, and on new ones.
+      expect([(await kept()).headers.connection, sockets.size]).to.deep.equal(['close', 1]);
+      for (let call = 0; call < 20; call++) {
+        const placed = await placeCall(core.url, world.campaign.id, key);
+        expect([placed.status, placed.headers['connection']]).to.deep.equal([202, 'close']);
+      }
+      connection.destroy();
+    });
+
+    it('loses no request of clients that turn away once it is not ready', async function () {
+      this.timeout(30_000);
+      await start({ DRAIN_DELAY: '1' });
+      let isReady = true;
+      let accepted = 0;
+      const failures: unknown[] = [];
+      const load = Promise.all(
+        Array.from({ length: 16 }, async () => {
+          while (isReady) {
+            try {
+              if ((await placeCall(core.url, world.campaign.id, key)).status === 202) accepted++;
+            } catch (error) {
+              failures.push(error);
+            }
+          }
+        }),
+      );
+      while (accepted < 200) await new Promise(setImmediate);
+      const stopped = core.stop();
+      while (isReady) isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
+      await load;
+      expect([await stopped, failures]).to.deep.equal([0, []]);
+      const rows: unknown[] = await beside.storage.database.read('calls').pluck('contact_id');
+      expect(rows).to.have.length(accepted);
+    });
+
+    it('writes down when keys were last used', async () => {
+      await start({});
+      await placeCall(core.url, world.campaign.id, key);
+      expect(await core.stop()).to.equal(0);
+      const [lastUsed]: unknown[] = await beside.storage.database.read('api_keys').pluck('last_used_at');
+      expect(lastUsed).to.be.a('number');
+    });
+
+    it('waits for the hand-off that is under way, and claims nothing more', async () => {
+      let answer = () => {};
+      const receiver = await startReceiver((_, response) => {
+        answer = () => void response.writeHead(202).end();
+      });
+      await start({
+        DIALER: 'webhook',
+        DIALER_URL: receiver.url,
+        DIALER_SECRETS: 'a secret that core and provider share',
+        DIALER_CONCURRENCY: '1',
+      });
+      const first = textAt(await placeCall(core.url, world.campaign.id, key), 'contactId');
+      while (receiver.received.length === 0) await new Promise(setImmediate);
+      const second = textAt(await placeCall(core.url, world.campaign.id, key), 'contactId');
+      const stopped = core.stop();
+      await untilDraining(core);
+      answer();
+      expect(await stopped).to.equal(0);
+      await receiver.close();
+      const rows: { contact_id: string; state: string; handoff: string | null }[] = await beside.storage.database.read('calls');
+      expect(new Map(rows.map(({ contact_id, state, handoff }) => [contact_id, `${state} ${handoff}`]))).to.deep.equal(
+        new Map([
+          [first, 'dialing taken'],
+          [second, 'queued null'],
+        ]),
+      );
+    });
+  });
+
+  it('and a second later told again ends at once, and not with 0', async () => {
+    const core = await spawnCore(await freshDatabase('sqlite'), long);
+    core.child.kill('SIGTERM');
+    await untilDraining(core);
+    const [code] = await (async () => {
+      const ended = once(core.child, 'exit');
+      // Only what comes a second after the first signal counts as another.
+      const again = setInterval(() => core.child.kill('SIGTERM'), 50);
+      return ended.finally(() => clearInterval(again));
+    })();
+    expect(code).to.equal(1);
+  });
+
+  it('on loopback has no delay, and five seconds elsewhere, unless it is told', () => {
+    const delay = (environment: Record<string, string>) => readConfig(environment).drainDelay;
+    expect(['127.0.0.1', '127.1.2.3', 'localhost', '::1'].map((HOST) => delay({ HOST }))).to.deep.equal([0, 0, 0, 0]);
+    expect(['0.0.0.0', '::', '192.0.2.1', 'core.example'].map((HOST) => delay({ HOST }))).to.deep.equal([5, 5, 5, 5]);
+    expect([delay({ DRAIN_DELAY: '7' }), delay({ HOST: '::', DRAIN_DELAY: '0' }), delay({})]).to.deep.equal([7, 0, 0]);
+  });
+});
