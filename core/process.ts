@@ -12,8 +12,8 @@ function say(text: string): void {
 /** A terminal that goes away sends SIGHUP: requests that were accepted finish then, too. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
- * In ms: what comes so soon after the first signal is the same one. GNU timeout and npm signal a process that the terminal or the supervisor
- * has signalled, too.
+ * In ms: what comes so soon after the first signal is the same one. GNU timeout signals the process, and then its whole group; systemd's
+ * SendSIGHUP sends SIGHUP right after SIGTERM.
  */
 const oneSignal = 1_000;
 

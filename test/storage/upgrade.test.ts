@@ -117,6 +117,14 @@ describe('a database of an earlier release', () => {
       expect(await isMigrated(database)).to.equal(true);
     });
 
+    it('erases what a provider wrote of calls whose contact data was erased before', async () => {
+      const ended = { state: 'failed', due_at: null, ended_at: 1, detail: 'Ada has moved.' };
+      await database.write('calls').insert([call(300, { ...ended, phone: null }), call(301, ended)]);
+      await migrate(database);
+      const details = database.read('calls').whereIn('contact_id', ['contact-300', 'contact-301']).orderBy('contact_id').pluck('detail');
+      expect(await details).to.deep.equal([null, 'Ada has moved.']);
+    });
+
     it('still has one call for a request id, and one for a hand-off', async () => {
       await migrate(database);
       const refusals: string[] = [];
