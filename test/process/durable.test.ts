@@ -49,7 +49,10 @@ async function withKey(database: string, core: CoreProcess): Promise<{ world: Wo
   return { world, cookie, key: (await createKey(core.url, cookie)).keyValue };
 }
 
-describe('a core on PostgreSQL', () => {
+describe('a core on PostgreSQL', function () {
+  // Some wait for the time limits themselves.
+  this.timeout(40_000);
+
   describe('that is told to stop while it starts', () => {
     for (const [what, hold] of [
       ['waits for the migration of another', `SELECT pg_advisory_xact_lock(${migrationLock})`],
