@@ -11,7 +11,7 @@ import { createKey, createWorld, openBeside, placeCall, signIn } from '../suppor
 describe('restore', () => {
   for (const kind of databaseKinds) {
     describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
-      this.timeout(60_000);
+      this.timeout(120_000);
       let server: PostgresServer | undefined;
       before(async function () {
         if (kind === 'postgres') server = await startPostgresOfTools();
@@ -158,7 +158,7 @@ describe('restore', () => {
   }
 
   describe('of a SQLite file', function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     let url: string;
     let filename: string;
     let file: string;

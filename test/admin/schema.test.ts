@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -33,18 +33,20 @@ describe('the database that DATABASE_URL names', () => {
     expect(stderr).to.match(/^error: DATABASE_URL: give sqlite:.+sqlite:\.\/callkey\.db.+\n$/);
   });
 
-  for (const args of [['partner', 'add', 'One'], ['import', 'FILE'], ['migrate'], ['user', 'list'], ['check'], ['backup', 'b.db']]) {
-    it(`is not made by "${args.join(' ')}" where DATABASE_URL was forgotten`, async function () {
-      const data = new URL('../../data', import.meta.url);
-      if (existsSync(data)) this.skip();
-      const file = join(freshDirectory(), 'import.json');
-      writeFileSync(file, '{"partners":[]}');
-      // The default is relative to the working folder, which is the project's.
-      const { code, stderr } = await runScript(
-        'core/admin.ts',
-        args.map((arg) => (arg === 'FILE' ? file : arg)),
-      );
-      expect([code, existsSync(data)], stderr).to.deep.equal([3, false]);
+  for (const args of [
+    ['partner', 'add', 'One'],
+    ['import', 'import.json'],
+    ['migrate'],
+    ['restore', 'import.json'],
+    ['user', 'list'],
+    ['check'],
+    ['backup', 'b.db'],
+  ]) {
+    it(`is not made by "${args.join(' ')}" where DATABASE_URL was forgotten`, async () => {
+      const directory = freshDirectory();
+      writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
+      const { code, stderr } = await runScript('core/admin.ts', args, { directory });
+      expect([code, readdirSync(directory)], stderr).to.deep.equal([3, ['import.json']]);
       expect(stderr).to.match(/^error: There is no database .+ Set DATABASE_URL .+\n$/);
     });
   }

@@ -9,11 +9,11 @@ export type Ended = { code: number; stdout: string; stderr: string };
 export async function runScript(
   script: string,
   args: string[],
-  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
+  { env = {}, input = '', directory = process.cwd() }: { env?: Record<string, string>; input?: string; directory?: string } = {},
 ): Promise<Ended> {
   const { PATH = '', HOME = '' } = process.env;
   const file = fileURLToPath(new URL(`../../${script}`, import.meta.url));
-  const child = spawn(process.execPath, [file, ...args], { env: { PATH, HOME, ...env }, stdio: 'pipe' });
+  const child = spawn(process.execPath, [file, ...args], { env: { PATH, HOME, ...env }, stdio: 'pipe', cwd: directory });
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
