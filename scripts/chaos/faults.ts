@@ -4,6 +4,7 @@ import { closeSync, existsSync, globSync, openSync, rmSync, writeFileSync, write
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { dialingLimits } from '../../core/domain/dialing.ts';
 import { freshDirectory } from '../../test/support/databases.ts';
 import { Skipped, type Trial } from './environment.ts';
 
@@ -89,8 +90,10 @@ const libraries = [
   '/usr/local/lib/faketime/libfaketimeMT.so.1',
 ];
 
+export type SettableClock = { environment: Record<string, string>; stepTo(seconds: number): void };
+
 /** A clock that can be set while a core runs by it. Timers go on as ever. */
-export function settableClock(): { environment: Record<string, string>; stepTo(seconds: number): void } {
+export function settableClock(): SettableClock {
   const library = libraries.flatMap((pattern) => globSync(pattern)).find((path) => existsSync(path));
   if (library === undefined) throw new Skipped('libfaketime is missing');
   const file = join(freshDirectory(), 'offset');
@@ -106,4 +109,23 @@ export function settableClock(): { environment: Record<string, string>; stepTo(s
       DONT_FAKE_MONOTONIC: '1',
     },
   };
+}
+
+/** Lets leases run out: by a clock that is set, in the short version, and otherwise by waiting. */
+export function leaseClock(trial: Trial): { environment: Record<string, string>; passLease(): Promise<void> } {
+  const beyond = dialingLimits.lease.as('seconds') + 3;
+  const wait = async () => void (await pause(beyond * 1_000));
+  if (!trial.isQuick) return { environment: {}, passLease: wait };
+  try {
+    const clock = settableClock();
+    return {
+      environment: clock.environment,
+      async passLease() {
+        clock.stepTo(beyond);
+        await pause(3_000);
+      },
+    };
+  } catch {
+    return { environment: {}, passLease: wait };
+  }
 }

@@ -15,6 +15,14 @@ export const takes: Manner = (_, response) => {
   return true;
 };
 
+/** Takes its time, so that calls queue and hand-offs are under way. */
+export const takesAfter =
+  (ms: number): Manner =>
+  (_, response) => {
+    setTimeout(() => response.writeHead(202).end(), ms);
+    return true;
+  };
+
 /** Every fifth is refused for now, every twentieth taken without an answer. */
 export const failsAndDrops: Manner = (turn, response) => {
   if (turn % 5 === 0) {

@@ -25,7 +25,7 @@ export async function runCase(one: Case, kind: DatabaseKind, options: Options): 
   const startedAt = performance.now();
   const ending = () => ({ name: one.name, kind, seconds: Math.round((performance.now() - startedAt) / 1_000) });
   try {
-    await within(isQuick ? 60_000 : 300_000, one.attack(trial));
+    await within(isQuick ? 90_000 : 300_000, one.attack(trial));
   } catch (error) {
     if (error instanceof Skipped) return { ...ending(), skipped: error.message };
     ledger.fail(`the case ended early: ${error instanceof Error ? error.message : String(error)}`);

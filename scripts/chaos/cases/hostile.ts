@@ -67,7 +67,7 @@ export const hostile: Case = {
     const { pid = 0 } = scene.core().child;
     const load = startLoad(scene, { every: 200 });
     let most = 0;
-    const end = performance.now() + (trial.isQuick ? 8_000 : 60_000);
+    const end = performance.now() + (trial.isQuick ? 5_000 : 60_000);
     await eventually(() => {
       most = Math.max(most, residentMegabytes(pid));
       return performance.now() > end;

@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { callsIn, eventually, openScene, type Scene, stopAndCompare, type Trial } from '../environment.ts';
+import { openScene, stopAndCompare, type Trial, waitForNone } from '../environment.ts';
+import { leaseClock } from '../faults.ts';
 import { startLoad } from '../load.ts';
 import { failsAndDrops, reportCompleted } from '../provider.ts';
 import type { Case } from '../run.ts';
 
 /** A provider that fails and drops answers, and a core that is killed again and again. Each call comes to exactly one end. */
 async function killAgainAndAgain(trial: Trial, deduplicates: boolean): Promise<void> {
-  const environment = { DIALER_CONCURRENCY: '50' };
+  const leases = leaseClock(trial);
+  const environment = { DIALER_CONCURRENCY: '50', ...leases.environment };
   const scene = await openScene(trial, { environment, manner: failsAndDrops, deduplicates });
   let isOver = false;
   trial.cleanup.defer(() => {
@@ -26,20 +28,16 @@ async function killAgainAndAgain(trial: Trial, deduplicates: boolean): Promise<v
   await load.more(count, 60_000);
   await load.stop();
   // What was under way in a killed core waits for its lease; what failed, for its next try.
-  await eventually(async () => (await open(scene)) === 0, trial.isQuick ? 50_000 : 150_000);
-  const found = await stopAndCompare(scene);
-  const unended = found.filter(({ state }) => state === 'queued' || state === 'dialing').length;
+  await leases.passLease();
+  const unended = await waitForNone(scene, ['queued', 'dialing'], trial.isQuick ? 30_000 : 120_000);
   if (unended > 0) trial.ledger.fail(`${unended} calls have come to no end`);
+  const found = await stopAndCompare(scene);
   const states = Object.groupBy(found, ({ state }) => state);
   trial.ledger.note(
     `${kills} kills: ${Object.entries(states)
       .map(([state, calls]) => `${calls?.length} ${state}`)
       .join(', ')}`,
   );
-}
-
-async function open(scene: Scene): Promise<number> {
-  return (await callsIn(scene.database)).filter(({ state }) => state === 'queued' || state === 'dialing').length;
 }
 
 export const kills: Case = {

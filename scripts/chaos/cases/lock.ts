@@ -7,8 +7,8 @@ import { holdLock } from '../faults.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
-/** Longer than two writers wait for SQLite one after the other, in ms: so it is not only the dialer that meets the lock. */
-const held = 12_000;
+/** In ms. Longer than two writers wait for SQLite one after the other, so that it is not only the dialer that meets the lock. */
+const held = { sqlite: 12_000, postgres: 9_000 };
 
 /** Another process keeps the database from being written for longer than the core waits, while a crowd is placing calls. */
 export const lock: Case = {
@@ -22,7 +22,7 @@ export const lock: Case = {
       await load.more(100);
       for (let round = 0; round < rounds; round++) {
         const holder = await hold(trial, scene);
-        await pause(held);
+        await pause(trial.kind === 'sqlite' ? held.sqlite : held.postgres);
         await holder.release();
         await expectReady(scene, true, 'after the lock');
         await load.more(200);

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createKey, signIn } from '../../../test/support/world.ts';
-import { callBody, eventually, openScene, stopAndCompare } from '../environment.ts';
+import { callBody, callsIn, eventually, openScene, stopAndCompare } from '../environment.ts';
 import { inParallel } from '../load.ts';
+import { takesAfter } from '../provider.ts';
 import type { Case } from '../run.ts';
 
 /** Cancels against two dialers: each call is cancelled or handed off, never both, never neither. */
@@ -33,7 +34,7 @@ export const flood: Case = {
   name: 'flood',
   title: 'one account flooding the queue of another',
   async attack(trial) {
-    const scene = await openScene(trial);
+    const scene = await openScene(trial, { manner: takesAfter(50) });
     const { ledger, provider, world } = scene;
     const { url } = scene.core();
     const other = await createKey(url, await signIn(url, 'oda@example.com'));
@@ -51,8 +52,9 @@ export const flood: Case = {
       if (!isDialed) ledger.fail('a single call waited behind the flood for more than 10 s');
       waits.push((provider.arrivals.get(contactId ?? '') ?? performance.now()) - placedAt);
     }
+    const queued = (await callsIn(scene.database)).filter(({ state }) => state === 'queued').length;
     await flooding;
-    ledger.note(`single calls were handed off after ${Math.round(Math.max(...waits))} ms at the most`);
+    ledger.note(`with ${queued} calls queued, single calls were handed off after ${Math.round(Math.max(...waits))} ms at the most`);
     await pause(500);
     await stopAndCompare(scene);
   },
