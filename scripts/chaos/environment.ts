@@ -157,4 +157,7 @@ export async function expectPlacing(scene: Scene, when: string): Promise<void> {
 }
 
 let phones = 0;
-export const callBody = (requestId: string) => ({ requestId, contact: { phone: `+4930${20_000_000 + ++phones}` } });
+/** What places a call to a phone that no other call has. */
+export function callBody(requestId: string, extra: object = {}): { requestId: string } {
+  return { requestId, contact: { phone: `+4930${20_000_000 + ++phones}` }, ...extra };
+}

@@ -13,9 +13,9 @@ let loads = 0;
 /** Placers that repeat what was not acknowledged, as integrators do, and cancel every third call. */
 export function startLoad(
   scene: Scene,
-  options: { placers?: number; every?: number; url?: (turn: number) => string; extra?: object; stopAt?: number } = {},
+  options: { placers?: number; every?: number; url?: (turn: number) => string; extra?: object; stopAt?: number; cancels?: boolean } = {},
 ): Load {
-  const { placers = 16, every = 40, url = () => scene.core().url, extra = {}, stopAt = Number.POSITIVE_INFINITY } = options;
+  const { placers = 16, every = 40, url = () => scene.core().url, extra = {}, stopAt = Number.POSITIVE_INFINITY, cancels = true } = options;
   const { ledger, campaignId, key } = scene;
   const name = `load${++loads}`;
   let isRunning = true;
@@ -23,14 +23,14 @@ export function startLoad(
   let acknowledged = 0;
 
   async function place(n: number): Promise<void> {
-    const body = { ...callBody(`${name}-${n}`), ...extra };
+    const body = callBody(`${name}-${n}`, extra);
     while (isRunning) {
       const { status } = await ledger.place(url(n), campaignId, key, body);
       if (status === 202) break;
       await pause(200);
     }
     acknowledged++;
-    if (n % 3 === 0 && isRunning) await ledger.cancel(url(n + 1), campaignId, key, body.requestId);
+    if (cancels && n % 3 === 0 && isRunning) await ledger.cancel(url(n + 1), campaignId, key, body.requestId);
   }
 
   const running = Array.from({ length: placers }, async (_, first) => {

@@ -15,6 +15,8 @@ async function killAgainAndAgain(trial: Trial, deduplicates: boolean): Promise<v
     isOver = true;
   });
   scene.provider.onTaken(async (handoffId) => {
+    // Later than the next try after a lost answer: an outcome would end the call before it.
+    await pause(1_500);
     while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
   });
   const count = trial.calls(150, 2_000);
