@@ -158,6 +158,6 @@ export async function expectPlacing(scene: Scene, when: string): Promise<void> {
 
 let phones = 0;
 /** What places a call to a phone that no other call has. */
-export function callBody(requestId: string, extra: object = {}): { requestId: string } {
+export function callBody(requestId: string, extra: object = {}): { requestId: string; contact: object } {
   return { requestId, contact: { phone: `+4930${20_000_000 + ++phones}` }, ...extra };
 }

@@ -101,7 +101,7 @@ export function createLedger() {
       if (reply.status === 200 && reply.contactId !== null) cancelled.set(reply.contactId, requestId);
       return reply;
     },
-    /** Compares what was acknowledged with what is there. `since` leaves out what an operator has thrown away. */
+    /** Compares what was acknowledged with what is there. `isExpected` leaves out what an operator has thrown away. */
     compare(found: readonly FoundCall[], isExpected: (requestId: string) => boolean = () => true): void {
       const byRequestId = new Map(found.map((call) => [call.requestId, call]));
       if (byRequestId.size !== found.length) fail('one request id has two calls');
