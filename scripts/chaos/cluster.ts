@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,6 @@ export type Cluster = {
   /** The address of its database `callkey`, or of another. */
   url(database?: string): string;
   start(...settings: string[]): Promise<void>;
-  isRunning(): boolean;
   /** Runs `pg_ctl`. */
   control(...args: string[]): Promise<void>;
   /** Its main process and all the others. */
@@ -84,13 +83,11 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
       throw new Error(`pg_ctl ${args[0]} failed: ${said.join(' / ')}`);
     });
   };
-  const postmaster = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
   const processes = () => {
-    try {
-      return [postmaster(), ...childrenOf(postmaster())];
-    } catch {
-      return [];
-    }
+    const file = join(data, 'postmaster.pid');
+    const main = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : 0;
+    // One that was killed leaves its file, and its number may be somebody else's by now.
+    return main > 0 && commandOf(main).includes(data) ? [main, ...childrenOf(main)] : [];
   };
   const signal = (name: NodeJS.Signals) => {
     for (const pid of processes()) send(pid, name);
@@ -99,14 +96,13 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
     signal('SIGCONT');
     signal('SIGKILL');
   });
-  const cluster: Cluster = {
+  return {
     port,
     data,
     url,
     control,
     processes,
     signal,
-    isRunning: () => processes().some((pid) => send(pid, 0)),
     async start(...settings) {
       const all = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_wal_size=8MB', 'min_wal_size=2MB'];
       await control('start', '-o', [...all, ...settings].map((one) => `-c ${quoted(one)}`).join(' '));
@@ -122,11 +118,14 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
       }
     },
   };
-  return cluster;
 }
 
 /** `pg_ctl` gives its options to a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+function commandOf(pid: number): string {
+  return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
+}
 
 function childrenOf(parent: number): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
@@ -135,13 +134,11 @@ function childrenOf(parent: number): number[] {
     .flatMap(([pid, by]) => (by === parent && pid !== undefined ? [pid] : []));
 }
 
-/** @returns whether there is such a process */
-function send(pid: number, name: NodeJS.Signals | 0): boolean {
+/** One that has ended meanwhile needs no signal. */
+function send(pid: number, name: NodeJS.Signals): void {
   try {
-    return process.kill(pid, name);
-  } catch {
-    return false;
-  }
+    process.kill(pid, name);
+  } catch {}
 }
 
 /** The package for this platform has it, beside the server that the tests use. */

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { cleanUp, databaseKinds } from '../../test/support/databases.ts';
 import { cases } from './cases/index.ts';
-import { databasesOf, faultsOf, type Row, runCase } from './run.ts';
+import { abandon, databasesOf, faultsOf, type Row, runCase } from './run.ts';
 import { lineOf, tableOf } from './table.ts';
 
 const { values } = parseArgs({
@@ -25,6 +25,16 @@ const unknown = wanted.filter((name) => !cases.some((one) => one.name === name))
 if (unknown.length > 0) throw new Error(`No case ${unknown.join(', ')}. There are: ${cases.map(({ name }) => name).join(', ')}.`);
 const kinds = databaseKinds.filter((kind) => values.database === undefined || values.database === kind);
 if (kinds.length === 0) throw new Error(`--database ${values.database}: give ${databaseKinds.join(' or ')}.`);
+
+// A server, a mount or a frozen process outlives this one otherwise.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(
+    signal,
+    () =>
+      void abandon()
+        .then(cleanUp)
+        .finally(() => process.exit(1)),
+  );
 
 say(execFileSync('uname', ['-srm'], { encoding: 'utf8' }).trim());
 const rows: Row[] = [];
