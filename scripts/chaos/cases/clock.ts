@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { throttleLimits } from '../../../core/storage/throttle.ts';
+import { ask } from '../../../test/support/http.ts';
+import { signIn } from '../../../test/support/world.ts';
+import { callBody, callsIn, eventually, openScene, type Scene, stopAndCompare } from '../environment.ts';
+import { settableClock } from '../faults.ts';
+import { startLoad } from '../load.ts';
+import type { Case } from '../run.ts';
+
+const hour = 3_600;
+const days = 24 * hour;
+
+/** The clock steps, back and forth, by an hour and by more than a year. */
+export const clock: Case = {
+  name: 'clock',
+  title: 'the clock stepped',
+  async attack(trial) {
+    const time = settableClock();
+    const scene = await openScene(trial, { environment: time.environment });
+    const load = startLoad(scene, { placers: 4 });
+    for (const step of trial.isQuick
+      ? [hour, -hour, 400 * days]
+      : [hour, 0, -hour, 400 * days, hour, 400 * days, -400 * days, 400 * days]) {
+      time.stepTo(step);
+      await load.more(30);
+      await pause(trial.isQuick ? 500 : 3_000);
+    }
+    // In the far future, as the last step left it.
+    const cookie = await signIn(scene.core().url, 'tom@example.com');
+    await beThrottled(scene);
+    await load.stop();
+    time.stepTo(0);
+    await checkSession(scene, cookie);
+    await checkThrottle(scene);
+    await checkDialing(scene);
+    await stopAndCompare(scene);
+  },
+};
+
+async function attempt(scene: Scene) {
+  return ask('POST', `${scene.core().url}/console/session`, { body: { email: 'sue@example.com', password: 'wrong' } });
+}
+
+async function beThrottled(scene: Scene): Promise<void> {
+  for (let tries = 0; tries < 2 * throttleLimits.pair.points; tries++) if ((await attempt(scene)).status === 429) return;
+  scene.ledger.fail('wrong passwords were never throttled');
+}
+
+/** A wait is never longer than the longest window, whatever the clock was when it began. */
+async function checkThrottle(scene: Scene): Promise<void> {
+  const { status, headers } = await attempt(scene);
+  const wait = Number(headers['retry-after'] ?? 0);
+  if (status === 429 && wait > throttleLimits.account.duration) scene.ledger.fail(`a throttled sign-in has to wait for ${wait} s`);
+}
+
+async function checkSession(scene: Scene, cookie: string): Promise<void> {
+  const { status } = await ask('GET', `${scene.core().url}/console/session`, { cookie });
+  if (status === 200) scene.ledger.fail('a session that begins in 400 days is accepted');
+}
+
+/** What is placed now is dialed now; and what was placed while the clock was ahead is not left waiting for that time. */
+async function checkDialing(scene: Scene): Promise<void> {
+  const { contactId } = await scene.ledger.place(scene.core().url, scene.campaignId, scene.key, callBody('after-the-steps'));
+  const isDialed = await eventually(() => contactId !== null && scene.provider.calls.of(contactId) > 0, 15_000);
+  if (!isDialed) scene.ledger.fail('a call that was placed after the steps is not dialed');
+  await pause(3_000);
+  const waiting = (await callsIn(scene.database)).filter(({ state }) => state === 'queued').length;
+  if (waiting > 0) scene.ledger.fail(`${waiting} calls are left waiting for a time that the clock was ahead to`);
+}

@@ -1,0 +1,36 @@
+import type { Case } from '../run.ts';
+import { clients } from './clients.ts';
+import { clock } from './clock.ts';
+import { diskFull } from './disk-full.ts';
+import { failover, lagging } from './failover.ts';
+import { deleted, moved } from './file.ts';
+import { fsync } from './fsync.ts';
+import { hostile } from './hostile.ts';
+import { kills, killsDeduplicated } from './kills.ts';
+import { lock } from './lock.ts';
+import { freeze, restart, terminate } from './postgres.ts';
+import { flood, races } from './races.ts';
+import { revoke } from './revoke.ts';
+import { stopped } from './stopped.ts';
+
+export const cases: readonly Case[] = [
+  lock,
+  diskFull,
+  fsync,
+  moved,
+  deleted,
+  restart,
+  freeze,
+  terminate,
+  failover,
+  lagging,
+  clock,
+  kills,
+  killsDeduplicated,
+  stopped,
+  races,
+  flood,
+  revoke,
+  clients,
+  hostile,
+];

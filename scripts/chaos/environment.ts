@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
+import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
+import { ask } from '../../test/support/http.ts';
+import { createKey, createWorld, openBeside, signIn, type World } from '../../test/support/world.ts';
+import type { FoundCall, Ledger } from './ledger.ts';
+import { type Manner, type Provider, secret, startProvider, takes } from './provider.ts';
+
+/** One case on one database. What a case opens, it puts on `cleanup`. */
+export type Trial = {
+  kind: DatabaseKind;
+  isQuick: boolean;
+  /** How many calls, where the case counts them: as many as were asked for. */
+  calls(quick: number, whole: number): number;
+  ledger: Ledger;
+  cleanup: AsyncDisposableStack;
+  /** The one that was opened. */
+  scene: Scene | null;
+};
+
+/** A reason why a case cannot run here. */
+export class Skipped extends Error {}
+
+export type Scene = {
+  trial: Trial;
+  ledger: Ledger;
+  provider: Provider;
+  world: World;
+  cookie: string;
+  key: string;
+  campaignId: string;
+  database: string;
+  start(environment?: Record<string, string>): Promise<CoreProcess>;
+  /** The one that was started last. */
+  core(): CoreProcess;
+  /** Stops every core; one that is asked to must end well. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+};
+
+export async function startCore(trial: Trial, database: string, environment: Record<string, string>): Promise<CoreProcess> {
+  const core = await spawnCore(database, environment);
+  trial.cleanup.defer(async () => {
+    if (core.child.exitCode === null && core.child.signalCode === null) {
+      core.child.kill('SIGCONT');
+      await core.stop('SIGKILL');
+    }
+  });
+  return core;
+}
+
+/** A database with a world in it, a provider, and a core with a key. */
+export async function openScene(
+  trial: Trial,
+  options: { database?: string; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean } = {},
+): Promise<Scene> {
+  const { deduplicates = false } = options;
+  const database = options.database ?? (await freshDatabase(trial.kind));
+  const beside = await openBeside(database);
+  const world = await createWorld(beside.ports).finally(() => beside.close());
+  const provider = await startProvider(options.manner ?? takes, deduplicates);
+  trial.cleanup.defer(() => provider.close());
+
+  const environment = {
+    DIALER: 'webhook',
+    DIALER_URL: provider.url,
+    DIALER_SECRETS: secret,
+    DIALER_DEDUPLICATES: String(deduplicates),
+    ...options.environment,
+  };
+  const cores: CoreProcess[] = [];
+  const start = async (extra = {}): Promise<CoreProcess> => {
+    const core = await startCore(trial, database, { ...environment, ...extra });
+    cores.push(core);
+    return core;
+  };
+  const first = await start();
+  const cookie = await signIn(first.url, 'ada@example.com');
+  const { keyValue } = await createKey(first.url, cookie);
+  const scene: Scene = {
+    trial,
+    ledger: trial.ledger,
+    provider,
+    world,
+    cookie,
+    key: keyValue,
+    campaignId: world.campaign.id,
+    database,
+    start,
+    core: () => cores.at(-1) ?? first,
+    async stop(signal) {
+      for (const core of cores.splice(0, cores.length)) {
+        const end = await core.stop(signal);
+        if (signal === 'SIGTERM' && end !== 0) trial.ledger.fail(`a core that was asked to stop ended with ${end}`);
+      }
+    },
+  };
+  trial.scene = scene;
+  return scene;
+}
+
+export async function callsIn(database: string): Promise<FoundCall[]> {
+  const beside = await openBeside(database);
+  try {
+    return await beside.storage.database.read('calls').select({ requestId: 'request_id', contactId: 'contact_id', state: 'state' });
+  } finally {
+    await beside.close();
+  }
+}
+
+/** Waits until no call is in one of these states any more. @returns how many are */
+export async function waitForNone(scene: Scene, states: readonly string[], within: number): Promise<number> {
+  const beside = await openBeside(scene.database);
+  try {
+    const left = async () =>
+      Number((await beside.storage.database.read('calls').whereIn('state', states).count({ n: '*' }).first())?.['n']);
+    await eventually(async () => (await left()) === 0, within);
+    return await left();
+  } finally {
+    await beside.close();
+  }
+}
+
+/** Stops the cores and compares what they have acknowledged with what is there. */
+export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<FoundCall[]> {
+  await scene.stop(signal);
+  const found = await callsIn(scene.database);
+  scene.ledger.compare(found);
+  return found;
+}
+
+export async function isReady(core: CoreProcess): Promise<boolean> {
+  const answer = await ask('GET', `${core.managementUrl}/readyz`).catch(() => null);
+  return answer?.status === 200;
+}
+
+/** Waits until it is so. @returns whether it came to be */
+export async function eventually(condition: () => boolean | Promise<boolean>, within: number): Promise<boolean> {
+  const end = performance.now() + within;
+  while (!(await condition())) {
+    if (performance.now() > end) return false;
+    await pause(50);
+  }
+  return true;
+}
+
+/** Counts a core that does not say within some seconds that it is, or is not, ready. */
+export async function expectReady(scene: Scene, ready: boolean, when: string): Promise<void> {
+  const isSo = await eventually(async () => (await isReady(scene.core())) === ready, 10_000);
+  if (!isSo) scene.ledger.wronglyReady(`${ready ? 'unready' : 'ready'} ${when}`);
+}
+
+/** Counts a core that takes no calls although nothing keeps it from doing so. */
+export async function expectPlacing(scene: Scene, when: string): Promise<void> {
+  const requestId = `works-again-${performance.now()}`;
+  const works = async () => (await scene.ledger.place(scene.core().url, scene.campaignId, scene.key, callBody(requestId))).status === 202;
+  if (!(await eventually(works, 15_000))) scene.ledger.fail(`no call can be placed ${when}`);
+}
+
+let phones = 0;
+/** What places a call to a phone that no other call has. */
+export function callBody(requestId: string, extra: object = {}): { requestId: string; contact: object } {
+  return { requestId, contact: { phone: `+4930${20_000_000 + ++phones}` }, ...extra };
+}

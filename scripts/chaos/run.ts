@@ -1,0 +1,68 @@
+import { type DatabaseKind, databaseKinds } from '../../test/support/databases.ts';
+import { Skipped, stopAndCompare, type Trial } from './environment.ts';
+import { type Counts, createLedger } from './ledger.ts';
+
+export type Case = {
+  name: string;
+  /** What is attacked, for the table's reader. */
+  title: string;
+  databases?: readonly DatabaseKind[];
+  attack(trial: Trial): Promise<void>;
+};
+
+export type Row = { name: string; kind: DatabaseKind; seconds: number } & ({ counts: Counts; notes: string[] } | { skipped: string });
+export type Options = { isQuick: boolean; calls?: number };
+
+export const databasesOf = (one: Case) => one.databases ?? databaseKinds;
+
+const underWay = new Set<AsyncDisposableStack>();
+
+/** Cleans up after whatever is interrupted. */
+export async function abandon(): Promise<void> {
+  for (const cleanup of underWay) await cleanup.disposeAsync();
+}
+
+/** Runs a case to its end or to its limit, and leaves nothing behind. */
+export async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
+  const { isQuick } = options;
+  const ledger = createLedger();
+  const cleanup = new AsyncDisposableStack();
+  underWay.add(cleanup);
+  const calls = (quick: number, whole: number) => options.calls ?? (isQuick ? quick : whole);
+  const trial: Trial = { kind, isQuick, calls, ledger, cleanup, scene: null };
+  const startedAt = performance.now();
+  const ending = () => ({ name: one.name, kind, seconds: Math.round((performance.now() - startedAt) / 1_000) });
+  try {
+    await within(isQuick ? 90_000 : 300_000, one.attack(trial));
+  } catch (error) {
+    if (error instanceof Skipped) return { ...ending(), skipped: error.message };
+    ledger.fail(`the case ended early: ${error instanceof Error ? error.message : String(error)}`);
+    if (trial.scene) await stopAndCompare(trial.scene, 'SIGKILL').catch((cause) => ledger.note(`and could not be compared: ${cause}`));
+  } finally {
+    await ledger.close();
+    await cleanup.disposeAsync();
+    underWay.delete(cleanup);
+  }
+  return { ...ending(), counts: ledger.counts(trial.scene?.provider.calls ?? null), notes: ledger.notes() };
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it took longer than ${ms / 1_000} s`)), ms);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+    // What goes wrong after the limit, because everything is being taken away, is of no interest.
+    work.catch(() => undefined);
+  }
+}
+
+/** The columns that must be 0, and are not. */
+export function faultsOf(row: Row): string[] {
+  if ('skipped' in row) return [];
+  const { sent: _, acknowledged: __, ...zeros } = row.counts;
+  return Object.entries(zeros).flatMap(([column, count]) => (count === 0 ? [] : [`${column} ${count}`]));
+}
