@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { throttleLimits } from '../../../core/storage/throttle.ts';
+import { throttleLimits } from '../../../core/domain/throttle.ts';
 import { ask } from '../../../test/support/http.ts';
 import { signIn } from '../../../test/support/world.ts';
 import { callBody, callsIn, eventually, openScene, type Scene, stopAndCompare } from '../environment.ts';
@@ -42,7 +42,7 @@ async function attempt(scene: Scene) {
 }
 
 async function beThrottled(scene: Scene): Promise<void> {
-  for (let tries = 0; tries < 2 * throttleLimits.pair.points; tries++) if ((await attempt(scene)).status === 429) return;
+  for (let tries = 0; tries < 2 * throttleLimits.pair.most; tries++) if ((await attempt(scene)).status === 429) return;
   scene.ledger.fail('wrong passwords were never throttled');
 }
 
@@ -50,7 +50,8 @@ async function beThrottled(scene: Scene): Promise<void> {
 async function checkThrottle(scene: Scene): Promise<void> {
   const { status, headers } = await attempt(scene);
   const wait = Number(headers['retry-after'] ?? 0);
-  if (status === 429 && wait > throttleLimits.account.duration) scene.ledger.fail(`a throttled sign-in has to wait for ${wait} s`);
+  if (status === 429 && wait > throttleLimits.account.window.as('seconds'))
+    scene.ledger.fail(`a throttled sign-in has to wait for ${wait} s`);
 }
 
 async function checkSession(scene: Scene, cookie: string): Promise<void> {
