@@ -65,8 +65,12 @@ export function startDialer(deps: {
     isAwake = false;
   }
 
+  let lastClaimAt = clock.millis();
+
   async function claim(limit: number): Promise<ClaimedCall[]> {
-    const now = clock.now().toMillis();
+    const now = clock.millis();
+    if (now < lastClaimAt - dialingLimits.clockSkew.toMillis()) await store.recoverFromClockStep(now);
+    lastClaimAt = now;
     const claimed = await store.claim(limit, provider.name, now, now + dialingLimits.lease.toMillis());
     if (claimed.length > 0) observer.onClaim(claimed.length);
     return claimed;

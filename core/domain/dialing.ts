@@ -69,6 +69,11 @@ export type DialingStore = {
   lapse(now: number, signal?: AbortSignal): Promise<number>;
   /** Ends calls that nobody has looked at for `dialingLimits.life` after they were due. In short steps. @returns how many */
   endForgotten(now: number, signal?: AbortSignal): Promise<number>;
+  /**
+   * Makes calls due that wait for an instant which only a clock that was ahead can have set: placed or claimed before it stepped back, they
+   * would wait for it to catch up. @returns how many
+   */
+  recoverFromClockStep(now: number, signal?: AbortSignal): Promise<number>;
   /** Calls that are due, and since when the oldest is (epoch ms). */
   queue(now: number): Promise<{ due: number; oldestDueAt: number | null }>;
 };
@@ -82,6 +87,8 @@ export const dialingLimits = {
   outcome: Duration.fromObject({ hours: 4 }),
   /** For how long a call may wait, from when it was due, that names no end of its own: it must not ring out of the blue a season later. */
   life: Duration.fromObject({ days: 30 }),
+  /** How far the clocks of cores on one database may be apart. */
+  clockSkew: Duration.fromObject({ minutes: 5 }),
   firstRetry: Duration.fromObject({ seconds: 1 }),
   longestRetry: Duration.fromObject({ minutes: 5 }),
 };

@@ -17,5 +17,6 @@ export function eraseOldContacts(store: RetentionStore, clock: Clock, days: numb
 /** Ends calls that no dialer has ended in their time: retention counts from then. @returns how many */
 export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   const now = clock.millis();
+  await store.recoverFromClockStep(now, signal);
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }

@@ -52,6 +52,8 @@ export function dialingStore(database: Database): DialingStore {
 
     endForgotten: (now, signal) => inShortSteps((limit) => endSomeForgotten(write, now, limit), lapsedAtOnce, signal),
 
+    recoverFromClockStep: (now, signal) => inShortSteps((limit) => makeSomeDue(write, now, limit), lapsedAtOnce, signal),
+
     async queue(now) {
       const row = await read('calls')
         .whereNotNull('due_at')
@@ -111,6 +113,23 @@ function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number>
     .where((endless) => endless.whereNot('state', 'queued').orWhereNull('not_after'));
   const state = on.raw(`CASE state WHEN 'queued' THEN 'lapsed' ELSE 'unknown' END`);
   return updateSome(on, forgotten, limit, { state, ended_at: on.raw(`due_at + ${life}`), due_at: null });
+}
+
+const { clockSkew, lease, outcome } = dialingLimits;
+
+/** A queued call is due when it was placed, or at its `notBefore`; a claim lasts for its lease; nothing else waits longer than an outcome may. */
+function makeSomeDue(on: Knex, now: number, limit: number): Promise<number> {
+  const latest = now + clockSkew.toMillis();
+  const tooFar = on('calls')
+    .where('due_at', '>', latest)
+    .where((either) =>
+      either
+        .whereRaw(`(state = 'queued' AND due_at > coalesce(not_before, 0))`)
+        .orWhereRaw(`(state = 'dialing' AND handoff = 'open' AND due_at > ?)`, [latest + lease.toMillis()])
+        .orWhereRaw(`(state = 'dialing' AND due_at > ?)`, [latest + outcome.toMillis()]),
+    );
+  const dueAt = on.raw(`CASE WHEN state = 'queued' AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
+  return updateSome(on, tooFar, limit, { due_at: dueAt });
 }
 
 /** Changes some of the calls that are found, passing over those that another process is busy with. */

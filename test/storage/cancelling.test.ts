@@ -115,6 +115,21 @@ describe('queued calls', () => {
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
+    it('that a clock which was ahead has put off are due once it has stepped back', async () => {
+      const now = clock.millis();
+      const ahead = now + 400 * day;
+      await addCalls('ahead', 2, { placed_at: ahead, due_at: ahead });
+      await addCalls('ahead-until', 1, { placed_at: ahead, due_at: ahead, not_before: now + day });
+      await addCalls('claimed', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + day });
+      await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: ahead });
+      await addCalls('as-asked', 1, { due_at: now + day, not_before: now + day });
+      await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: now + day / 8 });
+      await beside.ports.stores.dialing.recoverFromClockStep(now);
+      const rows: { request_id: string; due_at: number }[] = await beside.storage.database.read('calls').select('request_id', 'due_at');
+      const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
+      expect(wait).to.deep.equal({ ahead: 0, 'ahead-until': day, claimed: 0, taken: 0, 'as-asked': day, 'under-way': day / 8 });
+    });
+
     it('lapse thirty days after they were due if they name no end, and none before', async () => {
       const due = clock.millis();
       await addCalls('endless', 2);
