@@ -9,7 +9,7 @@ import { ImportInterrupted } from './domain/import.ts';
 import { Problem } from './domain/problem.ts';
 import { argon2Passwords } from './passwords.ts';
 import { databaseErrorText } from './storage/error-text.ts';
-import { isOutage } from './storage/faults.ts';
+import { isOutage } from './storage/errors.ts';
 import { openStorage, type Storage, unobserved } from './storage/index.ts';
 import { requireFile } from './storage/sqlite-file.ts';
 import { systemClock, systemRandomness } from './system.ts';

@@ -2,12 +2,12 @@ import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Ports } from './domain/ports.ts';
+import { clientAddress } from './http/client-address.ts';
 import type { OuterStep, State } from './http/context.ts';
-import { draining, type ObserveRequest, observing } from './http/observing.ts';
 import { onDemand } from './http/on-demand.ts';
-import { answeringProblems } from './http/problems.ts';
+import { problems } from './http/problems.ts';
+import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/request-metrics.ts';
 import { useRoutes } from './http/routes.ts';
-import { trustOf } from './http/trust.ts';
 
 export type AppDeps = {
   ports: Ports;
@@ -28,12 +28,12 @@ export function createApp(deps: AppDeps): RequestListener {
   const undelivered = (err: unknown) => deps.log.debug({ err }, 'answer not delivered');
   app.on('error', undelivered);
 
-  const observed = observing(deps.observeRequest, deps.log);
-  const drained = draining(deps.isDraining);
-  const answered = answeringProblems(deps.log);
+  const observed = requestMetrics(deps.observeRequest, deps.log);
+  const drained = closeWhileDraining(deps.isDraining);
+  const answered = problems(deps.log);
   const around: OuterStep = (exchange, next) => observed(exchange, () => drained(exchange, () => answered(exchange, next)));
 
   app.use(around);
-  useRoutes(app, { ports: deps.ports, dialerSecrets: deps.dialerSecrets, ...trustOf(deps.trustedProxies) }, deps.sessionSecrets);
+  useRoutes(app, { ports: deps.ports, dialerSecrets: deps.dialerSecrets, ...clientAddress(deps.trustedProxies) }, deps.sessionSecrets);
   return onDemand(deps.ports, (exchange, next) => around(exchange, next).catch(undelivered), app.callback());
 }

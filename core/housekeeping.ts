@@ -32,7 +32,7 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
   async function forget(): Promise<void> {
     await sweepSessions(ports);
     await ports.throttle.sweep(ports.clock.millis());
-    await apiKeys.foldTallies();
+    await apiKeys.compactCounts();
     const ended = await endOverdueCalls(dialing, ports.clock, signal);
     if (ended > 0) log.info({ calls: ended }, 'calls ended that nobody had dialed');
     if (retentionDays === null) return;

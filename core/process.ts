@@ -1,6 +1,6 @@
 import { ConfigError, readConfig } from './config.ts';
+import { type Core, startCore } from './core.ts';
 import { createLog } from './log.ts';
-import { type Core, startCore } from './server.ts';
 import { sessionSecretsOf } from './session-secrets.ts';
 import { systemClock, systemRandomness } from './system.ts';
 

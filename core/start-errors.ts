@@ -1,7 +1,7 @@
 import { ConfigError } from './config.ts';
 import { Problem } from './domain/problem.ts';
 import type { DatabaseLocation } from './storage/database.ts';
-import { isOutage } from './storage/faults.ts';
+import { isOutage } from './storage/errors.ts';
 
 /** Why a listener does not come up, with the variable to change. Any other error stays as it is. */
 export function asListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {

@@ -6,9 +6,9 @@ import { createApiKey } from '../core/domain/api-keys.ts';
 import { operator } from '../core/domain/audit.ts';
 import type { Ports } from '../core/domain/ports.ts';
 import { Problem } from '../core/domain/problem.ts';
-import { addAccount, addCampaign, addPartner } from '../core/domain/tenancies.ts';
+import { createAccount, createCampaign, createPartner } from '../core/domain/tenancies.ts';
 import type { User } from '../core/domain/tenancy.ts';
-import { addUser } from '../core/domain/users.ts';
+import { createUser } from '../core/domain/users.ts';
 import { argon2Passwords } from '../core/passwords.ts';
 import { openStorage, unobserved } from '../core/storage/index.ts';
 import { systemClock, systemRandomness } from '../core/system.ts';
@@ -20,15 +20,15 @@ async function fill(ports: Ports): Promise<string> {
   if ((await ports.stores.users.count()) > 0) {
     throw new Problem('conflict', 'This database has users already. Name an empty one: DATABASE_URL=sqlite:./data/demo.db npm run demo');
   }
-  const partner = await addPartner(ports, operator, 'Northwind Voice');
-  const clinic = await addAccount(ports, operator, 'Harbour Dental', partner.id);
-  const garage = await addAccount(ports, operator, 'Miller & Sons Garage', partner.id);
-  const reminders = await addCampaign(ports, operator, 'Appointment reminders', clinic.id);
-  await addCampaign(ports, operator, 'Missed appointments', clinic.id);
-  await addCampaign(ports, operator, 'Car ready for pick-up', garage.id);
+  const partner = await createPartner(ports, operator, 'Northwind Voice');
+  const clinic = await createAccount(ports, operator, 'Harbour Dental', partner.id);
+  const garage = await createAccount(ports, operator, 'Miller & Sons Garage', partner.id);
+  const reminders = await createCampaign(ports, operator, 'Appointment reminders', clinic.id);
+  await createCampaign(ports, operator, 'Missed appointments', clinic.id);
+  await createCampaign(ports, operator, 'Car ready for pick-up', garage.id);
 
   const add = async (email: string, name: string, userType: User['userType'], accountId: string | null, partnerId: string | null) => {
-    const { user } = await addUser(ports, operator, { email, name, userType, accountId, partnerId }, password);
+    const { user } = await createUser(ports, operator, { email, name, userType, accountId, partnerId }, password);
     return user;
   };
   const ada = await add('ada@harbour.example', 'Ada Byrne', 'account', clinic.id, null);

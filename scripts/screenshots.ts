@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from '../test/support/databases.ts';
 import { buildConsole } from '../test/support/electron.ts';
-import { tour } from '../test/support/tour.ts';
+import { walkThrough } from '../test/support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
 const shown = new Set(['api-keys', 'create-key', 'save-key', 'revoke', 'calls', 'delete-person', 'tenancy-switcher']);
@@ -15,7 +15,7 @@ const zooms = folder === undefined ? [1] : [1, 2];
 mkdirSync(target, { recursive: true });
 try {
   await buildConsole();
-  for await (const { name, page, zoom, picture } of tour()) {
+  for await (const { name, page, zoom, picture } of walkThrough()) {
     if (folder === undefined && !shown.has(name)) continue;
     for (const factor of zooms) {
       await zoom(factor);

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { databaseErrorText } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
-import { countWrongTallies, repairTallies } from '../storage/tallies.ts';
+import { countWrongCounts, repairCounts } from '../storage/tallies.ts';
 
 export type Finding = { name: string; ok: boolean; detail: string };
 
@@ -27,10 +27,10 @@ export async function findings(storage: Storage, location: DatabaseLocation, rep
 
 /** How many keys there are is kept beside them, and counted here one by one. */
 async function recount(database: Database, repair: boolean): Promise<string> {
-  const wrong = await countWrongTallies(database);
+  const wrong = await countWrongCounts(database);
   if (wrong === 0) return 'agree with the API keys';
   if (!repair) throw new Error(`${wrong} kept counts of API keys are wrong: run npm run admin -- check --repair`);
-  await repairTallies(database);
+  await repairCounts(database);
   return `counted again: ${wrong} kept counts of API keys were wrong`;
 }
 

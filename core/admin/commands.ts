@@ -4,16 +4,16 @@ import { newPasswordSchema, type UserType } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { emailSchema, lineSchema } from '#contract/text.ts';
-import { revokeInSight } from '../domain/api-keys.ts';
+import { revokeVisible } from '../domain/api-keys.ts';
 import { auditEvent, operator } from '../domain/audit.ts';
 import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/import.ts';
 import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts } from '../domain/retention.ts';
-import { homeOf } from '../domain/sessions.ts';
-import { addAccount, addCampaign, addPartner } from '../domain/tenancies.ts';
+import { owningScopeOf } from '../domain/sessions.ts';
+import { createAccount, createCampaign, createPartner } from '../domain/tenancies.ts';
 import type { User } from '../domain/tenancy.ts';
-import { addUser, deleteUser, resetPassword } from '../domain/users.ts';
+import { createUser, deleteUser, resetPassword } from '../domain/users.ts';
 import type { DatabaseLocation } from '../storage/database.ts';
 import type { Storage } from '../storage/index.ts';
 import { backUp } from './backup.ts';
@@ -37,17 +37,17 @@ const nameSchema = lineSchema(limits.name);
 const oneTimeNote = 'The password is shown this once and works for seven days, until its user has chosen another.';
 
 export async function partnerAdd({ ports, output }: AdminDeps, name: string): Promise<void> {
-  const partner = await addPartner(ports, operator, checked(nameSchema, name, 'NAME'));
+  const partner = await createPartner(ports, operator, checked(nameSchema, name, 'NAME'));
   output.answer({ partner }, `Added the partner ${partner.name}: ${partner.id}`);
 }
 
 export async function accountAdd({ ports, output }: AdminDeps, name: string, options: { partner: string }): Promise<void> {
-  const account = await addAccount(ports, operator, checked(nameSchema, name, 'NAME'), options.partner);
+  const account = await createAccount(ports, operator, checked(nameSchema, name, 'NAME'), options.partner);
   output.answer({ account }, `Added the account ${account.name}: ${account.id}`);
 }
 
 export async function campaignAdd({ ports, output }: AdminDeps, name: string, options: { account: string }): Promise<void> {
-  const campaign = await addCampaign(ports, operator, checked(nameSchema, name, 'NAME'), options.account);
+  const campaign = await createCampaign(ports, operator, checked(nameSchema, name, 'NAME'), options.account);
   output.answer({ campaign }, `Added the campaign ${campaign.name}: ${campaign.id}`);
 }
 
@@ -61,7 +61,7 @@ export async function userAdd(deps: AdminDeps, email: string, options: UserAddOp
     accountId: options.account ?? null,
     partnerId: options.partner ?? null,
   };
-  const { user, password } = await addUser(deps.ports, operator, input, await givenPassword(deps, options));
+  const { user, password } = await createUser(deps.ports, operator, input, await givenPassword(deps, options));
   answerWithPassword(deps.output, user, password, `Added the ${user.userType} user ${user.email}: ${user.id}`);
 }
 
@@ -131,13 +131,13 @@ export async function keyList({ ports, output }: AdminDeps): Promise<void> {
 }
 
 export async function keyRevoke({ ports, output }: AdminDeps, id: string, options: { cancelQueuedCalls?: true }): Promise<void> {
-  const key = await revokeInSight(ports, { kind: 'all' }, operator, id, options.cancelQueuedCalls ?? false);
+  const key = await revokeVisible(ports, { kind: 'all' }, operator, id, options.cancelQueuedCalls ?? false);
   output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
 }
 
 export async function sessionRevoke({ ports, output }: AdminDeps, email: string): Promise<void> {
   const user = await userByEmail(ports, email);
-  const event = auditEvent(ports, operator, 'session.revoked', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const event = auditEvent(ports, operator, 'session.revoked', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
   output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
 }

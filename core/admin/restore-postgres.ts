@@ -1,11 +1,11 @@
 import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { Problem } from '../domain/problem.ts';
+import { inChunks } from '../storage/chunks.ts';
 import type { Database } from '../storage/database.ts';
 import { databaseErrorText } from '../storage/error-text.ts';
 import { schemaOf } from '../storage/migrations/index.ts';
 import { openDatabase } from '../storage/open.ts';
-import { inSteps } from '../storage/steps.ts';
 import { ended, startPostgresTool } from './postgres-tools.ts';
 import type { Restored, Revived } from './restore.ts';
 
@@ -75,11 +75,11 @@ async function goneFrom({ read }: Database): Promise<Gone> {
 /** Those who were gone and are there again. */
 async function backAmong({ read }: Database, gone: Gone): Promise<Revived> {
   const keys = new Set<string>();
-  for (const ids of inSteps(gone.apiKeys.map(({ id }) => id))) {
+  for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
     for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);
   }
   const users = new Map<string, { email: string; name: string }>();
-  for (const ids of inSteps(gone.users.map(({ id }) => id))) {
+  for (const ids of inChunks(gone.users.map(({ id }) => id))) {
     const rows: { id: string; email: string; name: string }[] = await read('users').select('id', 'email', 'name').whereIn('id', ids);
     for (const { id, ...user } of rows) users.set(id, user);
   }

@@ -5,7 +5,7 @@ import knex, { type Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
 import { quiet } from '../storage/database.ts';
 import { databaseErrorText } from '../storage/error-text.ts';
-import { isLocked } from '../storage/faults.ts';
+import { isLocked } from '../storage/errors.ts';
 import { schemaOf } from '../storage/migrations/index.ts';
 import { sync } from './backup.ts';
 import type { Restored, Revived, RevivedKey, RevivedUser } from './restore.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** The closed list of problem codes, each with its status and title (RFC 9457). */
-export const problems = {
+export const problemTable = {
   'malformed-request': { status: 400, title: 'Malformed request' },
   unauthorized: { status: 401, title: 'Unauthorized' },
   'campaign-refused': { status: 403, title: 'Campaign refused' },
@@ -21,7 +21,7 @@ export const problems = {
   unavailable: { status: 503, title: 'Unavailable' },
 } as const;
 
-export type ProblemCode = keyof typeof problems;
+export type ProblemCode = keyof typeof problemTable;
 
 export const problemMediaType = 'application/problem+json';
 
@@ -52,5 +52,5 @@ export type ProblemBody = z.infer<typeof problemSchema>;
 /** The code at the end of a problem type URI, or undefined when it is none of ours. */
 export function problemCode(type: string): ProblemCode | undefined {
   const code = type.slice(type.lastIndexOf('#') + 1);
-  return Object.hasOwn(problems, code) ? (code as ProblemCode) : undefined;
+  return Object.hasOwn(problemTable, code) ? (code as ProblemCode) : undefined;
 }

@@ -1,7 +1,7 @@
 import { limits } from '#contract/limits.ts';
 import type { AuditEvent } from './audit.ts';
 import type { Ports } from './ports.ts';
-import { type ActivitySight, scopeOf, type Viewer } from './tenancy.ts';
+import { type ActivityVisibility, scopeOf, type Viewer } from './tenancy.ts';
 
 export type ListedEvent = Omit<AuditEvent, 'home' | 'action'> & { action: string };
 /** A page, and where the next one begins; null at the end. */
@@ -9,7 +9,7 @@ export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
 export type ActivityStore = {
   /** The newest first, from after the cursor. */
-  list(sight: ActivitySight, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+  list(sight: ActivityVisibility, cursor: string | null, limit: number): Promise<ListedEvent[]>;
 };
 
 export async function listActivity(ports: Ports, viewer: Viewer, cursor: string | null): Promise<Page<ListedEvent>> {

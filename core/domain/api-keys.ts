@@ -6,7 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { type Actor, auditEvent } from './audit.ts';
 import type { ApiKey, Digest, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { type KeySight, scopeOf, type Viewer } from './tenancy.ts';
+import { type KeyVisibility, scopeOf, type Viewer } from './tenancy.ts';
 
 /** A key value has full entropy: one round of SHA-256 is enough, and a salt would stop the indexed look-up. */
 export function digestOf(keyValue: string): Digest {
@@ -57,10 +57,16 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
 
 /** Holds from the very next request on, wherever that arrives. */
 export async function revokeApiKey(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
-  await revokeInSight(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
+  await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
 }
 
-export async function revokeInSight(ports: Ports, sight: KeySight, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<ApiKey> {
+export async function revokeVisible(
+  ports: Ports,
+  sight: KeyVisibility,
+  actor: Actor,
+  id: string,
+  cancelQueuedCalls: boolean,
+): Promise<ApiKey> {
   const apiKey = await findApiKey(ports, sight, id);
   const event = auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id: apiKey.id, name: apiKey.name }, apiKey.home);
   const revoked = await ports.stores.apiKeys.revoke(apiKey.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
@@ -73,7 +79,7 @@ export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Pr
   return ports.stores.apiKeys.findByDigest(scopeOf(viewer).apiKeys, digest);
 }
 
-async function findApiKey(ports: Ports, sight: KeySight, id: string): Promise<ApiKey> {
+async function findApiKey(ports: Ports, sight: KeyVisibility, id: string): Promise<ApiKey> {
   const apiKey = await ports.stores.apiKeys.find(sight, id);
   // Out of sight answers as out of existence.
   if (!apiKey) throw noSuchKey();

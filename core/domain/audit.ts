@@ -1,7 +1,7 @@
 import type { DateTime } from 'luxon';
 import type { Named } from '#contract/console.ts';
 import type { Ports } from './ports.ts';
-import type { Home } from './tenancy.ts';
+import type { OwningScope } from './tenancy.ts';
 
 export type AuditAction =
   | 'session.started'
@@ -33,7 +33,7 @@ export type AuditEvent = {
   action: AuditAction;
   subject: AuditSubject;
   /** The scope that the event belongs to, or null where it belongs to the service as a whole. */
-  home: Home | null;
+  home: OwningScope | null;
   /** The caller's network address, or `local`. */
   address: string;
 };
@@ -44,7 +44,7 @@ export type Actor = { who: Named | null; address: string };
 /** The self-hoster, on the machine itself. */
 export const operator: Actor = { who: null, address: 'local' };
 
-export function auditEvent(ports: Ports, actor: Actor, action: AuditAction, subject: AuditSubject, home: Home | null): AuditEvent {
+export function auditEvent(ports: Ports, actor: Actor, action: AuditAction, subject: AuditSubject, home: OwningScope | null): AuditEvent {
   return {
     id: ports.randomness.id(),
     at: ports.clock.now(),

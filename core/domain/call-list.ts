@@ -5,7 +5,7 @@ import { limits } from '#contract/limits.ts';
 import { type Page, pageOf } from './activity.ts';
 import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { type KeySight, type Reach, scopeOf, type Viewer } from './tenancy.ts';
+import { type CampaignAccess, type KeyVisibility, scopeOf, type Viewer } from './tenancy.ts';
 
 export type ListedCall = {
   requestId: string;
@@ -25,9 +25,9 @@ export type ListedCall = {
 export type CallFilter = { state: CallState | null; search: string; cursor: string | null };
 
 export type CallListStore = {
-  hasCampaign(reach: Reach, campaignId: string): Promise<boolean>;
+  hasCampaign(reach: CampaignAccess, campaignId: string): Promise<boolean>;
   /** The newest first, from after the cursor. */
-  list(campaignId: string, filter: CallFilter, sight: KeySight, limit: number): Promise<ListedCall[]>;
+  list(campaignId: string, filter: CallFilter, sight: KeyVisibility, limit: number): Promise<ListedCall[]>;
 };
 
 /** A campaign's calls and what became of them: the only place where outcomes show. */

@@ -53,8 +53,8 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
 }
 
 /** Whether a key stands at this moment. */
-export function keyStands(ports: Ports, caller: Caller): Promise<boolean> {
-  return ports.stores.calls.stands({ ...caller, at: ports.clock.millis() });
+export function keyIsActive(ports: Ports, caller: Caller): Promise<boolean> {
+  return ports.stores.calls.isActive({ ...caller, at: ports.clock.millis() });
 }
 
 /** Lets a request with a standing key and a campaign in its reach pass, for what has to be said to no one else. */

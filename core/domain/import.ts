@@ -5,7 +5,7 @@ import { emailSchema, lineSchema } from '#contract/text.ts';
 import { type Actor, type AuditEvent, auditEvent } from './audit.ts';
 import type { NewPassword, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import type { Home } from './tenancy.ts';
+import type { OwningScope } from './tenancy.ts';
 import { makeOneTimePassword } from './users.ts';
 
 const externalIdSchema = lineSchema(limits.requestId);
@@ -263,7 +263,7 @@ function refuseRepeats<Field extends string>(kind: string, field: Field, things:
   }
 }
 
-function homeOfThing(kind: ImportKind, thing: ImportedThing): Home | null {
+function homeOfThing(kind: ImportKind, thing: ImportedThing): OwningScope | null {
   if (kind === 'partners') return { accountId: null, partnerId: thing.id };
   if (thing.partnerId === null) return null;
   return { accountId: kind === 'accounts' ? thing.id : thing.accountId, partnerId: thing.partnerId };

@@ -6,7 +6,7 @@ import type { AuditEvent } from './audit.ts';
 import type { CallListStore } from './call-list.ts';
 import type { DialingStore } from './dialing.ts';
 import type { RetentionStore } from './retention.ts';
-import type { Account, Home, KeySight, PeopleSight, Reach, Tenancy, User } from './tenancy.ts';
+import type { Account, CampaignAccess, KeyVisibility, OwningScope, Tenancy, User, UserVisibility } from './tenancy.ts';
 
 export type Clock = {
   /** The current instant, in UTC. */
@@ -54,7 +54,7 @@ export type ApiKey = {
   id: string;
   name: string;
   creator: Named;
-  home: Home;
+  home: OwningScope;
   createdAt: DateTime;
   lastUsedAt: DateTime | null;
   expiresAt: DateTime | null;
@@ -68,9 +68,9 @@ export type ApiKeyStore = {
   /** The key value itself is nowhere in storage, only its digest. */
   create(key: ApiKey, digest: Digest, event: AuditEvent): Promise<void>;
   /** The newest first, ties broken by id. */
-  list(sight: KeySight, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
-  find(sight: KeySight, id: string): Promise<ApiKey | null>;
-  findByDigest(sight: KeySight, digest: Digest): Promise<ApiKey | null>;
+  list(sight: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  find(sight: KeyVisibility, id: string): Promise<ApiKey | null>;
+  findByDigest(sight: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   /** Calls placed with the key that are still queued. */
   countQueuedCalls(id: string): Promise<number>;
   /** @returns whether the key still stood; nothing is done otherwise */
@@ -78,7 +78,7 @@ export type ApiKeyStore = {
   /** Cancels what a revoke or a deletion was to cancel and could not, such as when its process died. @returns how many calls */
   finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
   /** Keeps it quick to say how many keys there are: to be done now and then. */
-  foldTallies(): Promise<void>;
+  compactCounts(): Promise<void>;
 };
 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
@@ -126,7 +126,7 @@ export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
   /** Whether the key stands: all that is asked for a key that is not known to have stood. */
-  stands(key: Omit<KeyedRequest, 'campaignId'>): Promise<boolean>;
+  isActive(key: Omit<KeyedRequest, 'campaignId'>): Promise<boolean>;
   /** Whether the key stands and reaches the campaign, for a request that goes no further. */
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
@@ -182,9 +182,9 @@ export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | 
 export type UserStore = {
   count(): Promise<number>;
   /** Those in sight, the oldest first; with an id, that one if it is in sight. */
-  list(sight: PeopleSight | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
+  list(sight: UserVisibility | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
   /** What a user has that would go with them: keys, the newest first, and the number of sessions. */
-  holdings(
+  deletionImpact(
     userId: string,
   ): Promise<{ apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[]; sessions: number }>;
   findByEmail(email: string): Promise<Credentials | null>;
@@ -206,11 +206,11 @@ export type Campaign = Named & { account: Named };
 export type TenancyStore = {
   findPartner(id: string): Promise<Named | null>;
   findAccount(id: string): Promise<Account | null>;
-  addPartner(partner: Named, event: AuditEvent): Promise<void>;
-  addAccount(account: Account, event: AuditEvent): Promise<void>;
-  addCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
-  listAccounts(reach: Reach): Promise<Named[]>;
-  listCampaigns(reach: Reach): Promise<Campaign[]>;
+  createPartner(partner: Named, event: AuditEvent): Promise<void>;
+  createAccount(account: Account, event: AuditEvent): Promise<void>;
+  createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  listAccounts(reach: CampaignAccess): Promise<Named[]>;
+  listCampaigns(reach: CampaignAccess): Promise<Campaign[]>;
   /** Best match first. */
   search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;
 };

@@ -1,4 +1,4 @@
-import { type FieldError, type ProblemCode, problems } from '#contract/problems.ts';
+import { type FieldError, type ProblemCode, problemTable } from '#contract/problems.ts';
 
 /** The one thing that is said to whoever is not let in, whatever the reason. */
 export const unauthorizedDetail = 'This request needs valid credentials.';
@@ -26,6 +26,6 @@ export class Problem extends Error {
   }
 
   get status(): number {
-    return problems[this.code].status;
+    return problemTable[this.code].status;
   }
 }

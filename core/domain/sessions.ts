@@ -2,7 +2,7 @@ import { type DateTime, Duration } from 'luxon';
 import { type Actor, auditEvent } from './audit.ts';
 import type { Credentials, Digest, Ports, Session, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
-import type { Home, User, Viewer } from './tenancy.ts';
+import type { OwningScope, User, Viewer } from './tenancy.ts';
 import { checkPassword } from './throttle.ts';
 
 /**
@@ -29,7 +29,7 @@ export async function authenticate(
 
 /** @throws Problem `unauthorized` when the password that was checked is no longer the user's */
 export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
-  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionOf(user), homeOf(user));
+  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionOf(user), owningScopeOf(user));
   const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
@@ -65,7 +65,7 @@ export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {
-  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionOf(user), homeOf(user)));
+  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionOf(user), owningScopeOf(user)));
 }
 
 /** Staff only. `choice` null lets go of the tenancy. */
@@ -99,7 +99,7 @@ async function findTenancy(ports: Ports, kind: 'account' | 'partner', id: string
 }
 
 /** Where events about a user belong. Those about staff belong to the service as a whole. */
-export function homeOf(user: User): Home | null {
+export function owningScopeOf(user: User): OwningScope | null {
   const partnerId = user.partner?.id ?? user.account?.partnerId;
   return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
 }

@@ -19,26 +19,26 @@ export async function searchTenancies(ports: Ports, viewer: Viewer, text: string
   return ports.stores.tenancies.search(text, limits.tenancies);
 }
 
-export async function addPartner(ports: Ports, actor: Actor, name: string) {
+export async function createPartner(ports: Ports, actor: Actor, name: string) {
   const partner = { id: ports.randomness.id(), name };
   const home = { accountId: null, partnerId: partner.id };
-  await ports.stores.tenancies.addPartner(partner, auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, home));
+  await ports.stores.tenancies.createPartner(partner, auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, home));
   return partner;
 }
 
-export async function addAccount(ports: Ports, actor: Actor, name: string, partnerId: string): Promise<Account> {
+export async function createAccount(ports: Ports, actor: Actor, name: string, partnerId: string): Promise<Account> {
   const account = { id: ports.randomness.id(), name, partnerId };
   const event = auditEvent(ports, actor, 'account.added', { kind: 'account', id: account.id, name }, { accountId: account.id, partnerId });
-  await ports.stores.tenancies.addAccount(account, event);
+  await ports.stores.tenancies.createAccount(account, event);
   return account;
 }
 
-export async function addCampaign(ports: Ports, actor: Actor, name: string, accountId: string) {
+export async function createCampaign(ports: Ports, actor: Actor, name: string, accountId: string) {
   const account = await ports.stores.tenancies.findAccount(accountId);
   if (!account) throw new Problem('not-found', `There is no account ${accountId}.`);
   const campaign = { id: ports.randomness.id(), name, accountId };
   const home = { accountId, partnerId: account.partnerId };
   const event = auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, home);
-  await ports.stores.tenancies.addCampaign(campaign, event);
+  await ports.stores.tenancies.createCampaign(campaign, event);
   return campaign;
 }

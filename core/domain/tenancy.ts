@@ -22,13 +22,13 @@ export type User = {
 export type Viewer = User & { tenancy: Tenancy | null };
 
 /** The scope in which a key was made: a partner, or an account with the partner above it. */
-export type Home = { accountId: string | null; partnerId: string };
+export type OwningScope = { accountId: string | null; partnerId: string };
 
 /** Some accounts: one, all beneath a partner, or none. */
-export type Reach = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+export type CampaignAccess = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
 
 /** Whose keys a viewer sees and revokes. */
-export type KeySight =
+export type KeyVisibility =
   | { kind: 'own'; userId: string }
   /** Keys made in one account's scope by anyone, plus the viewer's own. */
   | { kind: 'account'; accountId: string; userId: string }
@@ -41,7 +41,7 @@ export type KeySight =
   | { kind: 'nothing' };
 
 /** Which users a viewer sees, adds and deletes. */
-export type PeopleSight =
+export type UserVisibility =
   | { kind: 'account'; accountId: string; partnerId: string }
   | { kind: 'partner'; partnerId: string }
   /** The service's own staff. */
@@ -49,7 +49,7 @@ export type PeopleSight =
   | { kind: 'nothing' };
 
 /** Whose doings a viewer sees. */
-export type ActivitySight =
+export type ActivityVisibility =
   | { kind: 'own'; userId: string }
   | { kind: 'account'; accountId: string }
   | { kind: 'partner'; partnerId: string }
@@ -60,11 +60,11 @@ export type ActivitySight =
 /** What a user may see and act on. */
 export type TenancyScope = {
   /** Where a key made now belongs; null where none can be made. */
-  home: Home | null;
-  apiKeys: KeySight;
-  campaigns: Reach;
-  people: PeopleSight;
-  activity: ActivitySight;
+  home: OwningScope | null;
+  apiKeys: KeyVisibility;
+  campaigns: CampaignAccess;
+  people: UserVisibility;
+  activity: ActivityVisibility;
 };
 
 const none = { kind: 'nothing' } as const;
@@ -109,7 +109,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
     case 'staff': {
       if (!viewer.tenancy) return { ...nothing, people: { kind: 'staff' }, activity: { kind: 'service' } };
       const { kind, id, partnerId } = viewer.tenancy;
-      const reach: Exclude<Reach, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
+      const reach: Exclude<CampaignAccess, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
       return {
         home: { accountId: kind === 'account' ? id : null, partnerId },
         apiKeys: { kind: 'home', tenancy: { kind, id } },
@@ -122,6 +122,6 @@ export function scopeOf(viewer: Viewer): TenancyScope {
 }
 
 /** Whether the viewer can see keys of other users: only then do rows carry an owner. */
-export function seesOthersKeys(sight: KeySight): boolean {
+export function seesOthersKeys(sight: KeyVisibility): boolean {
   return sight.kind !== 'own' && sight.kind !== 'nothing';
 }

@@ -3,7 +3,7 @@ import type { UserType } from '#contract/console.ts';
 import { type Actor, auditEvent } from './audit.ts';
 import type { Digest, NewPassword, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { homeOf } from './sessions.ts';
+import { owningScopeOf } from './sessions.ts';
 import type { Account, User } from './tenancy.ts';
 import { checkPassword } from './throttle.ts';
 
@@ -13,7 +13,7 @@ const oneTimePasswordLife = Duration.fromObject({ days: 7 });
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 
 /** Adds a user. Makes a one-time password when none is given, and answers with it. */
-export async function addUser(
+export async function createUser(
   ports: Ports,
   actor: Actor,
   input: UserInput,
@@ -22,7 +22,7 @@ export async function addUser(
   const place = await placeOf(ports, input);
   const { stored, made } = await passwordOf(ports, password);
   const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...place };
-  const event = auditEvent(ports, actor, 'user.added', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const event = auditEvent(ports, actor, 'user.added', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
   await ports.stores.users.add(
     {
       ...input,
@@ -60,7 +60,7 @@ export async function deleteUser(
   user: User,
   cancelQueuedCalls: boolean,
 ): Promise<{ apiKeys: number; sessions: number }> {
-  const event = auditEvent(ports, actor, 'user.deleted', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const event = auditEvent(ports, actor, 'user.deleted', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
   const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
   if (!gone) throw new Problem('not-found', 'There is no such user.');
   return gone;
@@ -82,7 +82,7 @@ export async function changePassword(
     const message = 'Choose another password than the current one.';
     throw new Problem('invalid', message, { errors: [{ path: 'newPassword', message }] });
   }
-  const event = auditEvent(ports, actor, 'password.changed', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const event = auditEvent(ports, actor, 'password.changed', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
   const stored = { hash: await ports.passwords.hash(input.newPassword), expiresAt: null };
   const changed = await ports.stores.users.setPassword(user.id, stored, credentials.passwordHash, keep, event);
   if (!changed) throw wrongCurrentPassword();
@@ -96,7 +96,7 @@ function wrongCurrentPassword(): Problem {
 /** The operator gives a user a new password; all their sessions end. Makes a one-time password when none is given. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
-  const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, homeOf(user));
+  const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
   await ports.stores.users.setPassword(user.id, stored, null, null, event);
   return { password: made };
 }

@@ -4,7 +4,7 @@ import { isKeyValue } from '#contract/key-value.ts';
 import { paths } from '#contract/paths.ts';
 import { isIdentifier } from '#contract/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
-import { authorize, cancelCall, keyStands, placeCall } from '../domain/calls.ts';
+import { authorize, cancelCall, keyIsActive, placeCall } from '../domain/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import type { Caller, Digest, Ports } from '../domain/ports.ts';
 import { readBody } from './body.ts';
@@ -72,14 +72,14 @@ export function keyedMethods(path: string): string[] {
  * placed call here but for the database. A session cookie is not looked at.
  */
 export function onDemand(ports: Ports, around: OuterStep, others: RequestListener): RequestListener {
-  const familiar = familiarKeys();
+  const recentlyAccepted = recentlyAcceptedKeys();
   return (req, res) => {
     const path = pathOf(req.url ?? '');
     for (const { method, form, route, handler } of doors) {
       const match = req.method === method ? form.exec(path) : null;
       if (!match) continue;
       const exchange: Exchange = { req, res, state: { route } };
-      void around(exchange, () => withApiKey(exchange, ports, familiar, handler, match.groups ?? {}));
+      void around(exchange, () => withApiKey(exchange, ports, recentlyAccepted, handler, match.groups ?? {}));
       return;
     }
     others(req, res);
@@ -94,7 +94,7 @@ export function onDemand(ports: Ports, around: OuterStep, others: RequestListene
 async function withApiKey(
   exchange: Exchange,
   ports: Ports,
-  familiar: FamiliarKeys,
+  recentlyAccepted: RecentlyAcceptedKeys,
   handler: KeyedHandler,
   parameters: Parameters,
 ): Promise<void> {
@@ -104,13 +104,13 @@ async function withApiKey(
   const digest = digestOf(keyValue);
   const caller = { digest, deadline: performance.now() + deadlines.answer };
   const isPlain = !url.includes('%');
-  if (!(isPlain && familiar.has(digest)) && !(await keyStands(ports, caller))) return refuse(exchange);
+  if (!(isPlain && recentlyAccepted.has(digest)) && !(await keyIsActive(ports, caller))) return refuse(exchange);
   if (!isDecodable(url)) throw badEncoding();
   try {
     await handler(exchange, ports, caller, isPlain ? parameters : decoded(parameters));
-    familiar.add(digest);
+    recentlyAccepted.add(digest);
   } catch (error) {
-    familiar.delete(digest);
+    recentlyAccepted.delete(digest);
     throw error;
   }
 }
@@ -122,10 +122,10 @@ function pathOf(target: string): string {
   return end < 0 ? path : path.slice(0, end);
 }
 
-type FamiliarKeys = ReturnType<typeof familiarKeys>;
+type RecentlyAcceptedKeys = ReturnType<typeof recentlyAcceptedKeys>;
 
 /** Keys whose last request went well: which question is asked first depends on it, and nothing else. */
-function familiarKeys() {
+function recentlyAcceptedKeys() {
   const digests = new Set<Digest>();
   const most = 10_000;
   return {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { type ProblemBody, type ProblemCode, problemMediaType, problems, problemType } from '#contract/problems.ts';
+import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType } from '#contract/problems.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { Exchange, OuterStep } from './context.ts';
 
@@ -30,7 +30,7 @@ export function write(exchange: Exchange, status: number, headers: readonly stri
 }
 
 /** Writes whatever a request came to grief on. The one place that does. */
-export function answeringProblems(log: Logger): OuterStep {
+export function problems(log: Logger): OuterStep {
   return async (exchange, next) => {
     try {
       await next();
@@ -68,7 +68,7 @@ function writeProblem(exchange: Exchange, body: ProblemBody, more: readonly stri
 }
 
 function bodyOf(code: ProblemCode, detail: string): ProblemBody {
-  const { title, status } = problems[code];
+  const { title, status } = problemTable[code];
   return { type: problemType(code), title, status, detail };
 }
 

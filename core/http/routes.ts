@@ -5,15 +5,15 @@ import { paths } from '#contract/paths.ts';
 import { Problem } from '../domain/problem.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
-import * as people from './console/people.ts';
 import * as consoleSessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
+import * as people from './console/users.ts';
 import type { Context, HttpDeps, State, Step } from './context.ts';
+import { csrf } from './csrf.ts';
 import { keyedMethods } from './on-demand.ts';
 import { takeOutcome } from './outcomes.ts';
 import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { refuse } from './problems.ts';
-import { sameSite } from './same-site.ts';
 import { sessions } from './sessions.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -44,7 +44,7 @@ function dialerRoutes(deps: HttpDeps): Router<State> {
 /** A session opens these. The key header is not looked at. */
 function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>(exact);
-  const ownSite = sameSite(deps);
+  const ownSite = csrf(deps);
   const inSession = (method: Method, path: string, handler: ConsoleHandler) =>
     add(router, method, path, signedIn, decodable, ownSite, consoleHeaders, (ctx) => handler(ctx, deps));
 

@@ -40,7 +40,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
 export function sessionView(session: Session): SessionView {
   const { user, tenancy } = session;
   return {
-    viewer: personView(user),
+    viewer: viewerView(user),
     tenancy: tenancy && { kind: tenancy.kind, id: tenancy.id, name: tenancy.name },
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
   };
@@ -63,7 +63,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
 
 export function userView(user: ListedUser): UserView {
   return {
-    ...personView(user),
+    ...viewerView(user),
     createdAt: wire(user.createdAt),
     lastSignInAt: user.lastSignInAt && wire(user.lastSignInAt),
     apiKeys: user.apiKeys,
@@ -74,7 +74,7 @@ export function eventView({ id, at, actor, action, subject, address }: ListedEve
   return { id, at: wire(at), actor, action, subject, address };
 }
 
-function personView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {
+function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {
   return { id, email, name, userType, account: named(account), partner: named(partner) };
 }
 

@@ -1,16 +1,16 @@
 import type { Knex } from 'knex';
 import type { ApiKey, ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import type { KeySight } from '../domain/tenancy.ts';
+import type { KeyVisibility } from '../domain/tenancy.ts';
 import { record } from './audit.ts';
 import { callKey, cancelledAt } from './calls.ts';
+import { inChunks, inShortTransactions } from './chunks.ts';
 import type { Database } from './database.ts';
-import { isForeignKeyViolation } from './faults.ts';
+import { isForeignKeyViolation } from './errors.ts';
 import { instant, instantOrNull } from './instants.ts';
-import { inShortSteps, inSteps } from './steps.ts';
 
 /** Narrows a query on keys, named `k`, to those that a viewer sees. */
-export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.QueryBuilder {
+export function narrowToVisible(keys: Knex.QueryBuilder, sight: KeyVisibility): Knex.QueryBuilder {
   switch (sight.kind) {
     case 'own':
       return keys.where('k.creator_id', sight.userId);
@@ -28,7 +28,7 @@ export function narrowToSight(keys: Knex.QueryBuilder, sight: KeySight): Knex.Qu
 }
 
 /** How many keys a viewer sees: from the tallies where there are any, since a scope may have a million. */
-async function countInSight(read: Knex, sight: KeySight): Promise<number> {
+async function countVisible(read: Knex, sight: KeyVisibility): Promise<number> {
   const counted = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
   const tallied = (scope: string, id: string) => sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
   switch (sight.kind) {
@@ -48,7 +48,7 @@ async function countInSight(read: Knex, sight: KeySight): Promise<number> {
       return tallied(sight.tenancy.kind === 'account' ? 'account_id' : 'partner_id', sight.tenancy.id);
     case 'all':
     case 'nothing':
-      return counted(narrowToSight(read('api_keys as k'), sight));
+      return counted(narrowToVisible(read('api_keys as k'), sight));
   }
 }
 
@@ -72,7 +72,7 @@ type ApiKeyRow = {
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
-  const inSight = (sight: KeySight) => narrowToSight(read('api_keys as k'), sight);
+  const inSight = (sight: KeyVisibility) => narrowToVisible(read('api_keys as k'), sight);
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ApiKeyRow, ApiKeyRow[]> =>
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
 
@@ -108,7 +108,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ]);
-      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countInSight(read, sight)]);
+      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countVisible(read, sight)]);
       return { apiKeys: rows.map(apiKeyOf), total };
     },
 
@@ -133,11 +133,11 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     async revoke(id, options, event) {
       const revoked = await write.transaction(async (trx) => {
-        const ids = await retire(trx, { id }, options);
+        const ids = await revokeKeys(trx, { id }, options);
         if (ids.length > 0) await record(trx, event);
         return ids;
       });
-      await cancelCallsOf(database, revoked, options);
+      await cancelInFlight(database, revoked, options);
       return revoked.length > 0;
     },
 
@@ -146,7 +146,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return finishCancelling(database, ids, at.toMillis(), signal);
     },
 
-    async foldTallies() {
+    async compactCounts() {
       if (kind === 'postgres') await write.raw(folding);
     },
   };
@@ -164,7 +164,7 @@ const folding = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY
  *
  * @returns the ids of the keys
  */
-export async function retire(
+export async function revokeKeys(
   trx: Knex.Transaction,
   which: { id: string } | { creator_id: string },
   options: RevokeOptions,
@@ -190,7 +190,7 @@ export async function retire(
  *
  * @throws Problem `unavailable` where calls are left to the sweep
  */
-export async function cancelCallsOf(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
+export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
   if (!options.cancelQueuedCalls) return;
   try {
     await finishCancelling(database, ids, options.at.toMillis());
@@ -204,7 +204,7 @@ const notCancelled =
 
 async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
   let changed = 0;
-  for (const some of inSteps(ids)) {
+  for (const some of inChunks(ids)) {
     changed += await cancelQueued(database, some, at, signal);
     // A batch that had looked before the keys went may be written after: once it has ended, nothing more can come.
     if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
@@ -234,8 +234,8 @@ export async function cancelQueued(
     return queued().withMaterialized('some', some).whereIn(callKey, write('some').select(callKey)).update(cancelledAt(at));
   };
   // Waiting with a thousand calls in hand invites deadlocks: those that others are busy with come last.
-  const passing = await inShortSteps(cancelSome('pass over'), size, signal);
-  return passing + (await inShortSteps(cancelSome('wait'), size, signal));
+  const passing = await inShortTransactions(cancelSome('pass over'), size, signal);
+  return passing + (await inShortTransactions(cancelSome('wait'), size, signal));
 }
 
 /** The user was deleted while a request of theirs was under way. */

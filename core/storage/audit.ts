@@ -1,16 +1,16 @@
 import type { Knex } from 'knex';
 import type { ActivityStore } from '../domain/activity.ts';
 import type { AuditEvent } from '../domain/audit.ts';
-import type { ActivitySight } from '../domain/tenancy.ts';
+import type { ActivityVisibility } from '../domain/tenancy.ts';
 import type { Database } from './database.ts';
 import { instant } from './instants.ts';
 
 /** Writes an event down in the transaction of what it tells. */
 export function record(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
-  return recordAll(trx, [event]);
+  return recordAudits(trx, [event]);
 }
 
-export async function recordAll(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
+export async function recordAudits(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
   await trx('audit_events').insert(events.map(rowOf));
 }
 
@@ -60,7 +60,7 @@ export function activityStore({ read }: Database): ActivityStore {
   };
 }
 
-function narrowToActivity(events: Knex.QueryBuilder, sight: ActivitySight): Knex.QueryBuilder {
+function narrowToActivity(events: Knex.QueryBuilder, sight: ActivityVisibility): Knex.QueryBuilder {
   switch (sight.kind) {
     case 'own':
       return events.where('actor_id', sight.userId);

@@ -29,14 +29,14 @@ export function batched<Input extends Timed, Output>(options: {
   run: (inputs: Input[]) => Promise<Output[]>;
   confirm?: (inputs: Input[], outputs: Output[]) => Promise<void>;
   size: number;
-  lanes: number;
+  maxInFlight: number;
   isFaultOfOne: (error: unknown) => boolean;
   observe: BatchObserver;
 }): (input: Input) => Promise<Output> {
   type Batch = Pending<Input, Output>[];
   let waiting: Batch = [];
   const underWay = new Set<Batch>();
-  let lanesInUse = 0;
+  let inFlight = 0;
   let isScheduled = false;
   let isWatched = false;
 
@@ -66,16 +66,16 @@ export function batched<Input extends Timed, Output>(options: {
 
   async function runNext(): Promise<void> {
     isScheduled = false;
-    if (lanesInUse >= options.lanes) return;
+    if (inFlight >= options.maxInFlight) return;
     const batch = refuseLate(waiting.splice(0, options.size), deadlines.statement);
     if (batch.length === 0) return;
-    lanesInUse++;
+    inFlight++;
     underWay.add(batch);
     // What did not fit goes into the next lane.
     if (waiting.length > 0) schedule();
     options.observe(batch.length);
     const answerBatch = await run(batch);
-    lanesInUse--;
+    inFlight--;
     // The next batch first: the database works on it while the answers to this one are written.
     schedule();
     setImmediate(() => settle(answerBatch, batch));
@@ -106,7 +106,7 @@ export function batched<Input extends Timed, Output>(options: {
       if (waiting.length >= mostWaiting)
         return reject(new Problem('unavailable', 'Too many requests wait for the database. Try again shortly.', { retryAfter: 2 }));
       waiting.push({ input, resolve, reject });
-      if (lanesInUse < options.lanes) schedule();
+      if (inFlight < options.maxInFlight) schedule();
       watch();
     });
 }

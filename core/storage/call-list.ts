@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls.ts';
 import type { CallListStore, ListedCall } from '../domain/call-list.ts';
-import type { KeySight } from '../domain/tenancy.ts';
-import { narrowToSight } from './api-keys.ts';
+import type { KeyVisibility } from '../domain/tenancy.ts';
+import { narrowToVisible } from './api-keys.ts';
 import type { Database } from './database.ts';
 import { instant, instantOrNull } from './instants.ts';
 import { campaignsOf } from './tenancies.ts';
@@ -52,7 +52,7 @@ export function callListStore({ read }: Database): CallListStore {
       if (cursor !== null) calls.where('contact_id', '<', cursor);
       if (search !== '') calls.where((either) => containing(either, search));
       const rows: CallRow[] = await calls;
-      const keys = await keysInSight(read, sight, [...new Set(rows.map((row) => row.api_key_id))]);
+      const keys = await visibleKeys(read, sight, [...new Set(rows.map((row) => row.api_key_id))]);
       return rows.map((row) => listedCall(row, keys.get(row.api_key_id)));
     },
   };
@@ -71,12 +71,12 @@ function containing(calls: Knex.QueryBuilder, search: string): void {
 }
 
 /** The keys that placed calls, those that have been revoked since among them. */
-async function keysInSight(read: Knex, sight: KeySight, ids: string[]): Promise<Map<string, KeyRow>> {
+async function visibleKeys(read: Knex, sight: KeyVisibility, ids: string[]): Promise<Map<string, KeyRow>> {
   const columns = ['k.id', 'k.name', 'k.creator_id'];
-  const standing = narrowToSight(read('api_keys as k'), sight)
+  const standing = narrowToVisible(read('api_keys as k'), sight)
     .join('users as u', 'u.id', 'k.creator_id')
     .select(...columns, 'u.name as creator_name');
-  const retired = narrowToSight(read('retired_api_keys as k'), sight).select(...columns, 'k.creator_name');
+  const retired = narrowToVisible(read('retired_api_keys as k'), sight).select(...columns, 'k.creator_name');
   const found: KeyRow[][] = await Promise.all([standing.whereIn('k.id', ids), retired.whereIn('k.id', ids)]);
   return new Map(found.flat().map((key) => [key.id, key]));
 }

@@ -1,9 +1,9 @@
 import type { CallStore, Cancellation, KeyedRequest, NewCall, Placement, Refusal } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { isAllowed, joinAuthority, keyReaches, keyStands } from './authority.ts';
+import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive } from './authorization.ts';
 import { type BatchObserver, batched } from './batch.ts';
 import type { Database, Row, Value } from './database.ts';
-import { isFaultOfOne } from './faults.ts';
+import { isFaultOfOne } from './errors.ts';
 import type { LastUsed } from './last-used.ts';
 import { readBack } from './read-back.ts';
 
@@ -49,7 +49,7 @@ type Explanation = { allowed: true; call: Row | null } | { allowed: false; refus
  * by a look-up; the explanation decides nothing but which refusal, or which earlier answer, is given.
  */
 export function callStore(database: Database, lastUsed: LastUsed, observe: ObserveBatch, onPlaced: () => void): CallStore {
-  const batching = { size: database.batchSize, lanes: database.lanes, isFaultOfOne };
+  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, isFaultOfOne };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
     (size) =>
@@ -59,7 +59,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
     request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
-  const stands = batched({ ...batching, run: standing(database), observe: observer('look up') });
+  const isActive = batched({ ...batching, run: standing(database), observe: observer('look up') });
   const insert = batched({ ...batching, ...inserter(database), observe: observer('place') });
   const cancel = {
     request_id: batched({ ...batching, ...canceller(database, 'request_id'), observe: observer('cancel') }),
@@ -75,7 +75,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
   }
 
   return {
-    stands,
+    isActive,
 
     async place(request, call): Promise<Placement> {
       const placing = { ...request, call };
@@ -129,7 +129,7 @@ function inserter(database: Database) {
     (rows) => `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
      SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
        ${columns.map((column) => `r.${column}`).join(', ')}
-     FROM ${rows} ${joinAuthority}
+     FROM ${rows} ${joinAuthorization}
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING
      RETURNING contact_id`,
@@ -156,7 +156,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { ...requestColumns, [by]: 'text' },
     (rows) => `UPDATE calls SET ${cancelled('r.at')}
-     FROM ${rows} ${joinAuthority}
+     FROM ${rows} ${joinAuthorization}
      WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND calls.state = 'queued'
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
@@ -182,7 +182,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 function standing(database: Database) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyStands}`,
+    (rows) => `SELECT r.n FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyIsActive}`,
     'read',
   );
   return async (batch: Omit<KeyedRequest, 'campaignId'>[]): Promise<boolean[]> => {
@@ -195,7 +195,7 @@ function standing(database: Database) {
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, [by]: 'text' },
-    (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyStands} AS stands, c.id IS NOT NULL AND ${keyReaches} AS reaches,
+    (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyIsActive} AS stands, c.id IS NOT NULL AND ${keyHasAccess} AS reaches,
        x.contact_id, x.request_id, x.state, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
      FROM ${rows}

@@ -19,7 +19,7 @@ export type Database = {
   write: Knex;
   /** The batches that measured best: rows in one, and how many at once. */
   batchSize: number;
-  lanes: number;
+  maxInFlight: number;
   /** @param sql a statement on the rows of a batch, which it uses once, as a table expression of the name `r` */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
   /** Ends the connection that writes, with what it has not committed. The next write opens another. */

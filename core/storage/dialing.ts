@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { type ClaimedCall, type DialingStore, dialingLimits, type Settlement } from '../domain/dialing.ts';
 import { callKey } from './calls.ts';
+import { inShortTransactions } from './chunks.ts';
 import type { Database, Row } from './database.ts';
-import { inShortSteps } from './steps.ts';
 
 /** Of how many accounts calls are claimed in one go. The next go begins with the accounts after them. */
 const accountsAtOnce = 100;
@@ -48,11 +48,11 @@ export function dialingStore(database: Database): DialingStore {
       return known !== undefined;
     },
 
-    lapse: (now, signal) => inShortSteps((limit) => lapseSome(write, now, limit), lapsedAtOnce, signal),
+    lapse: (now, signal) => inShortTransactions((limit) => lapseSome(write, now, limit), lapsedAtOnce, signal),
 
-    endForgotten: (now, signal) => inShortSteps((limit) => endSomeForgotten(write, now, limit), lapsedAtOnce, signal),
+    endForgotten: (now, signal) => inShortTransactions((limit) => endSomeForgotten(write, now, limit), lapsedAtOnce, signal),
 
-    recoverFromClockStep: (now, signal) => inShortSteps((limit) => makeSomeDue(write, now, limit), lapsedAtOnce, signal),
+    recoverFromClockStep: (now, signal) => inShortTransactions((limit) => makeSomeDue(write, now, limit), lapsedAtOnce, signal),
 
     async queue(now) {
       const row = await read('calls')

@@ -2,10 +2,10 @@ import type { Knex } from 'knex';
 import type { ImportedThing, ImportKind, ImportStore } from '../domain/import.ts';
 import type { NewPassword } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { recordAll } from './audit.ts';
+import { recordAudits } from './audit.ts';
+import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
-import { isLocked, isUniqueViolation } from './faults.ts';
-import { inSteps } from './steps.ts';
+import { isLocked, isUniqueViolation } from './errors.ts';
 
 type ThingRow = {
   id: string;
@@ -23,7 +23,7 @@ export function importStore({ read, write }: Database): ImportStore {
 
     async findEmails(emails) {
       const owners = new Map<string, string | null>();
-      for (const some of inSteps(emails)) {
+      for (const some of inChunks(emails)) {
         const rows: { email: string; external_id: string | null }[] = await read('users')
           .select('email', 'external_id')
           .whereIn('email', some);
@@ -40,7 +40,7 @@ export function importStore({ read, write }: Database): ImportStore {
             ...columnsOf(kind, thing),
             ...passwordColumns(password),
           }));
-          for (const some of inSteps(rows)) await trx(kind).insert(some).catch(rejectTaken);
+          for (const some of inChunks(rows)) await trx(kind).insert(some).catch(rejectTaken);
           for (const { thing } of changed) {
             const found = await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(rejectTaken);
             if (found === 0) throw changedMeanwhile();
@@ -51,7 +51,7 @@ export function importStore({ read, write }: Database): ImportStore {
             }
           }
           const events = [...added, ...changed].map(({ event }) => event);
-          for (const some of inSteps(events)) await recordAll(trx, some);
+          for (const some of inChunks(events)) await recordAudits(trx, some);
         }),
       ),
   };
@@ -72,7 +72,7 @@ async function patiently(work: () => Promise<void>): Promise<void> {
 
 async function findThings(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>> {
   const found = new Map<string, ImportedThing>();
-  for (const some of inSteps(externalIds)) {
+  for (const some of inChunks(externalIds)) {
     const rows: ThingRow[] = await thingsOf(from, kind).whereIn('t.external_id', some);
     for (const row of rows) {
       found.set(row.external_id, {

@@ -7,7 +7,7 @@ import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
 import type { Database, DatabaseLocation } from './database.ts';
 import { dialingStore } from './dialing.ts';
-import { reportingOutages } from './faults.ts';
+import { reportingOutages } from './errors.ts';
 import { importStore } from './import.ts';
 import { lastUsedOf } from './last-used.ts';
 import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';

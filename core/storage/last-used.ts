@@ -1,6 +1,6 @@
 import type { Clock, Digest } from '../domain/ports.ts';
+import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
-import { inSteps } from './steps.ts';
 
 /** A key's row is written at most this often, in ms: with a look every `sweepEvery` it is less than a minute behind. */
 const writeEvery = 45_000;
@@ -29,7 +29,7 @@ export function lastUsedOf(database: Database, clock: Clock, onError: (error: un
     const now = clock.millis();
     // In one order everywhere: two cores that write the same keys wait for each other instead of deadlocking.
     due.sort(([one], [other]) => (one < other ? -1 : 1));
-    for (const rows of inSteps(due)) {
+    for (const rows of inChunks(due)) {
       await statement(rows);
       for (const [digest, at] of rows) {
         writtenAt.set(digest, now);

@@ -206,7 +206,7 @@ export function openPostgres(connectionString: string): Database {
     read: pool,
     write: pool,
     batchSize: 32,
-    lanes: 2,
+    maxInFlight: 2,
     prepare: (columns, sql) => {
       const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
       const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);

@@ -1,7 +1,7 @@
 import type { RetentionStore } from '../domain/retention.ts';
 import { callKey } from './calls.ts';
+import { inShortTransactions } from './chunks.ts';
 import type { Database } from './database.ts';
-import { inShortSteps } from './steps.ts';
 
 const erasedAtOnce = 500;
 
@@ -20,7 +20,7 @@ export function retentionStore({ read, write }: Database): RetentionStore {
         // A provider writes its detail freely, names and numbers included.
         return write('calls').whereIn(callKey, some).update({ phone: null, name: null, time_zone: null, variables: null, detail: null });
       };
-      return inShortSteps(eraseSome, erasedAtOnce, signal);
+      return inShortTransactions(eraseSome, erasedAtOnce, signal);
     },
   };
 }

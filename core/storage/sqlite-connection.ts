@@ -5,7 +5,7 @@ import Client from 'knex/lib/dialects/sqlite3/index.js';
 import sqlite3, { type Database as Connection, type Statement } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
 import type { Row } from './database.ts';
-import { isDataFault } from './faults.ts';
+import { isDataError } from './errors.ts';
 
 /**
  * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. A checkpoint at 1,000 pages keeps the WAL near 4 MB;
@@ -80,7 +80,7 @@ export async function runPrepared(pool: Knex, sql: string, json: string): Promis
       });
     });
   } catch (error) {
-    if (!isDataFault(error)) markBroken(connection, error);
+    if (!isDataError(error)) markBroken(connection, error);
     throw error;
   } finally {
     pool.client.releaseConnection(connection);

@@ -33,7 +33,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     read,
     write,
     batchSize: 32,
-    lanes: 1,
+    maxInFlight: 1,
     prepare(columns, sql, mode) {
       const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
       const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`);

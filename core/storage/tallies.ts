@@ -14,7 +14,7 @@ const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
 const patient = { query_timeout: 3_600_000 };
 
 /** @returns how many of the kept counts of keys are wrong */
-export function countWrongTallies(database: Database): Promise<number> {
+export function countWrongCounts(database: Database): Promise<number> {
   return database.read.transaction(async (trx) => {
     await haveTime(trx, database);
     const counted = await trx
@@ -27,7 +27,7 @@ export function countWrongTallies(database: Database): Promise<number> {
 }
 
 /** Puts the counts right, while keys come and go: a difference stays what it is until it is taken away. */
-export function repairTallies(database: Database): Promise<void> {
+export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await haveTime(trx, database);
     // Two repairs at once would each take the same difference away.

@@ -3,10 +3,10 @@ import type { Named } from '#contract/console.ts';
 import { folded } from '#contract/text.ts';
 import type { TenancyStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import type { Reach } from '../domain/tenancy.ts';
+import type { CampaignAccess } from '../domain/tenancy.ts';
 import { record } from './audit.ts';
 import type { Database } from './database.ts';
-import { isForeignKeyViolation } from './faults.ts';
+import { isForeignKeyViolation } from './errors.ts';
 
 export function tenancyStore({ read, write }: Database): TenancyStore {
   return {
@@ -20,14 +20,14 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
       return account ? { id, name: account.name, partnerId: account.partner_id } : null;
     },
 
-    async addPartner({ id, name }, event) {
+    async createPartner({ id, name }, event) {
       await write.transaction(async (trx) => {
         await trx('partners').insert({ id, name, created_at: event.at.toMillis() });
         await record(trx, event);
       });
     },
 
-    async addAccount({ id, name, partnerId }, event) {
+    async createAccount({ id, name, partnerId }, event) {
       const adding = write.transaction(async (trx) => {
         await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at.toMillis() });
         await record(trx, event);
@@ -35,7 +35,7 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
       await adding.catch(noSuch('partner', partnerId));
     },
 
-    async addCampaign({ id, name, accountId }, event) {
+    async createCampaign({ id, name, accountId }, event) {
       const adding = write.transaction(async (trx) => {
         await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at.toMillis() });
         await record(trx, event);
@@ -80,12 +80,12 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
 }
 
 /** The campaigns within a reach, named `c`, with their accounts, named `a`. */
-export function campaignsOf(read: Knex, reach: Reach): Knex.QueryBuilder {
+export function campaignsOf(read: Knex, reach: CampaignAccess): Knex.QueryBuilder {
   return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), reach);
 }
 
 /** @param query that has accounts in it, named `a` */
-function within(query: Knex.QueryBuilder, reach: Reach): Knex.QueryBuilder {
+function within(query: Knex.QueryBuilder, reach: CampaignAccess): Knex.QueryBuilder {
   switch (reach.kind) {
     case 'account':
       return query.where('a.id', reach.accountId);

@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 import type { UserType } from '#contract/console.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import type { PeopleSight, User } from '../domain/tenancy.ts';
-import { cancelCallsOf, retire } from './api-keys.ts';
+import type { User, UserVisibility } from '../domain/tenancy.ts';
+import { cancelInFlight, revokeKeys } from './api-keys.ts';
 import { record } from './audit.ts';
 import type { Database } from './database.ts';
-import { isUniqueViolation } from './faults.ts';
+import { isUniqueViolation } from './errors.ts';
 import { instant, instantOrNull } from './instants.ts';
 
 export type UserRow = {
@@ -40,7 +40,7 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<UserRow, UserRow[]> {
     );
 }
 
-function narrowToPeople(users: Knex.QueryBuilder, sight: PeopleSight | { kind: 'all' }): Knex.QueryBuilder {
+function narrowToVisibleUsers(users: Knex.QueryBuilder, sight: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
   switch (sight.kind) {
     case 'account':
       return users.where('u.account_id', sight.accountId);
@@ -76,7 +76,10 @@ export function userStore(database: Database): UserStore {
     },
 
     async list(sight, id) {
-      const rows: ListedRow[] = await narrowToPeople(id === undefined ? selectUsers(read) : selectUsers(read).where('u.id', id), sight)
+      const rows: ListedRow[] = await narrowToVisibleUsers(
+        id === undefined ? selectUsers(read) : selectUsers(read).where('u.id', id),
+        sight,
+      )
         .select('u.created_at', 'u.last_sign_in_at')
         .select(read('api_keys').count('*').where('creator_id', read.ref('u.id')).as('api_keys'))
         .orderBy('u.created_at')
@@ -89,7 +92,7 @@ export function userStore(database: Database): UserStore {
       }));
     },
 
-    async holdings(userId) {
+    async deletionImpact(userId) {
       const queued = read('calls').count('*').where('api_key_id', read.ref('k.id')).whereRaw(`state = 'queued'`);
       const keys: { id: string; name: string; last_used_at: number | null; queued: number | string }[] = await read('api_keys as k')
         .select('k.id', 'k.name', 'k.last_used_at', queued.as('queued'))
@@ -157,14 +160,14 @@ export function userStore(database: Database): UserStore {
         // Keeps keys and sessions from being made for this user from here on (a new row's foreign key waits for the lock).
         await trx('users').select('id').where({ id: userId }).forUpdate();
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
-        const apiKeys = await retire(trx, { creator_id: userId }, options);
+        const apiKeys = await revokeKeys(trx, { creator_id: userId }, options);
         const users = await trx('users').where({ id: userId }).delete();
         if (users === 0) return null;
         await record(trx, event);
         return { apiKeys, sessions };
       });
       if (!gone) return null;
-      await cancelCallsOf(database, gone.apiKeys, options);
+      await cancelInFlight(database, gone.apiKeys, options);
       return { apiKeys: gone.apiKeys.length, sessions: gone.sessions };
     },
   };

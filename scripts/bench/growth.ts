@@ -1,11 +1,11 @@
 import { digestOf } from '../../core/domain/api-keys.ts';
 import type { DatabaseKind } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
-import { signIn } from '../../test/support/world.ts';
+import { signIn } from '../../test/support/tenants.ts';
+import { manyKeys, openStage, type Stage } from './environment.ts';
 import { cancelling, placing } from './requests.ts';
-import { type Spread, spreadOf } from './rows.ts';
 import { fill } from './seed.ts';
-import { manyKeys, openStage, type Stage } from './stage.ts';
+import { type Spread, spreadOf } from './workloads.ts';
 import { load } from './wrk.ts';
 
 export const sizes = [1_000, 100_000, 1_000_000, 10_000_000];
@@ -49,10 +49,10 @@ export async function grow(kind: DatabaseKind, rounds: number, seconds: number, 
 
 async function openFilled(kind: DatabaseKind, size: number, say: (line: string) => void): Promise<Stage> {
   const stage = await openStage(kind);
-  const { account, campaign, partner } = stage.world;
+  const { account, campaign, partner } = stage.tenants;
   const start = performance.now();
   const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: '' };
-  await fill(stage.beside.storage.database, stage.database, size, owner);
+  await fill(stage.direct.storage.database, stage.database, size, owner);
   say(`${kind}: ${size} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
   return stage;
 }
@@ -60,13 +60,13 @@ async function openFilled(kind: DatabaseKind, size: number, say: (line: string) 
 /** Lists the keys of a partner with a million of them, and of another one, who is given 500, on the same core. */
 export async function listKeys(kind: DatabaseKind, rounds: number, say: (line: string) => void): Promise<Lists> {
   const stage = await openFilled(kind, 1_000_000, say);
-  const { core, beside, world } = stage;
-  const { users, otherAccount, otherPartner } = world;
+  const { core, direct, tenants } = stage;
+  const { users, otherAccount, otherPartner } = tenants;
   const rows = manyKeys(500).map((keyValue, n) => ({
     ...{ id: `other-${n}`, digest: digestOf(keyValue), name: 'Other', created_at: n },
     ...{ creator_id: users.other.id, creator_partner_id: otherPartner.id, account_id: otherAccount.id, partner_id: otherPartner.id },
   }));
-  await beside.storage.database.write.batchInsert('api_keys', rows, 100);
+  await direct.storage.database.write.batchInsert('api_keys', rows, 100);
   const cookies = { few: await signIn(core.url, 'otto@example.com'), many: await signIn(core.url, 'pat@example.com') };
   const taken = { few: [] as number[], many: [] as number[] };
   for (let n = 0; n < 10 * rounds; n++) {

@@ -1,13 +1,13 @@
 import { cpus, release, totalmem, type } from 'node:os';
-import type { Stage } from './stage.ts';
+import type { Stage } from './environment.ts';
 import { wrkVersion } from './wrk.ts';
 
 /** Where figures come from: they mean little without it. */
 export type Machine = Readonly<Record<string, string>>;
 
-export async function machine({ kind, beside }: Stage): Promise<Machine> {
+export async function machine({ kind, direct }: Stage): Promise<Machine> {
   const sql = kind === 'sqlite' ? 'SELECT sqlite_version() AS version' : `SELECT current_setting('server_version') AS version`;
-  const answer: unknown = await beside.storage.database.read.raw(sql);
+  const answer: unknown = await direct.storage.database.read.raw(sql);
   return {
     processor: `${cpus().length} cores of ${cpus()[0]?.model}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GB`,

@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cleanUp, databaseKinds, freshDirectory, setUpPostgres } from '../../test/support/databases.ts';
+import { openStage, type Stage } from './environment.ts';
 import { type Grown, grow, listKeys } from './growth.ts';
 import { machine } from './machine.ts';
-import * as moments from './moments.ts';
 import { type Server, startServer, stopServers } from './processes.ts';
 import { keep, keepPlot, type Results, tablesOf } from './report.ts';
 import { verifying } from './requests.ts';
-import { type Measured, measure, type Row, rowsOf } from './rows.ts';
-import { openStage, type Stage } from './stage.ts';
+import * as moments from './single-metrics.ts';
+import { type Measured, measure, type Row, rowsOf } from './workloads.ts';
 
 const { values } = parseArgs({
   options: { full: { type: 'boolean', default: false }, only: { type: 'string', default: 'rows,figures,cores,lists,growth' } },
@@ -61,7 +61,7 @@ async function rowsAt(stage: Stage): Promise<Measured[]> {
   const rows = rowsOf(stage, await startServer('servers/straightforward.ts', { DATABASE_URL: stage.database }));
   if (!isFull || stage.kind !== 'sqlite') return rows;
   installPeers();
-  const peer = await startServer('peers/better-auth.ts', { DATABASE_FILE: join(freshDirectory(), 'peer.db') });
+  const peer = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshDirectory(), 'peer.db') });
   const target = verifying(peer.url, String(peer.said['key']));
   return [...rows, { name: 'better-auth, verify a key and note its use', database: 'sqlite', goal: null, target }];
 }
@@ -82,14 +82,14 @@ async function growth(): Promise<Grown[]> {
   for (const kind of databaseKinds) grown.push(...(await grow(kind, rounds, 2, say)));
   installPeers();
   // From a folder with packages of its own, which the types of this one know nothing of.
-  const { plot }: { plot: (grown: readonly Grown[]) => string } = await import(new URL('peers/plot.ts', import.meta.url).href);
+  const { plot }: { plot: (grown: readonly Grown[]) => string } = await import(new URL('competitors/plot.ts', import.meta.url).href);
   keepPlot(plot(grown));
   return grown;
 }
 
 /** In the versions of their own lock file. */
 function installPeers(): void {
-  const folder = fileURLToPath(new URL('peers', import.meta.url));
+  const folder = fileURLToPath(new URL('competitors', import.meta.url));
   execFileSync('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'], {
     stdio: 'ignore',
     shell: process.platform === 'win32',

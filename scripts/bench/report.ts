@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Grown, Lists } from './growth.ts';
 import type { Machine } from './machine.ts';
-import type { Figure } from './moments.ts';
-import type { Row, Spread } from './rows.ts';
+import type { Figure } from './single-metrics.ts';
+import type { Row, Spread } from './workloads.ts';
 
 export type Results = {
   at: string;

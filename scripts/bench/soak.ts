@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { cleanUp, type DatabaseKind } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
+import { openStage, type Stage } from './environment.ts';
 import { mixing } from './requests.ts';
-import { openStage, type Stage } from './stage.ts';
 import { load } from './wrk.ts';
 
 const { values } = parseArgs({

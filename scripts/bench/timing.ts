@@ -6,9 +6,9 @@ import { parseArgs } from 'node:util';
 import { operator } from '../../core/domain/audit.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { cleanUp, databaseKinds } from '../../test/support/databases.ts';
-import { createKey, signIn } from '../../test/support/world.ts';
-import { spreadOf } from './rows.ts';
-import { openStage, type Stage } from './stage.ts';
+import { createKey, signIn } from '../../test/support/tenants.ts';
+import { openStage, type Stage } from './environment.ts';
+import { spreadOf } from './workloads.ts';
 
 const { values } = parseArgs({ options: { requests: { type: 'string', default: '5000' } } });
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -25,11 +25,11 @@ try {
 }
 
 /** Keys that are refused, by the reason. */
-async function refused({ core, beside, world, unknown, revoked }: Stage): Promise<Map<string, string>> {
+async function refused({ core, direct, tenants, unknown, revoked }: Stage): Promise<Map<string, string>> {
   const expired = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
-  await beside.storage.database.write('api_keys').where({ id: expired.id }).update({ expires_at: 1 });
+  await direct.storage.database.write('api_keys').where({ id: expired.id }).update({ expires_at: 1 });
   const orphaned = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
-  await deleteUser(beside.ports, operator, world.users.teammate, false);
+  await deleteUser(direct.ports, operator, tenants.users.teammate, false);
   return new Map([
     ['unknown', unknown[0] ?? ''],
     ['revoked', revoked[0] ?? ''],

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
 import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
-import { createKey, createWorld, openBeside, signIn, type World } from '../../test/support/world.ts';
+import { createKey, createTenants, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
 import type { FoundCall, Ledger } from './ledger.ts';
 import { type Manner, type Provider, secret, startProvider, takes } from './provider.ts';
 
@@ -25,7 +25,7 @@ export type Scene = {
   trial: Trial;
   ledger: Ledger;
   provider: Provider;
-  world: World;
+  tenants: Tenants;
   cookie: string;
   key: string;
   campaignId: string;
@@ -55,8 +55,8 @@ export async function openScene(
 ): Promise<Scene> {
   const { deduplicates = false } = options;
   const database = options.database ?? (await freshDatabase(trial.kind));
-  const beside = await openBeside(database);
-  const world = await createWorld(beside.ports).finally(() => beside.close());
+  const direct = await openDirect(database);
+  const tenants = await createTenants(direct.ports).finally(() => direct.close());
   const provider = await startProvider(options.manner ?? takes, deduplicates);
   trial.cleanup.defer(() => provider.close());
 
@@ -80,10 +80,10 @@ export async function openScene(
     trial,
     ledger: trial.ledger,
     provider,
-    world,
+    tenants,
     cookie,
     key: keyValue,
-    campaignId: world.campaign.id,
+    campaignId: tenants.campaign.id,
     database,
     start,
     core: () => cores.at(-1) ?? first,
@@ -99,24 +99,24 @@ export async function openScene(
 }
 
 export async function callsIn(database: string): Promise<FoundCall[]> {
-  const beside = await openBeside(database);
+  const direct = await openDirect(database);
   try {
-    return await beside.storage.database.read('calls').select({ requestId: 'request_id', contactId: 'contact_id', state: 'state' });
+    return await direct.storage.database.read('calls').select({ requestId: 'request_id', contactId: 'contact_id', state: 'state' });
   } finally {
-    await beside.close();
+    await direct.close();
   }
 }
 
 /** Waits until no call is in one of these states any more. @returns how many are */
 export async function waitForNone(scene: Scene, states: readonly string[], within: number): Promise<number> {
-  const beside = await openBeside(scene.database);
+  const direct = await openDirect(scene.database);
   try {
     const left = async () =>
-      Number((await beside.storage.database.read('calls').whereIn('state', states).count({ n: '*' }).first())?.['n']);
+      Number((await direct.storage.database.read('calls').whereIn('state', states).count({ n: '*' }).first())?.['n']);
     await eventually(async () => (await left()) === 0, within);
     return await left();
   } finally {
-    await beside.close();
+    await direct.close();
   }
 }
 

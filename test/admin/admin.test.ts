@@ -5,7 +5,7 @@ import { runScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone } from '../support/world.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const password = 'correct horse battery staple';
 
@@ -112,9 +112,9 @@ describe('the admin command line', () => {
       await json('key', 'revoke', id, '--cancel-queued-calls');
       expect((await ask('DELETE', `${onDemand(core.url, campaign.id)}/by-request-id/r1`, { key: keyValue })).status).to.equal(401);
       await core.stop();
-      const beside = await openBeside(database);
-      const states = await beside.storage.database.read('calls').pluck('state');
-      await beside.close();
+      const direct = await openDirect(database);
+      const states = await direct.storage.database.read('calls').pluck('state');
+      await direct.close();
       expect(states).to.deep.equal(['cancelled']);
       expect((await admin(['key', 'revoke', id])).code).to.equal(3);
     });
@@ -157,9 +157,9 @@ describe('the admin command line', () => {
     });
 
     it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
-      const beside = await openBeside(database);
-      const { write, read } = beside.storage.database;
-      const { users, partner } = await createWorld(beside.ports);
+      const direct = await openDirect(database);
+      const { write, read } = direct.storage.database;
+      const { users, partner } = await createTenants(direct.ports);
       const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
       await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
       const tallies = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
@@ -175,7 +175,7 @@ describe('the admin command line', () => {
       expect((await admin(['check', '--repair'])).code).to.equal(0);
       expect(await tallies()).to.deep.equal(right);
       expect((await admin(['check'])).code).to.equal(0);
-      await beside.close();
+      await direct.close();
     });
 
     it('says that the database cannot be reached, without its password', async () => {

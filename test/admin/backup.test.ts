@@ -4,30 +4,30 @@ import { expect } from 'chai';
 import { runScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { createKey, createWorld, openBeside, placeCall, signIn } from '../support/world.ts';
+import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('backup', () => {
   it('copies a SQLite database that is being written to, and the copy serves', async () => {
     const database = await freshDatabase('sqlite');
     const core = await spawnCore(database);
-    const beside = await openBeside(database);
-    const world = await createWorld(beside.ports);
+    const direct = await openDirect(database);
+    const tenants = await createTenants(direct.ports);
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     let placed = 0;
     let isBusy = true;
     const load = (async () => {
-      while (isBusy) if ((await placeCall(core.url, world.campaign.id, keyValue)).status === 202) placed++;
+      while (isBusy) if ((await placeCall(core.url, tenants.campaign.id, keyValue)).status === 202) placed++;
     })();
     const file = join(freshDirectory(), 'backup.db');
     const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
     isBusy = false;
     await load;
     await core.stop();
-    await beside.close();
+    await direct.close();
     expect(code).to.equal(0);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
     const restored = await spawnCore(`sqlite:${file}`);
-    const answer = await placeCall(restored.url, world.campaign.id, keyValue);
+    const answer = await placeCall(restored.url, tenants.campaign.id, keyValue);
     const { stdout } = await runScript('core/admin.ts', ['check', '--json'], { env: { DATABASE_URL: `sqlite:${file}` } });
     await restored.stop();
     expect(answer.status).to.equal(202);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
-import { type Beside, createKey, createWorld, openBeside, placeCall, signIn } from '../support/world.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 const file = (content: unknown) => {
   const path = join(freshDirectory(), 'import.json');
@@ -92,29 +92,29 @@ describe('import', () => {
         name: 'U',
         userType: 'staff',
       }));
-      let beside: Beside;
+      let direct: DirectAccess;
       let sent: string;
       beforeEach(async () => {
-        beside = await openBeside(database);
+        direct = await openDirect(database);
         sent = file({ ...all, users });
         // What nobody can foresee: the database refuses the 27th user.
         if (kind === 'sqlite') {
-          await beside.storage.database.write.raw(
+          await direct.storage.database.write.raw(
             `CREATE TRIGGER refusing BEFORE INSERT ON users WHEN NEW.email = 'u26@example.com' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
           );
-        } else await beside.storage.database.write.raw(`ALTER TABLE users ADD CONSTRAINT refusing CHECK (email <> 'u26@example.com')`);
+        } else await direct.storage.database.write.raw(`ALTER TABLE users ADD CONSTRAINT refusing CHECK (email <> 'u26@example.com')`);
       });
-      afterEach(() => beside.close());
+      afterEach(() => direct.close());
 
       it('shows the one-time passwords of those who are there by then, says so, and does the rest when run again', async function () {
         this.timeout(60_000);
         const failed = await admin(['import', sent, '--json']);
-        const there: string[] = await beside.storage.database.read('users').pluck('email');
+        const there: string[] = await direct.storage.database.read('users').pluck('email');
         const shown = JSON.parse(failed.stdout).passwords.map(({ email }: { email: string }) => email);
         expect([failed.code, failed.stderr.includes('The import stopped on the way')], failed.stderr).to.deep.equal([1, true]);
         expect(there).to.have.length.within(1, 26);
         expect(shown).to.have.members(there);
-        await beside.storage.database.write.raw(kind === 'sqlite' ? 'DROP TRIGGER refusing' : 'ALTER TABLE users DROP CONSTRAINT refusing');
+        await direct.storage.database.write.raw(kind === 'sqlite' ? 'DROP TRIGGER refusing' : 'ALTER TABLE users DROP CONSTRAINT refusing');
         const again = await json('import', sent);
         expect(again.users).to.deep.equal({ added: 27 - there.length, changed: 0, unchanged: there.length });
         expect(again.campaigns).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
@@ -128,20 +128,20 @@ describe('an import of tens of thousands of campaigns', () => {
     this.timeout(120_000);
     const database = await freshDatabase('sqlite');
     const core = await spawnCore(database);
-    const beside = await openBeside(database);
-    const world = await createWorld(beside.ports);
+    const direct = await openDirect(database);
+    const tenants = await createTenants(direct.ports);
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     const campaigns = Array.from({ length: 40_000 }, (_, n) => ({ externalId: `c${n}`, name: `Campaign ${n}`, account: 'a1' }));
     const statuses: number[] = [];
     let isBusy = true;
     const load = Array.from({ length: 4 }, async () => {
-      while (isBusy) statuses.push((await placeCall(core.url, world.campaign.id, keyValue)).status);
+      while (isBusy) statuses.push((await placeCall(core.url, tenants.campaign.id, keyValue)).status);
     });
     const imported = await adminOn(database).admin(['import', file({ ...all, users: [], campaigns }), '--json']);
     isBusy = false;
     await Promise.all(load);
-    const placed = Number(Object.values((await beside.storage.database.read('calls').count('*').first()) ?? {})[0]);
-    await beside.close();
+    const placed = Number(Object.values((await direct.storage.database.read('calls').count('*').first()) ?? {})[0]);
+    await direct.close();
     await core.stop();
     expect([imported.code, imported.stderr]).to.deep.equal([0, '']);
     expect(JSON.parse(imported.stdout).campaigns).to.deep.equal({ added: 40_000, changed: 0, unchanged: 0 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { createWorld, openBeside } from '../support/world.ts';
+import { createTenants, openDirect } from '../support/tenants.ts';
 
 /** Turns a terminal red, clears it, renames its window, reverses text, ends a line: in C0, C1, bidirectional formatting and separators. */
 const hostile = '\u001b[31mred\u001b[2J\u001b]0;owned\u0007\u009b32m\u0085\u0008\u202egnp.exe\u2066\u200f\u061c\u2028';
@@ -40,9 +40,9 @@ describe('what admin writes to a terminal', () => {
   });
 
   it('has none of a name in the database, in tables and in sentences', async () => {
-    const beside = await openBeside(database);
-    const { users } = await createWorld(beside.ports);
-    const { write } = beside.storage.database;
+    const direct = await openDirect(database);
+    const { users } = await createTenants(direct.ports);
+    const { write } = direct.storage.database;
     await write('users')
       .where({ id: users.staff.id })
       .update({ name: `${hostile}\nforged  line` });
@@ -50,7 +50,7 @@ describe('what admin writes to a terminal', () => {
       ...{ id: 'key-1', digest: 'digest', name: hostile, creator_id: users.staff.id, created_at: 1 },
       partner_id: users.partner.partner?.id,
     });
-    await beside.close();
+    await direct.close();
     for (const args of [
       ['user', 'list'],
       ['key', 'list'],
@@ -62,10 +62,10 @@ describe('what admin writes to a terminal', () => {
   });
 
   it('is escaped and whole in JSON', async () => {
-    const beside = await openBeside(database);
-    const { users } = await createWorld(beside.ports);
-    await beside.storage.database.write('users').where({ id: users.staff.id }).update({ name: hostile });
-    await beside.close();
+    const direct = await openDirect(database);
+    const { users } = await createTenants(direct.ports);
+    await direct.storage.database.write('users').where({ id: users.staff.id }).update({ name: hostile });
+    await direct.close();
     const { stdout } = await admin('user', 'list', '--json');
     expect(stdout).not.to.match(steering);
     expect(JSON.parse(stdout).users.map(({ name }: { name: string }) => name)).to.include(hostile);

@@ -6,7 +6,7 @@ import { spawnCore } from '../support/core.ts';
 import { databaseKinds, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type PostgresServer, startPostgresOfTools } from '../support/postgres.ts';
-import { createKey, createWorld, openBeside, placeCall, signIn } from '../support/world.ts';
+import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('restore', () => {
   for (const kind of databaseKinds) {
@@ -33,9 +33,9 @@ describe('restore', () => {
       });
 
       it('brings back what there was, and lists the keys and users that live again', async () => {
-        const beside = await openBeside(url);
-        const world = await createWorld(beside.ports);
-        await beside.close();
+        const direct = await openDirect(url);
+        const tenants = await createTenants(direct.ports);
+        await direct.close();
         const core = await spawnCore(url);
         const cookie = await signIn(core.url, 'ada@example.com');
         const kept = await createKey(core.url, cookie, 'Kept');
@@ -55,23 +55,23 @@ describe('restore', () => {
         expect(readFileSync(file).equals(backedUp)).to.equal(true);
 
         const restored = await spawnCore(url);
-        expect((await placeCall(restored.url, world.campaign.id, kept.keyValue)).status).to.equal(202);
-        expect((await placeCall(restored.url, world.campaign.id, leaked.keyValue)).status).to.equal(202);
+        expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
+        expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(202);
         // Somebody may have signed out since: no session comes back.
         expect((await ask('GET', `${restored.url}/console/session`, { cookie })).status).to.equal(401);
         await signIn(restored.url, 'tom@example.com');
         await restored.stop();
         const { ok } = await json('check');
         expect(ok).to.equal(true);
-        const after = await openBeside(url);
+        const after = await openDirect(url);
         expect(await after.storage.database.read('partners').where({ name: 'Added since' })).to.deep.equal([]);
         await after.close();
       });
 
       it('says to people what lives again, and what to do about it', async () => {
-        const beside = await openBeside(url);
-        await createWorld(beside.ports);
-        await beside.close();
+        const direct = await openDirect(url);
+        await createTenants(direct.ports);
+        await direct.close();
         await json('backup', file);
         await json('user', 'delete', 'tom@example.com');
         const { code, stdout, stderr } = await admin('restore', file);
@@ -90,9 +90,9 @@ describe('restore', () => {
         const refused = await admin('restore', file);
         const ready = await ask('GET', `${core.managementUrl}/readyz`);
         await core.stop();
-        const beside = await openBeside(url);
-        const partners = await beside.storage.database.read('partners').pluck('name');
-        await beside.close();
+        const direct = await openDirect(url);
+        const partners = await direct.storage.database.read('partners').pluck('name');
+        await direct.close();
         expect([refused.code, ready.status, partners]).to.deep.equal([4, 200, ['Added since']]);
         expect(refused.stderr).to.match(/^error: .*[Ss]top.*\n$/);
       });
@@ -102,23 +102,23 @@ describe('restore', () => {
         await json('backup', file);
         url = await fresh();
         expect(await json('restore', file)).to.deep.include({ revokedApiKeys: [], deletedUsers: [] });
-        const beside = await openBeside(url);
-        const partners = await beside.storage.database.read('partners').pluck('name');
-        await beside.close();
+        const direct = await openDirect(url);
+        const partners = await direct.storage.database.read('partners').pluck('name');
+        await direct.close();
         expect(partners).to.deep.equal(['One']);
       });
 
       it('brings back an older schema, also over a newer one, and says what to run', async () => {
         await json('migrate');
-        const beside = await openBeside(url);
-        const { write } = beside.storage.database;
+        const direct = await openDirect(url);
+        const { write } = direct.storage.database;
         // As the release before the last made it.
         const [last]: string[] = await write('schema_migrations').orderBy('name', 'desc').limit(1).pluck('name');
         await write('schema_migrations').where({ name: last }).delete();
         await json('backup', file);
         await write('schema_migrations').insert({ name: last, batch: 1, migration_time: new Date(0) });
         await write.raw('CREATE TABLE added_by_a_later_release (user_id text REFERENCES users (id))');
-        await beside.close();
+        await direct.close();
         const { code, stdout } = await admin('restore', file);
         expect([code, stdout.includes(`lacks ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
         expect((await admin('user', 'list')).stderr).to.contain('is behind this program');
@@ -127,13 +127,13 @@ describe('restore', () => {
       it('is refused for a backup of a newer release, of something else, or that is damaged or missing; and changes nothing', async () => {
         await json('partner', 'add', 'One');
         const backup = join(freshDirectory(), 'newer');
-        const beside = await openBeside(url);
-        const { write } = beside.storage.database;
+        const direct = await openDirect(url);
+        const { write } = direct.storage.database;
         await write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) });
         await json('backup', backup);
         await write('schema_migrations').where({ name: '999-later' }).delete();
         await json('backup', file);
-        await beside.close();
+        await direct.close();
         const notes = join(freshDirectory(), 'notes');
         writeFileSync(notes, 'These are my notes. '.repeat(1000));
         const cut = join(freshDirectory(), 'cut');
@@ -149,7 +149,7 @@ describe('restore', () => {
         }
         expect(codes).to.deep.equal(kind === 'sqlite' ? [4, 2, 2, 2, 2] : [4, 2, 2, 5, 2]);
         const { ok } = await json('check');
-        const after = await openBeside(url);
+        const after = await openDirect(url);
         const partners = await after.storage.database.read('partners').pluck('name');
         await after.close();
         expect([ok, partners]).to.deep.equal([true, ['One']]);
@@ -179,9 +179,9 @@ describe('restore', () => {
       expect(readdirSync(dirname(filename)).filter((name) => /-(wal|shm|journal)$|restoring/.test(name))).to.deep.equal([]);
       expect(statSync(filename).mode & 0o777).to.equal(0o600);
       expect((await adminOn(`sqlite:${restored.before}`).json('check')).ok).to.equal(true);
-      const beside = await openBeside(`sqlite:${restored.before}`);
-      const partners = await beside.storage.database.read('partners').orderBy('name').pluck('name');
-      await beside.close();
+      const direct = await openDirect(`sqlite:${restored.before}`);
+      const partners = await direct.storage.database.read('partners').orderBy('name').pluck('name');
+      await direct.close();
       expect(partners).to.deep.equal(['One', 'Two']);
     });
 

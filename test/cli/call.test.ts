@@ -5,25 +5,25 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { CliHome, type Ended } from '../support/cli.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { ask } from '../support/http.ts';
-import { type Network, networkTo } from '../support/network.ts';
-import { type Beside, createKey, createWorld, openBeside, signIn, somePhone, type World } from '../support/world.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('callkey call', () => {
   let core: RunningCore;
-  let beside: Beside;
-  let world: World;
-  let network: Network;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let network: FaultyProxy;
   let key: string;
   let home: CliHome;
 
   before(async () => {
     const database = await freshDatabase('sqlite');
     core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-    beside = await openBeside(database);
-    world = await createWorld(beside.ports);
+    direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
     key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    network = await networkTo(core.url);
+    network = await faultyProxy(core.url);
   });
   beforeEach(() => {
     home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
@@ -32,13 +32,13 @@ describe('callkey call', () => {
   });
   after(async () => {
     await network.close();
-    await beside.close();
+    await direct.close();
     await core.close();
   });
 
-  const place = (phone: string, ...more: string[]) => home.run(['call', 'place', world.campaign.id, '--phone', phone, ...more]);
-  const cancel = (...more: string[]) => home.run(['call', 'cancel', world.campaign.id, ...more]);
-  const callsTo = (phone: string) => beside.storage.database.read('calls').where({ phone });
+  const place = (phone: string, ...more: string[]) => home.run(['call', 'place', tenants.campaign.id, '--phone', phone, ...more]);
+  const cancel = (...more: string[]) => home.run(['call', 'cancel', tenants.campaign.id, ...more]);
+  const callsTo = (phone: string) => direct.storage.database.read('calls').where({ phone });
   const sentIds = () => network.seen.map(({ body }) => String(JSON.parse(body).requestId));
   const answer = ({ code, stdout, stderr }: Ended, expected = 0) => {
     expect(code, stderr).to.equal(expected);
@@ -52,7 +52,7 @@ describe('callkey call', () => {
       const when = ['--not-before', '2026-11-21T09:00:00.000Z', '--not-after', '2099-11-21T18:00:00.000Z', '--request-id', 'order-4711'];
       const placed = answer(await place(phone, ...options, ...when, '--json'));
       expect({ ...placedCallSchema.parse(placed), replayed: false }).to.deep.equal(placed);
-      expect(placed).to.include({ requestId: 'order-4711', campaignId: world.campaign.id, replayed: false });
+      expect(placed).to.include({ requestId: 'order-4711', campaignId: tenants.campaign.id, replayed: false });
       expect(JSON.parse(network.seen[0]?.body ?? '')).to.deep.equal({
         requestId: 'order-4711',
         contact: { phone, name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
@@ -67,7 +67,7 @@ describe('callkey call', () => {
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
         .to.match(/Request id: /)
-        .and.contain(`callkey call cancel ${world.campaign.id} --request-id `);
+        .and.contain(`callkey call cancel ${tenants.campaign.id} --request-id `);
     });
 
     for (const [what, options, says] of [
@@ -82,7 +82,7 @@ describe('callkey call', () => {
       ['an option for files', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
     ] as const) {
       it(`ends with 2 on ${what}, and sends nothing`, async () => {
-        const { code, stdout, stderr } = await home.run(['call', 'place', world.campaign.id, ...options]);
+        const { code, stdout, stderr } = await home.run(['call', 'place', tenants.campaign.id, ...options]);
         expect([code, stdout]).to.deep.equal([2, '']);
         expect(stderr).to.contain(says);
         expect(network.seen).to.deep.equal([]);
@@ -124,7 +124,7 @@ describe('callkey call', () => {
 
     it('ends with 2 without a key, and with one that is mistyped', async () => {
       for (const given of ['', key.slice(0, -1), `${key.slice(0, -1)}!`]) {
-        const { code, stderr } = await home.run(['call', 'place', world.campaign.id, '--phone', somePhone()], {
+        const { code, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone()], {
           environment: { CALLKEY_API_KEY: given },
         });
         expect(code).to.equal(2);
@@ -141,7 +141,7 @@ describe('callkey call', () => {
 
     it('ends with 3 where the key is refused', async () => {
       const environment = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
-      const { code, stderr } = await home.run(['call', 'place', world.campaign.id, '--phone', somePhone()], { environment });
+      const { code, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone()], { environment });
       expect(code).to.equal(3);
       expect(stderr)
         .to.match(/key/)
@@ -149,7 +149,7 @@ describe('callkey call', () => {
     });
 
     it('ends with 4 where the campaign is refused', async () => {
-      const { code, stdout } = await home.run(['call', 'place', world.otherCampaign.id, '--phone', somePhone(), '--json']);
+      const { code, stdout } = await home.run(['call', 'place', tenants.otherCampaign.id, '--phone', somePhone(), '--json']);
       expect([code, stdout]).to.deep.equal([4, '']);
     });
 
@@ -216,7 +216,7 @@ describe('callkey call', () => {
     });
 
     it('never follows a redirect with the key', async () => {
-      const elsewhere = await networkTo(core.url);
+      const elsewhere = await faultyProxy(core.url);
       try {
         for (const status of [301, 302, 303, 307, 308]) {
           network.faults.push({ status, headers: { Location: `${elsewhere.url}/api` } });
@@ -234,7 +234,7 @@ describe('callkey call', () => {
       it('sends the same request id when it is run again', async () => {
         const phone = somePhone();
         network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
-        const process = home.start(['call', 'place', world.campaign.id, '--phone', phone, '--verbose']);
+        const process = home.start(['call', 'place', tenants.campaign.id, '--phone', phone, '--verbose']);
         await process.said(/< 503/);
         process.child.kill('SIGKILL');
         await process.ended;
@@ -245,7 +245,7 @@ describe('callkey call', () => {
       it('places one call though the first had been placed', async () => {
         const phone = somePhone();
         network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
-        const process = home.start(['call', 'place', world.campaign.id, '--phone', phone, '--verbose']);
+        const process = home.start(['call', 'place', tenants.campaign.id, '--phone', phone, '--verbose']);
         await process.said(/< 503/);
         process.child.kill('SIGKILL');
         await process.ended;
@@ -256,7 +256,7 @@ describe('callkey call', () => {
       it('is a call of its own while the first still runs', async () => {
         const phone = somePhone();
         network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
-        const first = home.start(['call', 'place', world.campaign.id, '--phone', phone, '--verbose']);
+        const first = home.start(['call', 'place', tenants.campaign.id, '--phone', phone, '--verbose']);
         await first.said(/< 503/);
         expect((await place(phone)).code).to.equal(0);
         expect((await first.ended).code).to.equal(0);
@@ -336,13 +336,13 @@ describe('callkey call', () => {
 
     it('ends with 5 once it has been dialed', async () => {
       const { contactId } = answer(await place(somePhone(), '--json'));
-      await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
+      await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
       expect((await cancel('--last')).code).to.equal(5);
     });
 
     it('ends with 6 where there is no such call', async () => {
       expect((await cancel('--request-id', 'no-such-call')).code).to.equal(6);
-      const { code, stderr } = await new CliHome(home.environment).run(['call', 'cancel', world.campaign.id, '--last']);
+      const { code, stderr } = await new CliHome(home.environment).run(['call', 'cancel', tenants.campaign.id, '--last']);
       expect(code).to.equal(6);
       expect(stderr).to.contain('--request-id');
     });
@@ -369,7 +369,7 @@ describe('callkey call', () => {
 
     it('is quiet on a closed pipe, and has placed the call', async () => {
       const phone = somePhone();
-      const process = home.start(['call', 'place', world.campaign.id, '--phone', phone]);
+      const process = home.start(['call', 'place', tenants.campaign.id, '--phone', phone]);
       process.child.stdout?.destroy();
       const { code, stderr } = await process.ended;
       expect([code, stderr]).to.deep.equal([0, '']);
@@ -378,7 +378,7 @@ describe('callkey call', () => {
 
     it('says nothing of the key to the process list', async () => {
       network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
-      const process = home.start(['call', 'place', world.campaign.id, '--phone', somePhone(), '--verbose']);
+      const process = home.start(['call', 'place', tenants.campaign.id, '--phone', somePhone(), '--verbose']);
       await process.said(/< 503/);
       const { execFileSync } = await import('node:child_process');
       expect(execFileSync('ps', ['-ww', '-eo', 'args'], { encoding: 'utf8' }))

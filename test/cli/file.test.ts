@@ -4,23 +4,23 @@ import { expect } from 'chai';
 import { CliHome, ndjson } from '../support/cli.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { type Network, networkTo } from '../support/network.ts';
-import { type Beside, createKey, createWorld, openBeside, signIn, type World } from '../support/world.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('callkey call place --from', () => {
   let core: CoreProcess;
   let database: string;
-  let beside: Beside;
-  let world: World;
-  let network: Network;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let network: FaultyProxy;
   let home: CliHome;
 
   before(async () => {
     database = await freshDatabase('sqlite');
     core = await spawnCore(database, { DIALER: 'off' });
-    beside = await openBeside(database);
-    world = await createWorld(beside.ports);
-    network = await networkTo(core.url);
+    direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
+    network = await faultyProxy(core.url);
   });
   let files = 0;
   let key: string;
@@ -33,7 +33,7 @@ describe('callkey call place --from', () => {
   });
   after(async () => {
     await network.close();
-    await beside.close();
+    await direct.close();
     await core.stop();
   });
 
@@ -45,10 +45,10 @@ describe('callkey call place --from', () => {
     writeFileSync(path, text);
     return path;
   };
-  const place = (path: string, ...more: string[]) => home.run(['call', 'place', world.campaign.id, '--from', path, ...more]);
+  const place = (path: string, ...more: string[]) => home.run(['call', 'place', tenants.campaign.id, '--from', path, ...more]);
   /** How many calls there are to each of this test's numbers. */
   const calls = async (): Promise<number[]> => {
-    const rows: { phone: string }[] = await beside.storage.database.read('calls').where('phone', 'like', `${phone(0).slice(0, -5)}%`);
+    const rows: { phone: string }[] = await direct.storage.database.read('calls').where('phone', 'like', `${phone(0).slice(0, -5)}%`);
     return [...Map.groupBy(rows, (row) => row.phone).values()].map(({ length }) => length);
   };
   const onceEach = (count: number) => Array.from({ length: count }, () => 1);
@@ -73,7 +73,7 @@ describe('callkey call place --from', () => {
 
     it('takes NDJSON, from standard input', async () => {
       const input = `${JSON.stringify({ contact: { phone: phone(1) }, variables: { a: '1' } })}\n\n${JSON.stringify({ contact: { phone: phone(2) } })}`;
-      const { code, stdout } = await home.run(['call', 'place', world.campaign.id, '--from', '-', '--json'], { input });
+      const { code, stdout } = await home.run(['call', 'place', tenants.campaign.id, '--from', '-', '--json'], { input });
       expect(code).to.equal(0);
       expect(
         ndjson(stdout)
@@ -154,7 +154,7 @@ describe('callkey call place --from', () => {
     });
 
     it('goes on past a line that the core refuses, tells of it, and tries just that one again', async () => {
-      await home.run(['call', 'place', world.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
+      await home.run(['call', 'place', tenants.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
       const path = file(`phone,requestId\n${phone(1)},x-${files}\n${phone(2)},taken-${files}\n${phone(3)},y-${files}\n`);
       const { code, stdout, stderr } = await place(path);
       expect(code).to.equal(5);
@@ -196,12 +196,12 @@ describe('callkey call place --from', () => {
 
     it('makes --last ask for a name, since it is not clear which call is meant', async () => {
       await place(file(csvOf(2)));
-      expect((await home.run(['call', 'cancel', world.campaign.id, '--last'])).code).to.equal(2);
+      expect((await home.run(['call', 'cancel', tenants.campaign.id, '--last'])).code).to.equal(2);
     });
   });
 
   describe('once each', () => {
-    const started = (path: string, ...more: string[]) => home.start(['call', 'place', world.campaign.id, '--from', path, ...more]);
+    const started = (path: string, ...more: string[]) => home.start(['call', 'place', tenants.campaign.id, '--from', path, ...more]);
 
     it('though answers are lost and refused all along', async () => {
       network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
@@ -234,8 +234,8 @@ describe('callkey call place --from', () => {
       this.timeout(60_000);
       const database = await freshDatabase('sqlite');
       const first = await spawnCore(database, { DIALER: 'off' });
-      const its = await openBeside(database);
-      const itsWorld = await createWorld(its.ports);
+      const its = await openDirect(database);
+      const itsWorld = await createTenants(its.ports);
       const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
       const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
       const args = ['call', 'place', itsWorld.campaign.id, '--from', file(csvOf(2_000))];
@@ -267,7 +267,7 @@ describe('callkey call place --from', () => {
       for (const name of readdirSync(runs)) appendFileSync(join(runs, name), '{"line":2,"conta');
       network.faults.push('pass', { status: 401 });
       await place(path);
-      const { code } = await new CliHome(home.environment).run(['call', 'place', world.campaign.id, '--from', path]);
+      const { code } = await new CliHome(home.environment).run(['call', 'place', tenants.campaign.id, '--from', path]);
       expect(code).to.equal(0);
       expect((await place(path)).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(30));
@@ -310,7 +310,7 @@ describe('callkey call place --from', () => {
       network.seen.length = 0;
       file(csvOf(11));
       for (const args of [
-        ['call', 'place', world.campaign.id, '--from', path],
+        ['call', 'place', tenants.campaign.id, '--from', path],
         ['call', 'resume'],
       ]) {
         const { code, stderr } = await home.run(args);
@@ -368,7 +368,7 @@ describe('callkey call place --from', () => {
     it('asks for standard input again, where that was stopped', async () => {
       network.faults.push('pass', { status: 401 });
       const input = csvOf(5);
-      const args = ['call', 'place', world.campaign.id, '--from', '-'];
+      const args = ['call', 'place', tenants.campaign.id, '--from', '-'];
       await home.run(args, { input });
       const { code, stderr } = await home.run(['call', 'resume']);
       expect(code).to.equal(2);

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
 import { describeDesktop } from '../support/electron.ts';
-import { type Stop, tour } from '../support/tour.ts';
+import { type ScreenState, walkThrough } from '../support/screen-walkthrough.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -12,7 +12,7 @@ describeDesktop('the console for everybody', () => {
     this.timeout(180_000);
     const found: string[] = [];
     let stops = 0;
-    for await (const stop of tour()) {
+    for await (const stop of walkThrough()) {
       stops += 1;
       for (const colorScheme of ['light', 'dark'] as const) {
         // Without motion: half-way between two themes, colours are none of either.
@@ -24,7 +24,7 @@ describeDesktop('the console for everybody', () => {
     expect(stops).to.be.at.least(40);
   });
 
-  async function findings({ page }: Stop): Promise<string[]> {
+  async function findings({ page }: ScreenState): Promise<string[]> {
     const { violations }: AxeResults = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} at ${node.target}: ${node.failureSummary ?? ''}`));
   }

@@ -1,24 +1,24 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
-import { type Desk, openDesk, signInAs, type UserName } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { createKeyOn } from '../support/furniture.ts';
-import { placeCall } from '../support/world.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { placeCall } from '../support/tenants.ts';
 
 describeDesktop('API keys in the console', () => {
-  let desk: Desk;
+  let harness: ConsoleHarness;
   beforeEach(async () => {
-    desk = await openDesk({ env: { TZ: 'Europe/Berlin' } });
+    harness = await openConsole({ env: { TZ: 'Europe/Berlin' } });
   });
-  afterEach(() => desk.close());
+  afterEach(() => harness.close());
 
-  const button = (name: string | RegExp) => desk.page.getByRole('button', { name, exact: typeof name === 'string' });
-  const dialog = (name: string) => desk.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
-  const row = (name: string) => desk.page.getByRole('row', { name });
+  const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
+  const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
+  const row = (name: string) => harness.page.getByRole('row', { name });
   const cells = async (of: Locator) => (await of.getByRole('cell').allInnerTexts()).map((text) => text.trim());
 
   /** Waits for the focus to be there. */
-  const focusIn = (there: Locator) => there.and(desk.page.locator(':focus')).waitFor();
+  const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
 
   async function openCreate(): Promise<void> {
     await button('Create API Key').click();
@@ -27,28 +27,28 @@ describeDesktop('API keys in the console', () => {
 
   async function create(name: string, expiration: string): Promise<string> {
     await openCreate();
-    await desk.page.getByLabel('Name', { exact: true }).fill(name);
-    await desk.page.getByLabel('Expiration').selectOption(expiration);
+    await harness.page.getByLabel('Name', { exact: true }).fill(name);
+    await harness.page.getByLabel('Expiration').selectOption(expiration);
     await button('Create Key').click();
     await dialog('Save your key').waitFor();
-    return desk.page.getByLabel('Key value').inputValue();
+    return harness.page.getByLabel('Key value').inputValue();
   }
 
   it('creates a key whose value works, and is shown once', async () => {
-    await signInAs(desk, 'account');
-    await desk.page.getByText('No API keys yet').waitFor();
+    await signInAs(harness, 'account');
+    await harness.page.getByText('No API keys yet').waitFor();
     const keyValue = await create('Practice software', 'No expiration');
     await button("I've Saved It").click();
     await row('Practice software').waitFor();
     expect(await cells(row('Practice software'))).to.deep.equal(['just now', 'Never', 'No expiration', '']);
-    expect((await placeCall(desk.core.url, desk.world.campaign.id, keyValue)).status).to.equal(202);
-    expect(await desk.page.content()).not.to.include(keyValue);
+    expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(202);
+    expect(await harness.page.content()).not.to.include(keyValue);
   });
 
   it('offers the choices of expiration in the words of the product', async () => {
-    await signInAs(desk, 'account');
+    await signInAs(harness, 'account');
     await openCreate();
-    const choices = await desk.page.getByLabel('Expiration').getByRole('option').allInnerTexts();
+    const choices = await harness.page.getByLabel('Expiration').getByRole('option').allInnerTexts();
     expect(choices.filter((text) => !text.startsWith('Choose'))).to.deep.equal([
       'No expiration',
       '1 Year',
@@ -61,7 +61,7 @@ describeDesktop('API keys in the console', () => {
   });
 
   it('has the focus in a dialog before anything can be typed', async () => {
-    await signInAs(desk, 'account');
+    await signInAs(harness, 'account');
     const focused = await button('Create API Key').evaluate(async (element) => {
       element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
       // Sooner than a frame.
@@ -73,202 +73,202 @@ describeDesktop('API keys in the console', () => {
 
   for (const [way, dismiss] of [
     ['Cancel', () => button('Cancel').click()],
-    ['Escape', () => desk.page.keyboard.press('Escape')],
-    ['a press on the backdrop', () => desk.page.mouse.click(5, 5)],
+    ['Escape', () => harness.page.keyboard.press('Escape')],
+    ['a press on the backdrop', () => harness.page.mouse.click(5, 5)],
   ] as const) {
     it(`creates nothing on ${way}`, async () => {
-      await signInAs(desk, 'account');
+      await signInAs(harness, 'account');
       await openCreate();
-      await desk.page.getByLabel('Name', { exact: true }).fill('Not to be');
-      await desk.page.getByLabel('Expiration').selectOption('1 Year');
+      await harness.page.getByLabel('Name', { exact: true }).fill('Not to be');
+      await harness.page.getByLabel('Expiration').selectOption('1 Year');
       await dismiss();
       await dialog('Create API key').waitFor({ state: 'detached' });
       await button('Create API Key').click();
-      expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('');
-      expect((await desk.beside.storage.database.read('api_keys')).length).to.equal(0);
+      expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('');
+      expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
     });
   }
 
   it('asks for a name and an expiration, and goes to the first that is missing', async () => {
-    await signInAs(desk, 'account');
+    await signInAs(harness, 'account');
     await openCreate();
     await button('Create Key').click();
-    await desk.page.getByText('Give the key a name.').waitFor();
-    await desk.page.getByText('Choose an expiration.').waitFor();
-    await focusIn(desk.page.getByLabel('Name', { exact: true }));
+    await harness.page.getByText('Give the key a name.').waitFor();
+    await harness.page.getByText('Choose an expiration.').waitFor();
+    await focusIn(harness.page.getByLabel('Name', { exact: true }));
   });
 
   it('counts the characters of a name as people do, up to 200', async () => {
-    await signInAs(desk, 'account');
+    await signInAs(harness, 'account');
     await openCreate();
-    const name = desk.page.getByLabel('Name', { exact: true });
+    const name = harness.page.getByLabel('Name', { exact: true });
     await name.fill('📞'.repeat(200));
-    await desk.page.getByText('200 / 200').waitFor();
+    await harness.page.getByText('200 / 200').waitFor();
     await name.fill('📞'.repeat(201));
-    await desk.page.getByText('201 / 200').waitFor();
-    await desk.page.getByText('Give at most 200 characters.').waitFor();
+    await harness.page.getByText('201 / 200').waitFor();
+    await harness.page.getByText('Give at most 200 characters.').waitFor();
   });
 
   it('lists expiry, last use and the Expired badge with its date', async () => {
-    const { account } = desk.world.users;
-    await createKeyOn(desk, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
-    await createKeyOn(desk, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
-    await signInAs(desk, 'account');
+    const { account } = harness.tenants.users;
+    await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
+    await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
+    await signInAs(harness, 'account');
     expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('Expired 3 Mar 2026');
     expect((await cells(row('In use')))[1]).to.equal('3 days ago');
   });
 
   it('shows the exact instant with its zone on hover and on focus', async () => {
-    await createKeyOn(desk, desk.world.users.account, 'Fallen due', {
+    await createKeyOn(harness, harness.tenants.users.account, 'Fallen due', {
       on: '2025-03-03T08:00:00.000Z',
       expiration: { kind: 'years', years: 1 },
     });
-    await signInAs(desk, 'account');
-    await desk.page.getByText('3 Mar 2026').hover();
-    await desk.page
+    await signInAs(harness, 'account');
+    await harness.page.getByText('3 Mar 2026').hover();
+    await harness.page
       .getByRole('tooltip', { name: /3 Mar 2026, 23:59:59 Europe\/Berlin/ })
-      .or(desk.page.getByText('3 Mar 2026, 23:59:59 Europe/Berlin'))
+      .or(harness.page.getByText('3 Mar 2026, 23:59:59 Europe/Berlin'))
       .first()
       .waitFor();
-    await desk.page.mouse.move(0, 0);
-    await desk.page.locator('time').first().focus();
-    await desk.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor();
-    await desk.page.keyboard.press('Escape');
-    await desk.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
+    await harness.page.mouse.move(0, 0);
+    await harness.page.locator('time').first().focus();
+    await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor();
+    await harness.page.keyboard.press('Escape');
+    await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
   });
 
   describe('with many keys', () => {
     beforeEach(async () => {
       for (let index = 1; index <= 57; index++) {
         const on = `2026-0${1 + (index % 6)}-0${1 + (index % 9)}T08:00:00.000Z`;
-        await createKeyOn(desk, desk.world.users.account, `Key ${index}`, { on });
+        await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
       }
-      await createKeyOn(desk, desk.world.users.account, 'Zahnärzte-Portal', {
+      await createKeyOn(harness, harness.tenants.users.account, 'Zahnärzte-Portal', {
         on: '2025-12-01T08:00:00.000Z',
         expiration: { kind: 'years', years: 1 },
         lastUsed: new Date().toISOString(),
       });
-      await signInAs(desk, 'account');
-      await desk.page.getByRole('table').waitFor();
+      await signInAs(harness, 'account');
+      await harness.page.getByRole('table').waitFor();
     });
-    const rows = () => desk.page.locator('tbody tr').count();
+    const rows = () => harness.page.locator('tbody tr').count();
 
     it('pages by 10, 20 and 50', async () => {
-      expect(await desk.page.getByLabel('Rows').getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']);
+      expect(await harness.page.getByLabel('Rows').getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']);
       for (const [size, pages] of [
         ['10', 6],
         ['20', 3],
         ['50', 2],
       ] as const) {
-        await desk.page.getByLabel('Rows').selectOption(size);
-        await desk.page.getByText(`Page 1 of ${pages}`).waitFor();
+        await harness.page.getByLabel('Rows').selectOption(size);
+        await harness.page.getByText(`Page 1 of ${pages}`).waitFor();
         expect(await rows()).to.equal(Number(size));
       }
       await button('Next page').click();
-      await desk.page.getByText('51–58 of 58 keys').waitFor();
+      await harness.page.getByText('51–58 of 58 keys').waitFor();
       expect(await rows()).to.equal(8);
     });
 
     it('searches by name, whatever the case and accents, as it is typed', async () => {
-      await desk.page.getByLabel('Search by name').pressSequentially('ZAHNARZTE');
-      await desk.page.getByText('1–1 of 1 key').waitFor();
+      await harness.page.getByLabel('Search by name').pressSequentially('ZAHNARZTE');
+      await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
-      await desk.page.getByLabel('Search by name').fill('no such key');
-      await desk.page.getByText('No API key matches').waitFor();
+      await harness.page.getByLabel('Search by name').fill('no such key');
+      await harness.page.getByText('No API key matches').waitFor();
       await button('Show all keys').click();
-      await desk.page.getByText('1–20 of 58 keys').waitFor();
+      await harness.page.getByText('1–20 of 58 keys').waitFor();
     });
 
     it('filters those that expire within 30 days, and those unused for 90', async () => {
-      await desk.page.getByLabel('Show').selectOption('Expiring in 30 days');
-      await desk.page.getByText('1–1 of 1 key').waitFor();
+      await harness.page.getByLabel('Show').selectOption('Expiring in 30 days');
+      await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
-      await desk.page.getByLabel('Show').selectOption('Unused for 90 days');
-      await desk.page.getByText('of 57 keys').waitFor();
+      await harness.page.getByLabel('Show').selectOption('Unused for 90 days');
+      await harness.page.getByText('of 57 keys').waitFor();
     });
   });
 
   it('says that it lists the newest 500, and finds an older key by its value', async () => {
-    const { beside, world } = desk;
-    const oldest = await createKeyOn(desk, world.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
-    const [model] = await beside.storage.database.read('api_keys').where({ id: oldest.id });
+    const { direct, tenants } = harness;
+    const oldest = await createKeyOn(harness, tenants.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
+    const [model] = await direct.storage.database.read('api_keys').where({ id: oldest.id });
     for (let batch = 0; batch < 60; batch++) {
       const copies = Array.from({ length: 20 }, (_, index) => {
         const number = batch * 20 + index;
         return {
           ...model,
-          id: beside.ports.randomness.id(),
+          id: direct.ports.randomness.id(),
           name: `Copy ${number}`,
-          digest: Buffer.from(beside.ports.randomness.bytes(32)).toString('hex'),
+          digest: Buffer.from(direct.ports.randomness.bytes(32)).toString('hex'),
           created_at: model.created_at + number + 1,
         };
       });
-      await beside.storage.database.write('api_keys').insert(copies);
+      await direct.storage.database.write('api_keys').insert(copies);
     }
-    await signInAs(desk, 'account');
-    await desk.page.getByText('Newest 500 of 1,201').waitFor();
+    await signInAs(harness, 'account');
+    await harness.page.getByText('Newest 500 of 1,201').waitFor();
     await button('Which key is this?').click();
-    await desk.page.getByLabel('Key value').fill(` ${oldest.keyValue}\n`);
+    await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue}\n`);
     await button('Find Key').click();
-    await desk.page.getByText('The oldest').waitFor();
+    await harness.page.getByText('The oldest').waitFor();
     await button(/Revoke …/).click();
     await dialog('Revoke API Key?').waitFor();
   });
 
   it('tells which key a pasted value is, and brings its row into sight', async () => {
-    for (let index = 0; index < 30; index++) await createKeyOn(desk, desk.world.users.account, `Key ${index}`);
-    const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
-    await signInAs(desk, 'account');
-    await desk.page.getByRole('table').waitFor();
+    for (let index = 0; index < 30; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
+    await signInAs(harness, 'account');
+    await harness.page.getByRole('table').waitFor();
     await button('Which key is this?').click();
-    await desk.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
+    await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
     await button('Find Key').click();
-    await desk.page.getByText('This is no key value').waitFor();
-    await desk.page.getByLabel('Key value').fill(keyValue);
+    await harness.page.getByText('This is no key value').waitFor();
+    await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
-    await desk.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
-    await desk.page.getByText('Page 2 of 2').waitFor();
+    await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
+    await harness.page.getByText('Page 2 of 2').waitFor();
   });
 
   it('finds the same key again', async () => {
-    const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Found twice');
-    await signInAs(desk, 'account');
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found twice');
+    await signInAs(harness, 'account');
     for (const _ of ['once', 'again']) {
       await button('Which key is this?').click();
-      await desk.page.getByLabel('Key value').fill(keyValue);
+      await harness.page.getByLabel('Key value').fill(keyValue);
       await button('Find Key').click();
       await focusIn(button('Revoke Found twice'));
-      await desk.page.getByLabel('Search by name').fill('something else');
+      await harness.page.getByLabel('Search by name').fill('something else');
     }
   });
 
   it('says that a value is no key that one can see', async () => {
-    const { keyValue } = await createKeyOn(desk, desk.world.users.teammate, 'Not yours');
-    await signInAs(desk, 'account');
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Not yours');
+    await signInAs(harness, 'account');
     await button('Which key is this?').click();
-    await desk.page.getByLabel('Key value').fill(keyValue);
+    await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
-    await desk.page.getByText('This is no key that you can see').waitFor();
+    await harness.page.getByText('This is no key that you can see').waitFor();
   });
 
   describe('revoking', () => {
     it('starts on Cancel, and revokes at the very next request', async () => {
-      const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Practice software');
-      await createKeyOn(desk, desk.world.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
-      await signInAs(desk, 'account');
+      const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+      await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
+      await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByText('Last used: Never').waitFor();
-      expect(await desk.page.evaluate('document.activeElement.textContent')).to.equal('Cancel');
+      expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel');
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await row('Practice software').waitFor({ state: 'detached' });
-      expect((await placeCall(desk.core.url, desk.world.campaign.id, keyValue)).status).to.equal(401);
+      expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
       // The focus goes on to the next row.
       await focusIn(button('Revoke Website form'));
     });
 
     it('leaves the key alone on Cancel, and goes back to its row', async () => {
-      await createKeyOn(desk, desk.world.users.account, 'Practice software');
-      await signInAs(desk, 'account');
+      await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+      await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByRole('button', { name: 'Cancel' }).click();
       await dialog('Revoke API Key?').waitFor({ state: 'detached' });
@@ -276,28 +276,28 @@ describeDesktop('API keys in the console', () => {
     });
 
     it('names the creator of another’s key, and cancels its calls if asked to', async () => {
-      const { keyValue } = await createKeyOn(desk, desk.world.users.teammate, 'Practice software');
-      for (let index = 0; index < 3; index++) await placeCall(desk.core.url, desk.world.campaign.id, keyValue);
-      await signInAs(desk, 'partner');
+      const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software');
+      for (let index = 0; index < 3; index++) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
+      await signInAs(harness, 'partner');
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByText('created by Tom Teammate').waitFor();
-      await desk.page.getByLabel('Also cancel 3 calls not yet dialed').check();
+      await harness.page.getByLabel('Also cancel 3 calls not yet dialed').check();
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await row('Practice software').waitFor({ state: 'detached' });
-      const states = await desk.beside.storage.database.read('calls').select('state');
+      const states = await harness.direct.storage.database.read('calls').select('state');
       expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
     });
 
     it('says that the key is gone where somebody else was faster', async () => {
-      const { id } = await createKeyOn(desk, desk.world.users.account, 'Practice software');
-      await signInAs(desk, 'account');
+      const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+      await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByText('Last used').waitFor();
-      await desk.beside.storage.database.write('api_keys').where({ id }).delete();
+      await harness.direct.storage.database.write('api_keys').where({ id }).delete();
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await dialog('Already gone').waitFor();
       await button('OK').click();
-      await desk.page.getByText('No API keys yet').waitFor();
+      await harness.page.getByText('No API keys yet').waitFor();
     });
   });
 
@@ -308,21 +308,22 @@ describeDesktop('API keys in the console', () => {
   ];
   for (const [user, owners] of tags) {
     it(`tags keys with their owner ${owners ? `for a ${user} user` : `for nobody who sees the own keys only`}`, async () => {
-      for (const name of ['account', 'teammate', 'tied'] as const) await createKeyOn(desk, desk.world.users[name], `Key of ${name}`);
-      await signInAs(desk, user);
-      await desk.page.getByRole('table').waitFor();
-      if (owners === null) expect(await desk.page.getByRole('columnheader', { name: 'Owner' }).count()).to.equal(0);
-      else expect((await desk.page.locator('td .tag').allInnerTexts()).toSorted()).to.deep.equal(owners);
+      for (const name of ['account', 'teammate', 'tied'] as const)
+        await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
+      await signInAs(harness, user);
+      await harness.page.getByRole('table').waitFor();
+      if (owners === null) expect(await harness.page.getByRole('columnheader', { name: 'Owner' }).count()).to.equal(0);
+      else expect((await harness.page.locator('td .tag').allInnerTexts()).toSorted()).to.deep.equal(owners);
     });
   }
 
   it('creates and revokes a key with the keyboard alone', async () => {
-    const { page } = desk;
+    const { page } = harness;
     const { keyboard } = page;
     await page.getByLabel('Server address').waitFor();
-    await keyboard.type(desk.core.url);
+    await keyboard.type(harness.core.url);
     await keyboard.press('Tab');
-    await keyboard.type(desk.world.users.account.email);
+    await keyboard.type(harness.tenants.users.account.email);
     await keyboard.press('Tab');
     await keyboard.type('correct horse battery staple');
     await keyboard.press('Enter');
@@ -352,8 +353,8 @@ describeDesktop('API keys in the console', () => {
   /** Presses Tab until the focus is on a button of that name, as somebody would who sees where it is. */
   async function tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 40; presses++) {
-      if ((await desk.page.evaluate('document.activeElement.textContent.trim()')) === name) return;
-      await desk.page.keyboard.press('Tab');
+      if ((await harness.page.evaluate('document.activeElement.textContent.trim()')) === name) return;
+      await harness.page.keyboard.press('Tab');
     }
     throw new Error(`The keyboard does not lead to ${name}.`);
   }

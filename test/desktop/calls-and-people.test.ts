@@ -1,21 +1,21 @@
 import { expect } from 'chai';
-import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { createKeyOn, placeCallIn } from '../support/furniture.ts';
-import { networkTo } from '../support/network.ts';
-import { placeCall } from '../support/world.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
+import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
+import { placeCall } from '../support/tenants.ts';
 
 describeDesktop('calls and people in the console', () => {
-  let desk: Desk;
+  let harness: ConsoleHarness;
   let keyValue: string;
   beforeEach(async () => {
-    desk = await openDesk();
-    ({ keyValue } = await createKeyOn(desk, desk.world.users.teammate, 'Practice software'));
+    harness = await openConsole();
+    ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
   });
-  afterEach(() => desk.close());
+  afterEach(() => harness.close());
 
-  const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
-  const row = (name: string) => desk.page.getByRole('row', { name });
+  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const row = (name: string) => harness.page.getByRole('row', { name });
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
   const cells = async (name: string) => {
     await row(name).waitFor();
@@ -23,14 +23,14 @@ describeDesktop('calls and people in the console', () => {
   };
 
   it('shows state and outcome of each call, and whose key placed it', async () => {
-    const { world } = desk;
-    await placeCallIn(desk, world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), {
+    const { tenants } = harness;
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), {
       state: 'no_answer',
       detail: 'Rang for 30 s.',
       isSimulated: true,
     });
-    await placeCallIn(desk, world.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
-    await signInAs(desk, 'partner');
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
+    await signInAs(harness, 'partner');
     await button('Calls').click();
     expect((await cells('Ada Lovelace')).slice(0, 3)).to.deep.equal([
       'Ended',
@@ -41,28 +41,28 @@ describeDesktop('calls and people in the console', () => {
   });
 
   it('does not name a teammate’s key to an account user', async () => {
-    await placeCallIn(desk, desk.world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
-    await signInAs(desk, 'account');
+    await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await signInAs(harness, 'account');
     await button('Calls').click();
     expect((await cells('Ada Lovelace'))[2]).to.equal('Somebody else’s');
   });
 
   it('follows calls live, as they come and as they change', async () => {
-    const { world } = desk;
-    await signInAs(desk, 'partner');
+    const { tenants } = harness;
+    await signInAs(harness, 'partner');
     await button('Calls').click();
-    await desk.page.getByText('No calls yet').waitFor();
-    await placeCallIn(desk, world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
+    await harness.page.getByText('No calls yet').waitFor();
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
     await row('Ada Lovelace').getByText('Dialing').waitFor();
-    await desk.beside.storage.database.write('calls').update({ state: 'completed', ended_at: Date.now() });
+    await harness.direct.storage.database.write('calls').update({ state: 'completed', ended_at: Date.now() });
     await row('Ada Lovelace').getByText('Completed').waitFor();
   });
 
   it('narrows by state and by search, and says where nothing matches', async () => {
-    const { world, page } = desk;
-    await placeCallIn(desk, world.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
-    await placeCallIn(desk, world.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
-    await signInAs(desk, 'partner');
+    const { tenants, page } = harness;
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
+    await signInAs(harness, 'partner');
     await button('Calls').click();
     await page.getByText('2 calls').waitFor();
     await page.getByLabel('State').selectOption('Busy');
@@ -77,9 +77,9 @@ describeDesktop('calls and people in the console', () => {
   });
 
   it('shows older calls on demand, and another campaign', async () => {
-    const { world, page, core } = desk;
-    for (let index = 0; index < 60; index++) await placeCall(core.url, world.campaign.id, keyValue);
-    await signInAs(desk, 'partner');
+    const { tenants, page, core } = harness;
+    for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
+    await signInAs(harness, 'partner');
     await button('Calls').click();
     await page.getByText('50 calls').waitFor();
     await button('Show older calls').click();
@@ -89,10 +89,10 @@ describeDesktop('calls and people in the console', () => {
   });
 
   it('keeps the list where older calls cannot be had, and goes on following after a hiccup', async () => {
-    const { world, page, core } = desk;
-    const network = await networkTo(core.url);
-    for (let index = 0; index < 51; index++) await placeCall(core.url, world.campaign.id, keyValue);
-    await signInAs({ ...desk, core: { ...core, url: network.url } }, 'partner');
+    const { tenants, page, core } = harness;
+    const network = await faultyProxy(core.url);
+    for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
+    await signInAs({ ...harness, core: { ...core, url: network.url } }, 'partner');
     await button('Calls').click();
     await page.getByText('50 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
@@ -105,15 +105,15 @@ describeDesktop('calls and people in the console', () => {
   });
 
   it('adds a person within the own scope, whose password shows once', async () => {
-    const { world, page } = desk;
-    await signInAs(desk, 'partner');
+    const { tenants, page } = harness;
+    await signInAs(harness, 'partner');
     await button('People').click();
     await button('Add Person').click();
     expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
     await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
     await page.getByText('Give at least one character.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('E-mail', { exact: true }).fill(world.users.account.email);
+    await page.getByLabel('E-mail', { exact: true }).fill(tenants.users.account.email);
     await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
     await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
     await page
@@ -128,19 +128,19 @@ describeDesktop('calls and people in the console', () => {
   });
 
   it('ties whom a tied partner user adds to the same account', async () => {
-    const { page } = desk;
-    await signInAs(desk, 'tied');
+    const { page } = harness;
+    await signInAs(harness, 'tied');
     await button('People').click();
     await button('Add Person').click();
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
-    expect(await page.getByLabel('Tied to').inputValue()).to.equal(desk.world.account.id);
+    expect(await page.getByLabel('Tied to').inputValue()).to.equal(harness.tenants.account.id);
   });
 
   it('previews the keys that die with a person, with their last use, and then deletes', async () => {
-    const { page, world, core } = desk;
-    for (let index = 0; index < 2; index++) await placeCall(core.url, world.campaign.id, keyValue);
-    await signInAs(desk, 'partner');
+    const { page, tenants, core } = harness;
+    for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
+    await signInAs(harness, 'partner');
     await button('People').click();
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
@@ -149,19 +149,19 @@ describeDesktop('calls and people in the console', () => {
     await page.getByLabel('Also cancel 2 calls not yet dialed').check();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
-    expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+    expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
   });
 
   it('never offers to delete oneself', async () => {
-    await signInAs(desk, 'partner');
+    await signInAs(harness, 'partner');
     await button('People').click();
     await row('Pat Partner').waitFor();
     expect(await button('Delete Pat Partner').count()).to.equal(0);
   });
 
   it('shows who did what, to what and from where', async () => {
-    const { page } = desk;
-    await signInAs(desk, 'account');
+    const { page } = harness;
+    await signInAs(harness, 'account');
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Fresh');
     await page.getByLabel('Expiration').selectOption('No expiration');

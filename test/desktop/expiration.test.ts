@@ -2,33 +2,33 @@ import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { customRange, endOfDay } from '#contract/expiry.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
 describeDesktop('choosing when a key ends', () => {
   const start = '2026-11-21T22:58:30.000Z';
   const clock = fakeClock(start);
-  let desk: Desk;
+  let harness: ConsoleHarness;
   beforeEach(async () => {
     clock.set(start);
-    desk = await openDesk({ clock, env: { TZ: 'Europe/Berlin' } });
+    harness = await openConsole({ clock, env: { TZ: 'Europe/Berlin' } });
     // The clock of the page stands where the core's does, until a test moves both.
-    await desk.page.clock.install({ time: new Date(start) });
-    await desk.page.reload();
-    await signInAs(desk, 'account');
-    await desk.page.getByRole('button', { name: 'Create API Key' }).click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Practice software');
+    await harness.page.clock.install({ time: new Date(start) });
+    await harness.page.reload();
+    await signInAs(harness, 'account');
+    await harness.page.getByRole('button', { name: 'Create API Key' }).click();
+    await harness.page.getByLabel('Name', { exact: true }).fill('Practice software');
   });
-  afterEach(() => desk.close());
+  afterEach(() => harness.close());
 
-  const words = () => desk.page.getByRole('dialog').locator('output');
-  const lastDay = () => desk.page.getByLabel('Last day');
-  const choose = (choice: string) => desk.page.getByLabel('Expiration').selectOption(choice);
-  const create = () => desk.page.getByRole('button', { name: 'Create Key' }).click();
+  const words = () => harness.page.getByRole('dialog').locator('output');
+  const lastDay = () => harness.page.getByLabel('Last day');
+  const choose = (choice: string) => harness.page.getByLabel('Expiration').selectOption(choice);
+  const create = () => harness.page.getByRole('button', { name: 'Create Key' }).click();
 
   async function createdEnd(): Promise<number> {
-    await desk.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
-    const [{ expires_at: end }] = await desk.beside.storage.database.read('api_keys').select('expires_at');
+    await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    const [{ expires_at: end }] = await harness.direct.storage.database.read('api_keys').select('expires_at');
     return end;
   }
 
@@ -49,31 +49,31 @@ describeDesktop('choosing when a key ends', () => {
   it('takes a date from tomorrow to one day short of five years, and shows that range', async () => {
     await choose('Custom');
     expect([await lastDay().getAttribute('min'), await lastDay().getAttribute('max')]).to.deep.equal(['2026-11-22', '2031-11-20']);
-    await desk.page.getByText('Any day from 22 Nov 2026 to 20 Nov 2031.').waitFor();
+    await harness.page.getByText('Any day from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     for (const outside of ['2026-11-21', '2031-11-21']) {
       await lastDay().fill(outside);
-      await desk.page.getByText('The date has to be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
+      await harness.page.getByText('The date has to be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     }
     await lastDay().fill('2027-01-31');
     expect(await words().innerText()).to.equal('Works until 31 Jan 2027, 23:59:59 Europe/Berlin (in 71 days)');
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-01-31', 'Europe/Berlin').toMillis());
-    await desk.page.getByText('It works until 31 Jan 2027, 23:59:59 Europe/Berlin.').waitFor();
+    await harness.page.getByText('It works until 31 Jan 2027, 23:59:59 Europe/Berlin.').waitFor();
   });
 
   it('ends the day in another zone where one is chosen on purpose', async () => {
     await choose('1 Year');
-    await desk.page.getByText('The day ends in Europe/Berlin, this computer’s time zone.').waitFor();
-    await desk.page.getByRole('button', { name: 'Use another time zone' }).click();
+    await harness.page.getByText('The day ends in Europe/Berlin, this computer’s time zone.').waitFor();
+    await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
     // There it is the 22nd already.
-    await desk.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
+    await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
     expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)');
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland').toMillis());
   });
 
   it('leaves the keyboard where it is when the other zone comes back into sight', async () => {
-    const { page } = desk;
+    const { page } = harness;
     await choose('1 Year');
     await page.getByRole('button', { name: 'Use another time zone' }).click();
     await page.getByLabel('Time zone').and(page.locator(':focus')).selectOption('Pacific/Auckland');
@@ -88,10 +88,10 @@ describeDesktop('choosing when a key ends', () => {
 
   it('moves on when the day rolls over at midnight while it is open', async () => {
     await choose('1 Year');
-    await desk.page.getByText('21 Nov 2027').waitFor();
+    await harness.page.getByText('21 Nov 2027').waitFor();
     clock.advance({ minutes: 2 });
-    await desk.page.clock.fastForward('02:00');
-    await desk.page.getByText('Works until 22 Nov 2027, 23:59:59 Europe/Berlin').waitFor();
+    await harness.page.clock.fastForward('02:00');
+    await harness.page.getByText('Works until 22 Nov 2027, 23:59:59 Europe/Berlin').waitFor();
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin').toMillis());
   });
@@ -99,10 +99,10 @@ describeDesktop('choosing when a key ends', () => {
   it('says so when midnight has made a chosen date too early', async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
-    await desk.page.getByText('Works until 22 Nov 2026').waitFor();
+    await harness.page.getByText('Works until 22 Nov 2026').waitFor();
     clock.advance({ minutes: 2 });
-    await desk.page.clock.fastForward('02:00');
-    await desk.page.getByText('The date has to be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
+    await harness.page.clock.fastForward('02:00');
+    await harness.page.getByText('The date has to be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
     expect(await lastDay().getAttribute('min')).to.equal('2026-11-23');
   });
 
@@ -112,7 +112,7 @@ describeDesktop('choosing when a key ends', () => {
     clock.advance({ hours: 20 });
     await create();
     const { earliest, latest } = customRange(DateTime.fromISO('2026-11-22T18:58:30Z'), 'Europe/Berlin');
-    await desk.page.getByText(`Give a date from ${earliest} to ${latest}.`).waitFor();
-    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Practice software');
+    await harness.page.getByText(`Give a date from ${earliest} to ${latest}.`).waitFor();
+    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Practice software');
   });
 });

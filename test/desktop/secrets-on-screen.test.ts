@@ -1,63 +1,63 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
 describeDesktop('a key value in the console', () => {
-  let desk: Desk;
+  let harness: ConsoleHarness;
   beforeEach(async () => {
-    desk = await openDesk();
-    await signInAs(desk, 'account');
+    harness = await openConsole();
+    await signInAs(harness, 'account');
   });
-  afterEach(() => desk.close());
+  afterEach(() => harness.close());
 
-  const saveDialog = () => desk.page.getByRole('alertdialog', { name: 'Save your key' });
-  const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
+  const saveDialog = () => harness.page.getByRole('alertdialog', { name: 'Save your key' });
+  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
 
   async function create(): Promise<string> {
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Canary');
-    await desk.page.getByLabel('Expiration').selectOption('1 Year');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Canary');
+    await harness.page.getByLabel('Expiration').selectOption('1 Year');
     await button('Create Key').click();
     await saveDialog().waitFor();
-    return desk.page.getByLabel('Key value').inputValue();
+    return harness.page.getByLabel('Key value').inputValue();
   }
 
-  const isProtected = () => desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isContentProtected());
-  const closeWindow = () => desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
+  const isProtected = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isContentProtected());
+  const closeWindow = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
 
   for (const [way, dismiss] of [
-    ['Escape', () => desk.page.keyboard.press('Escape')],
-    ['Escape, twice', () => desk.page.keyboard.press('Escape').then(() => desk.page.keyboard.press('Escape'))],
-    ['a press on the backdrop', () => desk.page.mouse.click(5, 5)],
+    ['Escape', () => harness.page.keyboard.press('Escape')],
+    ['Escape, twice', () => harness.page.keyboard.press('Escape').then(() => harness.page.keyboard.press('Escape'))],
+    ['a press on the backdrop', () => harness.page.mouse.click(5, 5)],
     ['closing the window', closeWindow],
   ] as const) {
     it(`is not lost by ${way}: it asks first`, async () => {
       const keyValue = await create();
       await dismiss();
-      await desk.page.getByText('Close without saving it?').waitFor();
+      await harness.page.getByText('Close without saving it?').waitFor();
       await button('Go Back').click();
-      expect(await desk.page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue);
     });
   }
 
   it('is not lost by a press too many on Create Key', async () => {
     await button('Create API Key').click();
     // As large as a name can make the dialog.
-    await desk.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
-    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
+    await harness.page.getByLabel('Expiration').selectOption('No expiration');
     const { x, y, width, height } = (await button('Create Key').boundingBox()) ?? expect.fail('no button');
     await button('Create Key').click();
     await saveDialog().waitFor();
-    for (const part of [0.1, 0.5, 0.9]) await desk.page.mouse.click(x + width * part, y + height * part);
+    for (const part of [0.1, 0.5, 0.9]) await harness.page.mouse.click(x + width * part, y + height * part);
     await saveDialog().waitFor();
   });
 
   it('closes the window once that is confirmed', async () => {
     await create();
     await closeWindow();
-    const closed = desk.page.waitForEvent('close');
+    const closed = harness.page.waitForEvent('close');
     // The window may be gone before the click has come back.
     await Promise.all([
       closed,
@@ -72,7 +72,7 @@ describeDesktop('a key value in the console', () => {
     await button('Copy').click();
     // In the dialog: a screen reader hears nothing of what is outside.
     await saveDialog().getByRole('status').getByText('Key value copied. The clipboard is cleared in a minute.').waitFor();
-    expect(await desk.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
+    expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
   });
 
   it('shows in a window that cannot be captured, as long as it shows', async function () {
@@ -93,23 +93,23 @@ describeDesktop('a key value in the console', () => {
     await button('Copy').click();
     await button("I've Saved It").click();
     await saveDialog().waitFor({ state: 'detached' });
-    await desk.page.getByText('Canary is ready for use.').waitFor({ state: 'hidden' });
+    await harness.page.getByText('Canary is ready for use.').waitFor({ state: 'hidden' });
     for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
 
     expect(await heapOf(), 'the heap of the page').not.to.include(secret);
-    const storages = await desk.page.evaluate(
+    const storages = await harness.page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])',
     );
     expect(storages, 'storage and page').not.to.include(secret);
-    await desk.desktop.close();
-    for (const [file, text] of filesUnder(desk.desktop.userData)) expect(text.includes(secret), file).to.equal(false);
-    expect(desk.desktop.output(), 'the output').not.to.include(secret);
-    expect(JSON.stringify(desk.core.log), 'the log of the core').not.to.include(secret);
+    await harness.desktop.close();
+    for (const [file, text] of filesUnder(harness.desktop.userData)) expect(text.includes(secret), file).to.equal(false);
+    expect(harness.desktop.output(), 'the output').not.to.include(secret);
+    expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
 
   /** A snapshot of the page's heap, after the garbage is gone. */
   async function heapOf(): Promise<string> {
-    const devtools = await desk.page.context().newCDPSession(desk.page);
+    const devtools = await harness.page.context().newCDPSession(harness.page);
     const chunks: string[] = [];
     devtools.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
     await devtools.send('HeapProfiler.collectGarbage');

@@ -5,15 +5,15 @@ import { expect } from 'chai';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { describeDesktop, type LaunchOptions, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { type Network, networkTo } from '../support/network.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { whyNoSecretService } from '../support/secret-service.ts';
-import { createWorld, openBeside, password } from '../support/world.ts';
+import { createTenants, openDirect, password } from '../support/tenants.ts';
 
 async function startFilledCore(): Promise<RunningCore> {
   const databaseUrl = await freshDatabase('sqlite');
-  const beside = await openBeside(databaseUrl);
-  await createWorld(beside.ports);
-  await beside.close();
+  const direct = await openDirect(databaseUrl);
+  await createTenants(direct.ports);
+  await direct.close();
   return startCoreHere(databaseUrl);
 }
 
@@ -35,10 +35,10 @@ const noKeyring = await whyNoSecretService();
 
 describeDesktop('secrets', () => {
   let core: RunningCore;
-  let network: Network;
+  let network: FaultyProxy;
   before(async () => {
     core = await startFilledCore();
-    network = await networkTo(core.url);
+    network = await faultyProxy(core.url);
   });
   after(async () => {
     await network.close();

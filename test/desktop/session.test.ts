@@ -1,36 +1,36 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { createKeyOn } from '../support/furniture.ts';
-import { type Network, networkTo } from '../support/network.ts';
-import { password } from '../support/world.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { password } from '../support/tenants.ts';
 
 describeDesktop('a session of the console', () => {
-  let desk: Desk;
-  let network: Network;
+  let harness: ConsoleHarness;
+  let network: FaultyProxy;
   beforeEach(async () => {
-    desk = await openDesk();
-    network = await networkTo(desk.core.url);
-    await createKeyOn(desk, desk.world.users.account, 'Practice software');
+    harness = await openConsole();
+    network = await faultyProxy(harness.core.url);
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
   });
   afterEach(async () => {
-    await desk.close();
+    await harness.close();
     await network.close();
   });
 
-  const button = (name: string) => desk.page.getByRole('button', { name, exact: true });
-  const endSessions = () => desk.beside.storage.database.write('sessions').delete();
+  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const endSessions = () => harness.direct.storage.database.write('sessions').delete();
   const through = async () => {
-    await signInAs({ ...desk, core: { ...desk.core, url: network.url } }, 'account');
+    await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
     await listed();
   };
   /** The first list is there, so that what happens next is not its own. */
-  const listed = () => desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+  const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
   it('asks to sign in again where it has ended, and nothing typed is lost', async () => {
-    const { page } = desk;
-    await signInAs(desk, 'account');
+    const { page } = harness;
+    await signInAs(harness, 'account');
     await listed();
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
@@ -56,8 +56,8 @@ describeDesktop('a session of the console', () => {
   });
 
   it('keeps the selected tenancy when it is renewed', async () => {
-    const { page, world } = desk;
-    await signInAs(desk, 'staff');
+    const { page, tenants } = harness;
+    await signInAs(harness, 'staff');
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
@@ -68,68 +68,68 @@ describeDesktop('a session of the console', () => {
     await ended.getByLabel('Password').fill(password);
     await page.keyboard.press('Enter');
     await ended.waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: world.account.name }).waitFor();
+    await page.getByRole('button', { name: tenants.account.name }).waitFor();
     await button('API keys').click();
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
   });
 
   it('can be left behind for another one', async () => {
-    await signInAs(desk, 'account');
+    await signInAs(harness, 'account');
     await listed();
     await endSessions();
     await button('Activity').click();
     await button('Leave This Behind').click();
-    await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+    await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
   it('outlives a slow sign-out from the one before', async () => {
-    const input = { server: network.url, email: desk.world.users.account.email, password, keepSignedIn: false };
-    const signIn = () => desk.page.evaluate((given) => window.callkey.signIn(given), input);
+    const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
+    const signIn = () => harness.page.evaluate((given) => window.callkey.signIn(given), input);
     await signIn();
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
-    const signedOut = desk.page.evaluate(() => window.callkey.signOut());
+    const signedOut = harness.page.evaluate(() => window.callkey.signOut());
     while (network.faults.length > 0) await setImmediate();
     await signIn();
     held.resolve();
     expect((await signedOut).ok).to.equal(true);
-    expect((await desk.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
+    expect((await harness.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
   });
 
   it('says that the core is out of reach, and goes on by itself when it is back', async () => {
-    await desk.page.getByLabel('Server address').waitFor();
+    await harness.page.getByLabel('Server address').waitFor();
     await through();
     network.faults.push({ status: 503 });
     await button('Activity').click();
-    await desk.page.getByRole('heading', { name: 'The core is out of reach' }).waitFor();
-    await desk.page.getByText('What is in front of the core answers 503.').waitFor();
+    await harness.page.getByRole('heading', { name: 'The core is out of reach' }).waitFor();
+    await harness.page.getByText('What is in front of the core answers 503.').waitFor();
     // No press on anything: it is tried again every few seconds.
-    await desk.page.getByText('signed in').waitFor();
+    await harness.page.getByText('signed in').waitFor();
   });
 
   it('keeps what it shows while the core is out of reach, and says that it is old', async () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
-    await desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
-    await desk.page.getByText('This is what was there before.').waitFor();
-    await desk.page.getByRole('row', { name: 'Practice software' }).waitFor();
+    await harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
+    await harness.page.getByText('This is what was there before.').waitFor();
+    await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.length = 0;
     await button('Try again').click();
-    await desk.page.getByText('This is what was there before.').waitFor({ state: 'detached' });
+    await harness.page.getByText('This is what was there before.').waitFor({ state: 'detached' });
   });
 
   it('keeps a form as it is when sending it fails', async () => {
     await through();
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push({ status: 502 });
     await button('Create Key').click();
-    await desk.page.getByText('The core cannot be reached.').waitFor();
-    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await harness.page.getByText('The core cannot be reached.').waitFor();
+    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
     await button('Create Key').click();
-    await desk.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
   it('says what the core says of an error of its own', async () => {
@@ -143,86 +143,86 @@ describeDesktop('a session of the console', () => {
     });
     network.faults.push({ status: 500, headers: { 'content-type': 'application/problem+json' }, body });
     await button('Activity').click();
-    await desk.page.getByText('Something went wrong here. (abc-1)').waitFor();
+    await harness.page.getByText('Something went wrong here. (abc-1)').waitFor();
     await button('Try again').click();
-    await desk.page.getByText('signed in').waitFor();
+    await harness.page.getByText('signed in').waitFor();
   });
 
   it('tells a core that became too new while a form is open, and nothing typed is lost', async () => {
     await through();
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
-    await desk.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
+    await harness.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
     await button('Try again').click();
-    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 
   it('closes the window where a key value was taken off the screen', async () => {
     await through();
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Taken away');
-    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');
+    await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await button('Use another server').click();
-    await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    const closed = desk.page.waitForEvent('close');
-    await desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
+    await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    const closed = harness.page.waitForEvent('close');
+    await harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
     await closed;
   });
 
   it('does not let go of a key that is being created', async () => {
     await through();
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Slow');
-    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
+    await harness.page.getByLabel('Expiration').selectOption('No expiration');
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     await button('Create Key').click();
-    await desk.page.getByText('Creating …').waitFor();
-    await desk.page.keyboard.press('Escape');
+    await harness.page.getByText('Creating …').waitFor();
+    await harness.page.keyboard.press('Escape');
     await button('Cancel').click({ force: true });
     held.resolve();
-    await desk.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
   it('says that a key may have been created where the answer was lost', async () => {
     await through();
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Perhaps');
-    await desk.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
+    await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push('lose the answer');
     await button('Create Key').click();
-    await desk.page.getByText('The key may have been created all the same').waitFor();
-    await desk.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
+    await harness.page.getByText('The key may have been created all the same').waitFor();
+    await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 
   it('does not let a late answer close another form', async () => {
-    const { keyValue } = await createKeyOn(desk, desk.world.users.account, 'Found late');
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found late');
     await through();
     await button('Which key is this?').click();
-    await desk.page.getByLabel('Key value').fill(keyValue);
+    await harness.page.getByLabel('Key value').fill(keyValue);
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     await button('Find Key').click();
-    await desk.page.keyboard.press('Escape');
+    await harness.page.keyboard.press('Escape');
     await button('Create API Key').click();
-    await desk.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
     // The answer to a later request comes after it.
-    await desk.page.evaluate('callkey.listActivity(null)');
-    expect(await desk.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await harness.page.evaluate('callkey.listActivity(null)');
+    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 
   it('tells a core that became too new from one that is out of reach', async () => {
     await through();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Activity').click();
-    await desk.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
-    await desk.page.getByRole('alertdialog').getByRole('button', { name: 'Try again' }).click();
-    await desk.page.getByRole('heading', { name: 'Activity' }).waitFor();
+    await harness.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
+    await harness.page.getByRole('alertdialog').getByRole('button', { name: 'Try again' }).click();
+    await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
   });
 });

@@ -4,23 +4,23 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Desk, openDesk, signInAs, type UserName } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
-import { password } from '../support/world.ts';
+import { password } from '../support/tenants.ts';
 
 describeDesktop('signing in to the console', () => {
-  let desk: Desk;
+  let harness: ConsoleHarness;
   const servers: Server[] = [];
   before(async () => {
-    desk = await openDesk();
+    harness = await openConsole();
   });
   after(async () => {
     for (const server of servers) server.close();
-    await desk.close();
+    await harness.close();
   });
 
   async function submit(server: string, email: string, secret = password): Promise<void> {
-    const { page } = desk;
+    const { page } = harness;
     await page.getByLabel('Server address').fill(server);
     await page.getByLabel('E-mail').fill(email);
     await page.getByLabel('Password').fill(secret);
@@ -28,8 +28,8 @@ describeDesktop('signing in to the console', () => {
   }
 
   async function signOut(): Promise<void> {
-    await desk.page.getByRole('button', { name: 'Sign out' }).click();
-    await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await harness.page.getByRole('button', { name: 'Sign out' }).click();
+    await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
   }
 
   /** Something that answers at an address, and is no core of this generation. */
@@ -48,37 +48,37 @@ describeDesktop('signing in to the console', () => {
   ];
   for (const [user, place, expected] of screens) {
     it(`shows ${place} what is theirs`, async () => {
-      await signInAs(desk, user);
-      expect(await desk.page.getByRole('navigation').getByRole('button').allInnerTexts()).to.deep.equal(expected);
-      await desk.page.getByText(place, { exact: true }).waitFor();
+      await signInAs(harness, user);
+      expect(await harness.page.getByRole('navigation').getByRole('button').allInnerTexts()).to.deep.equal(expected);
+      await harness.page.getByText(place, { exact: true }).waitFor();
       await signOut();
     });
   }
 
   it('says that the address or the password is wrong, and keeps what was typed', async () => {
-    await submit(desk.core.url, desk.world.users.account.email, 'wrong');
-    await desk.page.getByText('The e-mail address or the password is wrong.').waitFor();
-    expect(await desk.page.getByLabel('Server address').inputValue()).to.equal(desk.core.url);
-    expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+    await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
+    await harness.page.getByText('The e-mail address or the password is wrong.').waitFor();
+    expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
+    expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
   it('says of every field that is empty what to give', async () => {
     await submit('', '', '');
-    await desk.page.getByText('Give the address of your core.').waitFor();
+    await harness.page.getByText('Give the address of your core.').waitFor();
     for (const label of ['Server address', 'E-mail', 'Password']) {
-      expect(await desk.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
+      expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
-    await desk.page.getByLabel('Server address').and(desk.page.locator(':focus')).waitFor();
+    await harness.page.getByLabel('Server address').and(harness.page.locator(':focus')).waitFor();
   });
 
   it('sends nothing over plain http to another machine', async () => {
     await submit('http://calls.example.com', 'ada@example.com');
-    await desk.page.getByText('would cross the network in the clear').waitFor();
+    await harness.page.getByText('would cross the network in the clear').waitFor();
   });
 
   it('says why a server is out of reach', async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
-    await desk.page.getByText('The core cannot be reached. Nothing listens at that address.').waitFor();
+    await harness.page.getByText('The core cannot be reached. Nothing listens at that address.').waitFor();
   });
 
   const others: readonly (readonly [string, RequestListener, string])[] = [
@@ -98,21 +98,21 @@ describeDesktop('signing in to the console', () => {
         answer(request, response);
       });
       await submit(url, 'ada@example.com');
-      await desk.page.getByRole('heading', { name: title }).waitFor();
-      await desk.page.getByRole('button', { name: 'Use another server' }).click();
-      expect(await desk.page.getByLabel('Server address').inputValue()).to.equal(url);
-      expect(await desk.page.getByLabel('E-mail').inputValue()).to.equal('ada@example.com');
+      await harness.page.getByRole('heading', { name: title }).waitFor();
+      await harness.page.getByRole('button', { name: 'Use another server' }).click();
+      expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(url);
+      expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal('ada@example.com');
     });
   }
 
   it('has a one-time password replaced before anything else', async () => {
-    const { page, core, world } = desk;
-    await signInAs(desk, 'partner');
+    const { page, core, tenants } = harness;
+    await signInAs(harness, 'partner');
     await page.getByRole('button', { name: 'People' }).click();
     await page.getByRole('button', { name: 'Add Person' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
-    await page.getByLabel('Account', { exact: true }).selectOption(world.account.name);
+    await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
     await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
     const oneTime = await page.getByLabel('One-time password').inputValue();
     await page.getByRole('button', { name: "I've Saved It" }).click();
@@ -134,15 +134,15 @@ describeDesktop('signing in to the console', () => {
   });
 
   it('remembers the address and the e-mail, and nothing else, for the next start', async () => {
-    await signInAs(desk, 'account');
-    const { userData } = desk.desktop;
-    await desk.desktop.close();
+    await signInAs(harness, 'account');
+    const { userData } = harness.desktop;
+    await harness.desktop.close();
     const settings = JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'));
-    expect(settings).to.deep.include({ server: desk.core.url, email: desk.world.users.account.email });
+    expect(settings).to.deep.include({ server: harness.core.url, email: harness.tenants.users.account.email });
     const again = await launchConsole({ userData });
     await again.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await again.page.getByLabel('Server address').inputValue()).to.equal(desk.core.url);
-    expect(await again.page.getByLabel('E-mail').inputValue()).to.equal(desk.world.users.account.email);
+    expect(await again.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
+    expect(await again.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
     expect(await again.page.getByLabel('Password').inputValue()).to.equal('');
     await again.close();
   });

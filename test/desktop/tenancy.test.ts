@@ -1,29 +1,31 @@
 import { expect } from 'chai';
-import { type Desk, openDesk, signInAs } from '../support/console.ts';
+import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { createKeyOn } from '../support/furniture.ts';
+import { createKeyOn } from '../support/sample-data.ts';
 
 describeDesktop('the tenancy switcher', () => {
-  let desk: Desk;
+  let harness: ConsoleHarness;
   beforeEach(async () => {
-    desk = await openDesk();
-    for (const user of ['account', 'sibling', 'other'] as const) await createKeyOn(desk, desk.world.users[user], `Key of ${user}`);
-    await signInAs(desk, 'staff');
+    harness = await openConsole();
+    for (const user of ['account', 'sibling', 'other'] as const) await createKeyOn(harness, harness.tenants.users[user], `Key of ${user}`);
+    await signInAs(harness, 'staff');
   });
-  afterEach(() => desk.close());
+  afterEach(() => harness.close());
 
-  const names = () => desk.page.locator('tbody th').allInnerTexts();
+  const names = () => harness.page.locator('tbody th').allInnerTexts();
 
   it('asks for a tenancy before there are keys and calls to show', async () => {
-    await desk.page.getByText('Choose an account or partner first').waitFor();
-    await desk.page.getByRole('button', { name: 'Calls' }).click();
-    await desk.page.getByText('Choose an account or partner first').waitFor();
+    await harness.page.getByText('Choose an account or partner first').waitFor();
+    await harness.page.getByRole('button', { name: 'Calls' }).click();
+    await harness.page.getByText('Choose an account or partner first').waitFor();
   });
 
   it('finds an account with the keyboard alone, and everything follows', async () => {
-    const { page } = desk;
+    const { page } = harness;
     const { keyboard } = page;
-    await desk.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'switch-tenancy'));
+    await harness.desktop.app.evaluate(({ BrowserWindow }) =>
+      BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'switch-tenancy'),
+    );
     await page.getByRole('combobox').waitFor();
     await keyboard.type('clinic');
     await page.getByText('2 matches').waitFor();
@@ -37,7 +39,7 @@ describeDesktop('the tenancy switcher', () => {
   });
 
   it('selects what is typed, however fast Enter comes', async () => {
-    const { page } = desk;
+    const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('option').first().waitFor();
     await page.keyboard.insertText('Southgate');
@@ -46,7 +48,7 @@ describeDesktop('the tenancy switcher', () => {
   });
 
   it('selects a partner, and none again', async () => {
-    const { page } = desk;
+    const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('northwind');
     await page.getByRole('option', { name: 'Northwind Voice Partner' }).click();
@@ -58,13 +60,13 @@ describeDesktop('the tenancy switcher', () => {
   });
 
   it('says that nothing matches', async () => {
-    await desk.page.getByRole('button', { name: 'None selected' }).click();
-    await desk.page.getByRole('combobox').fill('no such place');
-    await desk.page.getByText('No account or partner matches “no such place”.').waitFor();
+    await harness.page.getByRole('button', { name: 'None selected' }).click();
+    await harness.page.getByRole('combobox').fill('no such place');
+    await harness.page.getByText('No account or partner matches “no such place”.').waitFor();
   });
 
   it('creates a staff key for the tenancy, and says what it will reach', async () => {
-    const { page } = desk;
+    const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();

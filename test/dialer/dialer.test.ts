@@ -7,7 +7,17 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import {
+  createKey,
+  createTenants,
+  type DirectAccess,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
 
 const secret = 'a secret that core and provider share';
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
@@ -16,8 +26,8 @@ describe('the dialer', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: CoreProcess;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let key: string;
     let cookie: string;
     let receiver: Receiver;
@@ -35,19 +45,19 @@ describe('the dialer', () => {
     };
     beforeEach(async () => {
       database = await freshDatabase(kind);
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
     });
     afterEach(async () => {
       await core.stop();
       await receiver.close();
-      await beside.close();
+      await direct.close();
     });
 
     const place = (body: object = {}): Promise<Answer> =>
-      placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone() }, ...body });
+      placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body });
     const call = async (contactId: string): Promise<Record<string, unknown>> =>
-      beside.storage.database.read('calls').where({ contact_id: contactId }).first();
+      direct.storage.database.read('calls').where({ contact_id: contactId }).first();
     /** Waits until the call is in one of these states. */
     const until = async (contactId: string, ...states: string[]) => {
       for (;;) {
@@ -71,7 +81,7 @@ describe('the dialer', () => {
           handoffId: one?.handoff.handoffId,
           requestId: 'order-1',
           contactId: textAt(placed, 'contactId'),
-          campaignId: world.campaign.id,
+          campaignId: tenants.campaign.id,
           contact,
           variables: { a: '1', b: '2' },
           placedAt: textAt(placed, 'placedAt'),
@@ -95,10 +105,10 @@ describe('the dialer', () => {
         expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
         expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42 });
         const { calls } = callsSchema.parse(
-          (await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls`, { cookie })).json,
+          (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
         );
         expect(calls[0]).to.include({ state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', simulated: false });
-        const cancel = await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/${contactId}`, { key });
+        const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
         expect([cancel.status, cancel.text.includes('completed')]).to.deep.equal([409, false]);
       });
 
@@ -194,7 +204,7 @@ describe('the dialer', () => {
         while ((await call(contactId))['handoff'] !== 'retry');
         status = 202;
         const { length } = receiver.received;
-        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
         await until(contactId, 'failed');
         expect(receiver.received).to.have.length(length);
       });
@@ -203,7 +213,7 @@ describe('the dialer', () => {
         let tries = 0;
         await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
         const contactId = textAt(await place(), 'contactId');
-        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: 1, due_at: 1 });
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: 1, due_at: 1 });
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
         await receiver.until(2);
@@ -215,7 +225,7 @@ describe('the dialer', () => {
         const contactId = textAt(await place(), 'contactId');
         while ((await call(contactId))['handoff'] !== 'taken');
         await core.stop();
-        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
         core = await spawnCore(database, { DIALER: 'simulated' });
         expect(await until(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
           state: 'unknown',
@@ -245,7 +255,7 @@ describe('the dialer', () => {
       it('lets a call lapse that nobody has dialed by notAfter', async () => {
         await start({ DIALER: 'off' });
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
-        await beside.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
         await until(contactId, 'lapsed');
@@ -259,7 +269,7 @@ describe('the dialer', () => {
         await Promise.all(
           Array.from({ length: 200 }, async () => {
             const contactId = textAt(await place(), 'contactId');
-            const answer = await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/${contactId}`, { key });
+            const answer = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
             (answer.status === 200 ? cancelled : lost).add(contactId);
           }),
         );
@@ -274,7 +284,7 @@ describe('the dialer', () => {
         await start({ DIALER: 'off' });
         const otherKey = (await createKey(core.url, await signIn(core.url, 'oda@example.com'))).keyValue;
         await Promise.all(Array.from({ length: 400 }, () => place()));
-        const single = textAt(await placeCall(core.url, world.otherCampaign.id, otherKey), 'contactId');
+        const single = textAt(await placeCall(core.url, tenants.otherCampaign.id, otherKey), 'contactId');
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret, DIALER_CONCURRENCY: '4' });
         await receiver.until(100);
@@ -288,11 +298,13 @@ describe('the dialer', () => {
       const contactId = textAt(await place(), 'contactId');
       const dialing = await until(contactId, 'dialing');
       expect(dialing['provider']).to.equal('simulated');
-      const { calls } = callsSchema.parse((await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls`, { cookie })).json);
+      const { calls } = callsSchema.parse(
+        (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
+      );
       expect(calls[0]).to.include({ state: 'dialing', simulated: true });
       expect(receiver.received).to.deep.equal([]);
       // A minute from now, without waiting for it.
-      await beside.storage.database.write('calls').where({ contact_id: contactId }).whereNotNull('dialed_at').update({ due_at: 0 });
+      await direct.storage.database.write('calls').where({ contact_id: contactId }).whereNotNull('dialed_at').update({ due_at: 0 });
       const ended = await until(contactId, 'completed', 'no_answer', 'busy', 'failed');
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
@@ -303,7 +315,7 @@ describe('the dialer', () => {
       const ids = await Promise.all(Array.from({ length: 60 }, async () => textAt(await place(), 'contactId')));
       await core.stop('SIGKILL');
       // The leases run out at once, so that nobody has to wait for them.
-      await beside.storage.database.write('calls').where({ state: 'dialing' }).whereNot({ handoff: 'taken' }).update({ due_at: 0 });
+      await direct.storage.database.write('calls').where({ state: 'dialing' }).whereNot({ handoff: 'taken' }).update({ due_at: 0 });
       core = await spawnCore(database, {
         DIALER: 'webhook',
         DIALER_URL: receiver.url,

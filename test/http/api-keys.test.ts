@@ -8,14 +8,14 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { type Beside, createKey, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('API keys in the console', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let clock: FakeClock;
     let cookie: string;
 
@@ -23,12 +23,12 @@ describe('API keys in the console', () => {
       clock = fakeClock('2026-11-21T09:00:00.000Z');
       database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock });
-      beside = await openBeside(database, clock);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
     });
     afterEach(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
@@ -113,7 +113,7 @@ describe('API keys in the console', () => {
 
       it('keeps nothing of the key value but its SHA-256', async () => {
         const { keyValue } = await createKey(core.url, cookie);
-        const rows = JSON.stringify(await beside.storage.database.read('api_keys'));
+        const rows = JSON.stringify(await direct.storage.database.read('api_keys'));
         expect(rows).to.contain(hash('sha256', keyValue, 'hex'));
         expect(rows).not.to.contain(keyValue.slice(12, 30));
       });
@@ -122,10 +122,10 @@ describe('API keys in the console', () => {
     it('is refused after the last millisecond of its expiry day, and stays listed as expired', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
       clock.set('2026-11-22T22:59:59.999Z');
-      expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(202);
+      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
       expect((await list(await signIn(core.url, 'ada@example.com'))).apiKeys[0]?.expired).to.equal(false);
       clock.set('2026-11-22T23:00:00.000Z');
-      expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
       const { apiKeys } = await list(await signIn(core.url, 'ada@example.com'));
       expect(apiKeys.map(({ name, expired }) => [name, expired])).to.deep.equal([['Short', true]]);
     });
@@ -143,20 +143,20 @@ describe('API keys in the console', () => {
         const oldest = await createKey(core.url, cookie, 'oldest');
         clock.advance({ seconds: 1 });
         const rows = Array.from({ length: 500 }, (_, n) => ({
-          ...{ id: `key-${n}`, digest: String(n).padStart(64, '0'), name: `key ${n}`, creator_id: world.users.account.id },
+          ...{ id: `key-${n}`, digest: String(n).padStart(64, '0'), name: `key ${n}`, creator_id: tenants.users.account.id },
           ...{
-            creator_partner_id: world.partner.id,
-            account_id: world.account.id,
-            partner_id: world.partner.id,
+            creator_partner_id: tenants.partner.id,
+            account_id: tenants.account.id,
+            partner_id: tenants.partner.id,
             created_at: clock.now().toMillis(),
           },
         }));
         for (let start = 0; start < rows.length; start += 100)
-          await beside.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
+          await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
         const { apiKeys, total, limit } = await list();
         expect([apiKeys.length, total, limit]).to.deep.equal([500, 501, 500]);
         expect(apiKeys.map(({ name }) => name)).not.to.contain('oldest');
-        expect((await placeCall(core.url, world.campaign.id, oldest.keyValue)).status).to.equal(202);
+        expect((await placeCall(core.url, tenants.campaign.id, oldest.keyValue)).status).to.equal(202);
       });
 
       it('has an owner only for viewers who can see the keys of others', async () => {
@@ -174,9 +174,9 @@ describe('API keys in the console', () => {
     describe('revoking one', () => {
       it('answers 204, takes it off the list, and refuses it at its very next request', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
-        expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(202);
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
         expect((await revoke(id)).status).to.equal(204);
-        expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
         expect((await list()).total).to.equal(0);
       });
 
@@ -198,12 +198,12 @@ describe('API keys in the console', () => {
       it('leaves queued calls alone unless asked, and then cancels them', async () => {
         const stays = await createKey(core.url, cookie);
         const goes = await createKey(core.url, cookie);
-        for (const { keyValue } of [stays, stays, goes, goes]) await placeCall(core.url, world.campaign.id, keyValue);
+        for (const { keyValue } of [stays, stays, goes, goes]) await placeCall(core.url, tenants.campaign.id, keyValue);
         const preview = await ask('GET', `${core.url}/console/api-keys/${goes.id}/revocation`, { cookie });
         expect(revocationSchema.parse(preview.json)).to.deep.include({ queuedCalls: 2 });
         await revoke(stays.id);
         await revoke(goes.id, '?cancelQueuedCalls=true');
-        const states: { api_key_id: string; state: string }[] = await beside.storage.database.read('calls').select('api_key_id', 'state');
+        const states: { api_key_id: string; state: string }[] = await direct.storage.database.read('calls').select('api_key_id', 'state');
         for (const { api_key_id, state } of states) expect(state).to.equal(api_key_id === goes.id ? 'cancelled' : 'queued');
       });
 
@@ -218,7 +218,7 @@ describe('API keys in the console', () => {
       it('keeps the name for the record, and no digest', async () => {
         const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
         await revoke(id);
-        const rows: object[] = await beside.storage.database.read('retired_api_keys');
+        const rows: object[] = await direct.storage.database.read('retired_api_keys');
         expect(rows[0]).to.include({ id, name: 'Old CRM', creator_name: 'Ada Account' });
         expect(JSON.stringify(rows)).not.to.contain(hash('sha256', keyValue, 'hex'));
       });
@@ -226,9 +226,9 @@ describe('API keys in the console', () => {
       it('leaves an audit event, as creating does', async () => {
         const { id } = await createKey(core.url, cookie, 'CRM');
         await revoke(id);
-        const events: object[] = await beside.storage.database.read('audit_events').where({ subject_id: id }).orderBy('action');
+        const events: object[] = await direct.storage.database.read('audit_events').where({ subject_id: id }).orderBy('action');
         expect(events).to.have.length(2);
-        const common = { actor_id: world.users.account.id, subject_name: 'CRM', account_id: world.account.id, address: '127.0.0.1' };
+        const common = { actor_id: tenants.users.account.id, subject_name: 'CRM', account_id: tenants.account.id, address: '127.0.0.1' };
         expect(events[0]).to.include({ action: 'api-key.created', ...common });
         expect(events[1]).to.include({ action: 'api-key.revoked', ...common });
       });
@@ -255,11 +255,11 @@ describe('API keys in the console', () => {
     describe('the time of last use', () => {
       it('is written down within a minute, and never moves back', async () => {
         const { keyValue } = await createKey(core.url, cookie);
-        await placeCall(core.url, world.campaign.id, keyValue);
+        await placeCall(core.url, tenants.campaign.id, keyValue);
         clock.advance({ seconds: 20 });
-        await ask('DELETE', `${core.url}/api/v1/campaigns/${world.campaign.id}/contacts/on-demand/none`, { key: keyValue });
+        await ask('DELETE', `${core.url}/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand/none`, { key: keyValue });
         await core.close();
-        const [row]: { last_used_at: number }[] = await beside.storage.database.read('api_keys').select('last_used_at');
+        const [row]: { last_used_at: number }[] = await direct.storage.database.read('api_keys').select('last_used_at');
         expect(
           DateTime.fromMillis(row?.last_used_at ?? 0)
             .toUTC()
@@ -267,9 +267,9 @@ describe('API keys in the console', () => {
         ).to.equal('2026-11-21T09:00:20.000Z');
         clock.set('2026-11-21T08:00:00.000Z');
         core = await startCoreHere(database, { clock });
-        await placeCall(core.url, world.campaign.id, keyValue, { contact: { phone: somePhone() } });
+        await placeCall(core.url, tenants.campaign.id, keyValue, { contact: { phone: somePhone() } });
         await core.close();
-        const [after]: { last_used_at: number }[] = await beside.storage.database.read('api_keys').select('last_used_at');
+        const [after]: { last_used_at: number }[] = await direct.storage.database.read('api_keys').select('last_used_at');
         expect(after).to.deep.equal(row);
         core = await startCoreHere(database, { clock });
       });

@@ -5,43 +5,43 @@ import sqlite3 from 'sqlite3';
 import { apiKeysSchema, callsSchema } from '#contract/console.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { operator } from '../../core/domain/audit.ts';
-import { addUser } from '../../core/domain/users.ts';
+import { createUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
 import {
-  type Beside,
   createKey,
-  createWorld,
+  createTenants,
+  type DirectAccess,
   onDemand,
-  openBeside,
+  openDirect,
   password,
   placeCall,
   signIn,
   somePhone,
-  type World,
-} from '../support/world.ts';
+  type Tenants,
+} from '../support/tenants.ts';
 
 /** Each of these has let somebody in, or brought something down, once. */
 describe('attacks', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let cookie: string;
     let key: string;
 
     before(async () => {
       database = await freshDatabase(kind);
       core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
@@ -50,7 +50,7 @@ describe('attacks', () => {
 
     it('many sign-ins at once do not keep anybody from writing', async () => {
       await Promise.all(Array.from({ length: 60 }, (_, n) => tryPassword(`x${n % 3}@example.com`, 'wrong', `198.51.100.${n}`)));
-      expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+      expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     });
 
     it('a crowd at the door does not count as wrong passwords', async () => {
@@ -71,7 +71,7 @@ describe('attacks', () => {
     });
 
     it('a search for what no database takes is refused', async () => {
-      const answer = await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls?search=%00`, { cookie });
+      const answer = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls?search=%00`, { cookie });
       expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
@@ -109,12 +109,12 @@ describe('attacks', () => {
         ask('DELETE', `${core.url}/console/session`, { cookie: session }),
       );
       expect(answer).to.match(/^HTTP\/1\.1 401 /);
-      expect(await beside.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
+      expect(await direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
     });
 
     it('sign-ins with the old password that are under way do not survive its change', async () => {
       const input = { email: 'changer@example.com', name: 'C', userType: 'staff', accountId: null, partnerId: null } as const;
-      await addUser(beside.ports, operator, input, password);
+      await createUser(direct.ports, operator, input, password);
       const session = await signIn(core.url, 'changer@example.com');
       const change = ask('POST', `${core.url}/console/password`, {
         cookie: session,
@@ -124,7 +124,7 @@ describe('attacks', () => {
         Array.from({ length: 8 }, (_, n) => tryPassword('changer@example.com', password, `192.0.2.${n}`)),
       );
       expect((await change).status).to.equal(204);
-      const sessions: unknown[] = await beside.storage.database
+      const sessions: unknown[] = await direct.storage.database
         .read('sessions')
         .join('users', 'users.id', 'user_id')
         .where({ email: 'changer@example.com' });
@@ -144,7 +144,7 @@ describe('attacks', () => {
         ['in the call, escaped', `{"contact":{"phone":"${phone}"},"\\u005f_proto__":{"variables":{"a":"b"}}}`],
       ] as const) {
         it(`is refused ${where}`, async () => {
-          const answer = await ask('POST', onDemand(core.url, world.campaign.id), { key, raw });
+          const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw });
           expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
         });
       }
@@ -158,9 +158,9 @@ describe('attacks', () => {
       it('is not every name that objects have: others are kept as they are', async () => {
         const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
         const body = { contact: { phone }, variables };
-        const placed = await placeCall(core.url, world.campaign.id, key, body);
+        const placed = await placeCall(core.url, tenants.campaign.id, key, body);
         expect(placed.status, placed.text).to.equal(202);
-        const [stored]: string[] = await beside.storage.database
+        const [stored]: string[] = await direct.storage.database
           .read('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
           .pluck('variables');
@@ -190,7 +190,7 @@ describe('attacks', () => {
       const statuses: number[] = [];
       try {
         for (const contact of [{ name: marks }, { timeZone: marks }, { phone: marks }]) {
-          statuses.push((await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone(), ...contact } })).status);
+          statuses.push((await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone(), ...contact } })).status);
         }
         for (const [path, body] of bodies) statuses.push((await ask('POST', core.url + path, { cookie, body })).status);
       } finally {
@@ -202,9 +202,9 @@ describe('attacks', () => {
 
     it('a name in pieces that are put together is no longer than the same name whole', async () => {
       const name = '\u1f82'.repeat(200);
-      const placed = await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone(), name: name.normalize('NFD') } });
+      const placed = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone(), name: name.normalize('NFD') } });
       expect(placed.status, placed.text).to.equal(202);
-      const stored: string[] = await beside.storage.database
+      const stored: string[] = await direct.storage.database
         .read('calls')
         .where({ contact_id: textAt(placed, 'contactId') })
         .pluck('name');
@@ -213,7 +213,7 @@ describe('attacks', () => {
 
     it('a body that is wrong in thousands of places is not looked through', async () => {
       const variables = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`v${n}`, 1]));
-      const answer = await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone() }, variables });
+      const answer = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, variables });
       expect([answer.status, answer.json['errors']]).to.deep.equal([422, [{ path: 'variables', message: 'Give at most 50 variables.' }]]);
     });
 
@@ -230,7 +230,7 @@ describe('attacks', () => {
         const found = [
           await refusal(`${core.url}/console/api-keys`, { name, expiration: { kind: 'none' }, timeZone: 'UTC' }, tied),
           await refusal(`${core.url}/console/users`, { name, email: 'x@example.com', userType: 'account' }, tied),
-          await refusal(onDemand(core.url, world.campaign.id), { contact: { phone: somePhone(), name } }, { key }),
+          await refusal(onDemand(core.url, tenants.campaign.id), { contact: { phone: somePhone(), name } }, { key }),
         ];
         expect(found.map((errors) => errors?.map(({ path }) => path))).to.deep.equal([['name'], ['name'], ['contact.name']]);
         for (const errors of found) expect(errors?.[0]?.message).to.match(/^Leave out the character U\+202E/);
@@ -239,16 +239,16 @@ describe('attacks', () => {
       it('is served, listed and revoked where it is there from before', async () => {
         const name = 'Old\u200b\u202e';
         const old = await createKey(core.url, cookie, 'Old');
-        await beside.storage.database.write('api_keys').where({ id: old.id }).update({ name });
-        const placed = await placeCall(core.url, world.campaign.id, old.keyValue);
-        await beside.storage.database
+        await direct.storage.database.write('api_keys').where({ id: old.id }).update({ name });
+        const placed = await placeCall(core.url, tenants.campaign.id, old.keyValue);
+        await direct.storage.database
           .write('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
           .update({ name });
         const listed = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys;
         expect(listed.find(({ id }) => id === old.id)?.name).to.equal(name);
         const { calls } = callsSchema.parse(
-          (await ask('GET', `${core.url}/console/campaigns/${world.campaign.id}/calls`, { cookie })).json,
+          (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
         );
         expect([placed.status, calls[0]?.contact.name, calls[0]?.apiKey?.name]).to.deep.equal([202, name, name]);
         expect((await ask('DELETE', `${core.url}/console/api-keys/${old.id}`, { cookie })).status).to.equal(204);
@@ -257,7 +257,7 @@ describe('attacks', () => {
 
     it('an instant that cannot be kept exactly is refused', async () => {
       const notBefore = `2099-01-01T00:00:00.${'0'.repeat(31)}Z`;
-      expect((await placeCall(core.url, world.campaign.id, key, { contact: { phone: somePhone() }, notBefore })).status).to.equal(422);
+      expect((await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, notBefore })).status).to.equal(422);
     });
 
     it('bad percent-encoding in a query is told to whoever is let in', async () => {
@@ -267,7 +267,7 @@ describe('attacks', () => {
 
     it('a chunked body that is too large leaves the connection in order', async () => {
       const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-      const head = `POST ${new URL(onDemand(core.url, world.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      const head = `POST ${new URL(onDemand(core.url, tenants.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
       const next = 'GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
       const answers = await overSocket(core.url, `${head}${chunk}${chunk}0\r\n\r\n${next}`);
       expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 401']);
@@ -288,7 +288,7 @@ describe('attacks', () => {
         await execute('ROLLBACK');
         await new Promise((resolve) => holder.close(resolve));
         expect(new Set(during.map(({ status }) => status))).to.deep.equal(new Set([503]));
-        expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+        expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
       });
     }
   });

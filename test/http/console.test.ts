@@ -5,23 +5,33 @@ import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
-import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import {
+  createKey,
+  createTenants,
+  type DirectAccess,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
 
 describe('calls, people and activity in the console', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
 
     beforeEach(async () => {
       const database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock });
-      beside = await openBeside(database, clock);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
     });
     afterEach(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
@@ -33,7 +43,7 @@ describe('calls, people and activity in the console', () => {
     };
 
     describe('calls', () => {
-      const list = async (cookie: string, query = '', campaign = world.campaign.id) =>
+      const list = async (cookie: string, query = '', campaign = tenants.campaign.id) =>
         ask('GET', `${core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
       const listed = async (cookie: string, query = '') => callsSchema.strict().parse((await list(cookie, query)).json);
 
@@ -41,7 +51,7 @@ describe('calls, people and activity in the console', () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (let n = 0; n < 120; n++)
-          await placeCall(core.url, world.campaign.id, keyValue, { requestId: `r${n}`, contact: { phone: somePhone() } });
+          await placeCall(core.url, tenants.campaign.id, keyValue, { requestId: `r${n}`, contact: { phone: somePhone() } });
         const seen: string[] = [];
         let query = '';
         for (const expected of [50, 50, 20]) {
@@ -49,7 +59,7 @@ describe('calls, people and activity in the console', () => {
           expect(calls).to.have.length(expected);
           seen.push(...calls.map(({ requestId }) => requestId));
           query = `?cursor=${nextCursor}`;
-          await placeCall(core.url, world.campaign.id, keyValue);
+          await placeCall(core.url, tenants.campaign.id, keyValue);
           if (expected === 20) expect(nextCursor).to.equal(null);
         }
         expect([...seen].sort()).to.deep.equal(Array.from({ length: 120 }, (_, n) => `r${n}`).sort());
@@ -58,11 +68,11 @@ describe('calls, people and activity in the console', () => {
       it('are found by state, contact name, phone number and request id', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
-        const place = (requestId: string, contact: object) => placeCall(core.url, world.campaign.id, keyValue, { requestId, contact });
+        const place = (requestId: string, contact: object) => placeCall(core.url, tenants.campaign.id, keyValue, { requestId, contact });
         await place('one', { phone: '+493012345678', name: 'Ada Lovelace' });
         await place('two', { phone: '+493087654321', name: '100 %' });
         await place('three', { phone: '+493011112222' });
-        await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/two`, { key: keyValue });
+        await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/two`, { key: keyValue });
         const found = async (query: string) => (await listed(cookie, query)).calls.map(({ requestId }) => requestId);
         expect(await found('?state=cancelled')).to.deep.equal(['two']);
         expect(await found('?state=queued')).to.deep.equal(['three', 'one']);
@@ -70,8 +80,8 @@ describe('calls, people and activity in the console', () => {
         expect(await found('?state=&search=&cursor=')).to.have.length(3);
         await place('four', { phone: '+493022223333', name: 'Österreich' });
         expect(await found(`?search=${encodeURIComponent('Öster')}`)).to.deep.equal(['four']);
-        await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/four`, { key: keyValue });
-        await beside.storage.database.write('calls').where({ request_id: 'four' }).delete();
+        await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/four`, { key: keyValue });
+        await direct.storage.database.write('calls').where({ request_id: 'four' }).delete();
         expect(await found('?search=87654')).to.deep.equal(['two']);
         expect(await found('?search=thre')).to.deep.equal(['three']);
         expect(await found('?search=%25')).to.deep.equal(['two']);
@@ -82,7 +92,7 @@ describe('calls, people and activity in the console', () => {
       it('name the key that placed them, revoked or not, to those who see it', async () => {
         const ada = await as('ada');
         const key = await createKey(core.url, ada, 'CRM');
-        await placeCall(core.url, world.campaign.id, key.keyValue);
+        await placeCall(core.url, tenants.campaign.id, key.keyValue);
         const owner = (isYou: boolean) => ({ id: key.id, name: 'CRM', owner: { isYou, name: 'Ada Account' } });
         expect((await listed(ada)).calls[0]?.apiKey).to.deep.equal(owner(true));
         expect((await listed(await as('tom'))).calls[0]?.apiKey).to.equal(null);
@@ -93,16 +103,16 @@ describe('calls, people and activity in the console', () => {
 
       it('of a campaign out of scope are not found', async () => {
         for (const [who, campaign, status] of [
-          ['ada', world.siblingCampaign.id, 404],
-          ['tia', world.siblingCampaign.id, 404],
-          ['pat', world.siblingCampaign.id, 200],
-          ['pat', world.otherCampaign.id, 404],
-          ['stan', world.campaign.id, 404],
+          ['ada', tenants.siblingCampaign.id, 404],
+          ['tia', tenants.siblingCampaign.id, 404],
+          ['pat', tenants.siblingCampaign.id, 200],
+          ['pat', tenants.otherCampaign.id, 404],
+          ['stan', tenants.campaign.id, 404],
           ['ada', 'none', 404],
         ] as const) {
           expect((await list(await as(who), '', campaign)).status, `${who} ${campaign}`).to.equal(status);
         }
-        expect((await list(await staffIn({ kind: 'partner', id: world.partner.id }))).status).to.equal(200);
+        expect((await list(await staffIn({ kind: 'partner', id: tenants.partner.id }))).status).to.equal(200);
       });
 
       it('are not listed by a query that makes no sense', async () => {
@@ -116,23 +126,23 @@ describe('calls, people and activity in the console', () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (const requestId of ['over', 'queued']) {
-          await placeCall(core.url, world.campaign.id, keyValue, {
+          await placeCall(core.url, tenants.campaign.id, keyValue, {
             requestId,
             contact: { phone: somePhone(), name: 'Ada' },
             variables: { a: 'b' },
           });
         }
-        await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/over`, { key: keyValue });
+        await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/over`, { key: keyValue });
         clock.advance({ days: 90 });
-        expect(await eraseOldContacts(beside.ports.stores.retention, clock, 90)).to.equal(0);
+        expect(await eraseOldContacts(direct.ports.stores.retention, clock, 90)).to.equal(0);
         clock.advance({ seconds: 1 });
-        expect(await eraseOldContacts(beside.ports.stores.retention, clock, 90)).to.equal(1);
+        expect(await eraseOldContacts(direct.ports.stores.retention, clock, 90)).to.equal(1);
         const { calls } = await listed(await as('ada'));
         expect(calls.map(({ requestId, contact, state }) => [requestId, contact.phone !== null, contact.name, state])).to.deep.equal([
           ['queued', true, 'Ada', 'queued'],
           ['over', false, null, 'cancelled'],
         ]);
-        const variables: (string | null)[] = await beside.storage.database.read('calls').orderBy('contact_id').pluck('variables');
+        const variables: (string | null)[] = await direct.storage.database.read('calls').orderBy('contact_id').pluck('variables');
         expect(variables[0]).to.equal(null);
       });
     });
@@ -149,8 +159,8 @@ describe('calls, people and activity in the console', () => {
       it('are those of the scope', async () => {
         expect(await names(await as('pat'))).to.deep.equal(['ada', 'pat', 'sue', 'tia', 'tom']);
         expect(await names(await as('tia'))).to.deep.equal(['ada', 'tia', 'tom']);
-        expect(await names(await staffIn({ kind: 'account', id: world.otherAccount.id }))).to.deep.equal(['oda']);
-        expect(await names(await staffIn({ kind: 'partner', id: world.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
+        expect(await names(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['oda']);
+        expect(await names(await staffIn({ kind: 'partner', id: tenants.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
         expect(await names(await as('stan'))).to.deep.equal(['admin@localhost', 'stan']);
         const refused = await people(await as('ada'));
         expect([refused.status, codeOf(refused)]).to.deep.equal([403, 'forbidden']);
@@ -174,8 +184,8 @@ describe('calls, people and activity in the console', () => {
       ];
       for (const [who, input, status] of matrix) {
         it(`${who} ${status === 201 ? 'adds' : 'cannot add'} ${JSON.stringify(input)}`, async () => {
-          const ids = { account: world.account.id, siblingAccount: world.siblingAccount.id, otherAccount: world.otherAccount.id };
-          const places = new Map(Object.entries({ ...ids, otherPartner: world.otherPartner.id }));
+          const ids = { account: tenants.account.id, siblingAccount: tenants.siblingAccount.id, otherAccount: tenants.otherAccount.id };
+          const places = new Map(Object.entries({ ...ids, otherPartner: tenants.otherPartner.id }));
           const named = Object.fromEntries(
             Object.entries(input).map(([field, value]) => [field, field === 'userType' ? value : places.get(value)]),
           );
@@ -186,7 +196,7 @@ describe('calls, people and activity in the console', () => {
           const cookie = await signIn(core.url, user.email, password);
           expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
           // Never above: a tied user's new partner user is tied, too.
-          if (who === 'tia') expect(user.account?.id).to.equal(world.account.id);
+          if (who === 'tia') expect(user.account?.id).to.equal(tenants.account.id);
         });
       }
 
@@ -198,16 +208,16 @@ describe('calls, people and activity in the console', () => {
       it('are deleted with keys and sessions, after a preview, and their queued calls when asked', async () => {
         const ada = await as('ada');
         const { keyValue } = await createKey(core.url, ada, 'CRM');
-        const placed = await placeCall(core.url, world.campaign.id, keyValue);
+        const placed = await placeCall(core.url, tenants.campaign.id, keyValue);
         const tia = await as('tia');
-        const url = `${core.url}/console/users/${world.users.account.id}`;
+        const url = `${core.url}/console/users/${tenants.users.account.id}`;
         const preview = deletionSchema.strict().parse((await ask('GET', `${url}/deletion`, { cookie: tia })).json);
         expect(preview.apiKeys.map(({ name, queuedCalls }) => [name, queuedCalls])).to.deep.equal([['CRM', 1]]);
         expect([preview.sessions, preview.user.apiKeys]).to.deep.equal([1, 1]);
         expect((await ask('DELETE', `${url}?cancelQueuedCalls=true`, { cookie: tia })).status).to.equal(204);
-        expect((await placeCall(core.url, world.campaign.id, keyValue)).status).to.equal(401);
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
         expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
-        const state: string[] = await beside.storage.database
+        const state: string[] = await direct.storage.database
           .read('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
           .pluck('state');
@@ -218,13 +228,13 @@ describe('calls, people and activity in the console', () => {
       it('never delete themselves, nor anybody out of scope', async () => {
         const tia = await as('tia');
         const remove = (user: { id: string }) => ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: tia });
-        const self = await remove(world.users.tied);
+        const self = await remove(tenants.users.tied);
         expect([self.status, codeOf(self)]).to.deep.equal([409, 'conflict']);
-        for (const user of [world.users.partner, world.users.sibling, world.users.other, world.users.staff, { id: 'none' }]) {
+        for (const user of [tenants.users.partner, tenants.users.sibling, tenants.users.other, tenants.users.staff, { id: 'none' }]) {
           expect((await remove(user)).status).to.equal(404);
         }
         const ada = await as('ada');
-        expect((await ask('DELETE', `${core.url}/console/users/${world.users.teammate.id}`, { cookie: ada })).status).to.equal(403);
+        expect((await ask('DELETE', `${core.url}/console/users/${tenants.users.teammate.id}`, { cookie: ada })).status).to.equal(403);
       });
     });
 
@@ -242,7 +252,7 @@ describe('calls, people and activity in the console', () => {
         expect(await subjects(await as('ada'))).to.deep.equal(['of Ada']);
         expect(await subjects(await as('tia'))).to.deep.equal(['of Tom', 'of Ada']);
         expect(await subjects(await as('pat'))).to.deep.equal(['of Sue', 'of Tom', 'of Ada']);
-        expect(await subjects(await staffIn({ kind: 'account', id: world.otherAccount.id }))).to.deep.equal(['of Oda']);
+        expect(await subjects(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['of Oda']);
         expect(await subjects(await as('stan'))).to.deep.equal([]);
       });
 
@@ -251,7 +261,7 @@ describe('calls, people and activity in the console', () => {
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
         const first = await activity(cookie);
         expect(first.events[0]).to.deep.include({
-          actor: { id: world.users.account.id, name: 'Ada Account' },
+          actor: { id: tenants.users.account.id, name: 'Ada Account' },
           action: 'api-key.created',
           address: '127.0.0.1',
         });

@@ -7,29 +7,39 @@ import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
-import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import {
+  createKey,
+  createTenants,
+  type DirectAccess,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
 
 describe('the key-authenticated endpoints', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let key: string;
 
     before(async () => {
       const database = await freshDatabase(kind);
       core = await startCoreHere(database);
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
       key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
-    const place = (body: object) => placeCall(core.url, world.campaign.id, key, body);
-    const cancelUrl = (rest: string) => `${onDemand(core.url, world.campaign.id)}/${rest}`;
+    const place = (body: object) => placeCall(core.url, tenants.campaign.id, key, body);
+    const cancelUrl = (rest: string) => `${onDemand(core.url, tenants.campaign.id)}/${rest}`;
 
     describe('placing a call', () => {
       it('answers 202 with the queued call', async () => {
@@ -41,7 +51,7 @@ describe('the key-authenticated endpoints', () => {
           notAfter: '2099-11-21T18:00:00.000Z',
         });
         expect(answer.status).to.equal(202);
-        expect(answer.json).to.deep.include({ requestId: 'order-4711', campaignId: world.campaign.id, state: 'queued' });
+        expect(answer.json).to.deep.include({ requestId: 'order-4711', campaignId: tenants.campaign.id, state: 'queued' });
         expect(placedCallSchema.parse(answer.json)).to.deep.equal(answer.json);
         expect(answer.headers).to.include({ 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' });
         expect(answer.headers).not.to.have.property('idempotent-replayed');
@@ -81,8 +91,8 @@ describe('the key-authenticated endpoints', () => {
       it('is a new call in another campaign', async () => {
         const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
         const body = { requestId: 'in-two', contact: { phone: somePhone() } };
-        const one = await placeCall(core.url, world.campaign.id, partnerKey, body);
-        const other = await placeCall(core.url, world.siblingCampaign.id, partnerKey, body);
+        const one = await placeCall(core.url, tenants.campaign.id, partnerKey, body);
+        const other = await placeCall(core.url, tenants.siblingCampaign.id, partnerKey, body);
         expect([one.status, other.status]).to.deep.equal([202, 202]);
         expect(one.json['contactId']).not.to.equal(other.json['contactId']);
       });
@@ -121,7 +131,7 @@ describe('the key-authenticated endpoints', () => {
 
         it(`by ${by} does not find a call of another campaign`, async () => {
           const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
-          const call = await placeCall(core.url, world.siblingCampaign.id, partnerKey);
+          const call = await placeCall(core.url, tenants.siblingCampaign.id, partnerKey);
           const answer = await ask('DELETE', urlOf(call), { key });
           expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
         });
@@ -129,7 +139,7 @@ describe('the key-authenticated endpoints', () => {
         for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed']) {
           it(`by ${by} answers 409 without an outcome when the call is ${state}`, async () => {
             const call = await place({ contact: { phone: somePhone() } });
-            await beside.storage.database
+            await direct.storage.database
               .write('calls')
               .where({ contact_id: textAt(call, 'contactId') })
               .update({ state });
@@ -150,19 +160,19 @@ describe('the key-authenticated endpoints', () => {
 
     describe('a campaign out of reach', () => {
       it('answers as one that does not exist, byte for byte', async () => {
-        const campaigns = [world.otherCampaign.id, world.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
+        const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
         const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
         expect([answers[0]?.status, answers[0] && codeOf(answers[0])]).to.deep.equal([403, 'campaign-refused']);
       });
 
       it('is refused before anything is said of the body', async () => {
-        const answer = await ask('POST', onDemand(core.url, world.otherCampaign.id), { key, raw: 'not json' });
+        const answer = await ask('POST', onDemand(core.url, tenants.otherCampaign.id), { key, raw: 'not json' });
         expect(codeOf(answer)).to.equal('campaign-refused');
       });
 
       it('is refused for cancelling, too', async () => {
-        const answer = await ask('DELETE', `${onDemand(core.url, world.otherCampaign.id)}/anything`, { key });
+        const answer = await ask('DELETE', `${onDemand(core.url, tenants.otherCampaign.id)}/anything`, { key });
         expect(codeOf(answer)).to.equal('campaign-refused');
       });
     });
@@ -234,7 +244,7 @@ describe('the key-authenticated endpoints', () => {
       ];
       for (const [what, body, headers, status, code] of raw) {
         it(`answers ${status} to ${what}`, async () => {
-          const answer = await ask('POST', onDemand(core.url, world.campaign.id), { key, raw: body, headers });
+          const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw: body, headers });
           expect([answer.status, codeOf(answer)]).to.deep.equal([status, code]);
         });
       }
@@ -256,14 +266,14 @@ describe('the key-authenticated endpoints', () => {
   it('counts a client that hangs up while its key is looked up', async () => {
     const database = await freshDatabase('postgres');
     const core = await startCoreHere(database);
-    const beside = await openBeside(database);
-    const world = await createWorld(beside.ports);
+    const direct = await openDirect(database);
+    const tenants = await createTenants(direct.ports);
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     const { hostname, port } = new URL(core.url);
-    await beside.storage.database.write.transaction(async (trx) => {
+    await direct.storage.database.write.transaction(async (trx) => {
       await trx.raw('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
       const client = connect(Number(port), hostname);
-      client.write(`POST ${new URL(onDemand(core.url, world.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\n`);
+      client.write(`POST ${new URL(onDemand(core.url, tenants.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\n`);
       client.write('Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{');
       const waits = () => trx('pg_locks').whereRaw('NOT granted').first<object | undefined>();
       while (!(await waits())) await new Promise(setImmediate);
@@ -273,7 +283,7 @@ describe('the key-authenticated endpoints', () => {
     const counted = () => core.log.find(({ msg, route }) => msg === 'request' && route === paths.placeCall);
     while (!counted()) await new Promise(setImmediate);
     expect(counted()).to.include({ method: 'POST', status: 400 });
-    await beside.close();
+    await direct.close();
     await core.close();
   });
 });

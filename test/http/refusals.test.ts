@@ -7,7 +7,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket } from '../support/http.ts';
-import { type Beside, createKey, createWorld, openBeside, placeCall, signIn, type World } from '../support/world.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
 
@@ -15,8 +15,8 @@ describe('refusals', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let endpoint: string;
     let good: string;
     const keys: Record<string, string> = {};
@@ -24,9 +24,9 @@ describe('refusals', () => {
     before(async () => {
       const database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock });
-      beside = await openBeside(database, clock);
-      world = await createWorld(beside.ports);
-      endpoint = `/api/v1/campaigns/${world.campaign.id}/contacts/on-demand`;
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
+      endpoint = `/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand`;
       const cookie = await signIn(core.url, 'ada@example.com');
       good = (await createKey(core.url, cookie)).keyValue;
 
@@ -34,7 +34,7 @@ describe('refusals', () => {
       await ask('DELETE', `${core.url}/console/api-keys/${revoked.id}`, { cookie });
       const expiring = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
       const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
-      await deleteUser(beside.ports, operator, world.users.teammate, false);
+      await deleteUser(direct.ports, operator, tenants.users.teammate, false);
       Object.assign(keys, {
         revoked: revoked.keyValue,
         expired: expiring.keyValue,
@@ -50,7 +50,7 @@ describe('refusals', () => {
       clock.set('2026-11-23T00:00:00.000Z');
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
@@ -212,7 +212,7 @@ describe('refusals', () => {
     it('leave a session cookie out of account on the three endpoints', async () => {
       const cookie = await signIn(core.url, 'pat@example.com');
       expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
-      expect((await placeCall(core.url, world.campaign.id, good)).status).to.equal(202);
+      expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);
     });
 
     it('tell a signed-in user what is wrong instead', async () => {

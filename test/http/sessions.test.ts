@@ -1,30 +1,30 @@
 import { expect } from 'chai';
 import { sessionSchema } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit.ts';
-import { addUser, deleteUser } from '../../core/domain/users.ts';
+import { createUser, deleteUser } from '../../core/domain/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
-import { type Beside, createWorld, openBeside, password, signIn, type World } from '../support/world.ts';
+import { createTenants, type DirectAccess, openDirect, password, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('sessions', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let clock: FakeClock;
 
     before(async () => {
       clock = fakeClock();
       database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-      beside = await openBeside(database, clock);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
@@ -45,11 +45,11 @@ describe('sessions', () => {
         expect(answer.status).to.equal(201);
         expect(sessionSchema.strict().parse(answer.json)).to.deep.equal({
           viewer: {
-            id: world.users.account.id,
+            id: tenants.users.account.id,
             email: 'ada@example.com',
             name: 'Ada Account',
             userType: 'account',
-            account: { id: world.account.id, name: 'Blue Clinic' },
+            account: { id: tenants.account.id, name: 'Blue Clinic' },
             partner: null,
           },
           tenancy: null,
@@ -95,7 +95,7 @@ describe('sessions', () => {
       it('keeps only a digest of the session id', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const id = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
-        const rows = JSON.stringify(await beside.storage.database.read('sessions'));
+        const rows = JSON.stringify(await direct.storage.database.read('sessions'));
         expect(id).to.have.length(43);
         expect(rows).not.to.contain(id);
       });
@@ -113,7 +113,7 @@ describe('sessions', () => {
 
       it('is refused with a one-time password that has grown old', async () => {
         const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
-        const { password: once } = await addUser(beside.ports, operator, input, null);
+        const { password: once } = await createUser(direct.ports, operator, input, null);
         const fresh = await tryPassword('new@example.com', once ?? '');
         expect(fresh.json).to.include({ passwordChangeDue: true });
         clock.advance({ days: 7, seconds: 1 });
@@ -162,7 +162,7 @@ describe('sessions', () => {
       });
 
       it('for many accounts from one address are throttled after a hundred', async () => {
-        const counters = () => beside.storage.database.write('sign_in_attempts');
+        const counters = () => direct.storage.database.write('sign_in_attempts');
         await counters().delete();
         const from = fromElsewhere();
         await tryPassword('x1@example.com', 'wrong', from);
@@ -230,9 +230,9 @@ describe('sessions', () => {
 
       it('when the user is deleted', async () => {
         const input = { email: 'gone@example.com', name: 'Gone', userType: 'staff', accountId: null, partnerId: null } as const;
-        const { user } = await addUser(beside.ports, operator, input, password);
+        const { user } = await createUser(direct.ports, operator, input, password);
         const cookie = await signIn(core.url, 'gone@example.com');
-        await deleteUser(beside.ports, operator, user, false);
+        await deleteUser(direct.ports, operator, user, false);
         expect((await session(cookie)).status).to.equal(401);
       });
 
@@ -254,7 +254,7 @@ describe('sessions', () => {
 
       it("ends the user's other sessions and keeps this one", async () => {
         const input = { email: 'pw@example.com', name: 'Pw', userType: 'staff', accountId: null, partnerId: null } as const;
-        const { password: once } = await addUser(beside.ports, operator, input, null);
+        const { password: once } = await createUser(direct.ports, operator, input, null);
         const other = await signIn(core.url, 'pw@example.com', once ?? '');
         const cookie = await signIn(core.url, 'pw@example.com', once ?? '');
         expect((await change(cookie, once ?? '', 'a new and longer one')).status).to.equal(204);
@@ -312,11 +312,11 @@ describe('sessions', () => {
 
       it('is selected, seen, and let go of', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
-        const selected = await select(cookie, { kind: 'account', id: world.account.id });
+        const selected = await select(cookie, { kind: 'account', id: tenants.account.id });
         expect(selected.status).to.equal(200);
-        expect(selected.json['tenancy']).to.deep.equal({ kind: 'account', id: world.account.id, name: 'Blue Clinic' });
+        expect(selected.json['tenancy']).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
         expect((await session(cookie)).text).to.equal(selected.text);
-        expect((await select(cookie, { kind: 'partner', id: world.partner.id })).json['tenancy']).to.include({
+        expect((await select(cookie, { kind: 'partner', id: tenants.partner.id })).json['tenancy']).to.include({
           kind: 'partner',
           name: 'Northwind Voice',
         });
@@ -326,7 +326,7 @@ describe('sessions', () => {
       it('is refused to everybody else', async () => {
         for (const email of ['ada@example.com', 'pat@example.com', 'tia@example.com']) {
           const cookie = await signIn(core.url, email);
-          const answer = await select(cookie, { kind: 'account', id: world.account.id });
+          const answer = await select(cookie, { kind: 'account', id: tenants.account.id });
           expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'forbidden']);
           expect((await ask('GET', `${core.url}/console/tenancies`, { cookie })).status).to.equal(403);
         }
@@ -334,7 +334,7 @@ describe('sessions', () => {
 
       it('has to exist', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
-        expect((await select(cookie, { kind: 'partner', id: world.account.id })).status).to.equal(404);
+        expect((await select(cookie, { kind: 'partner', id: tenants.account.id })).status).to.equal(404);
         expect((await select(cookie, { kind: 'nonsense', id: 'x' })).status).to.equal(422);
       });
 
@@ -345,10 +345,10 @@ describe('sessions', () => {
           return json['tenancies'];
         };
         expect(await search('CLÍNIC')).to.deep.equal([
-          { kind: 'account', id: world.account.id, name: 'Blue Clinic', partnerName: 'Northwind Voice' },
-          { kind: 'account', id: world.siblingAccount.id, name: 'Green Clinic', partnerName: 'Northwind Voice' },
+          { kind: 'account', id: tenants.account.id, name: 'Blue Clinic', partnerName: 'Northwind Voice' },
+          { kind: 'account', id: tenants.siblingAccount.id, name: 'Green Clinic', partnerName: 'Northwind Voice' },
         ]);
-        expect(await search('south')).to.deep.equal([{ kind: 'partner', id: world.otherPartner.id, name: 'Southgate Calling' }]);
+        expect(await search('south')).to.deep.equal([{ kind: 'partner', id: tenants.otherPartner.id, name: 'Southgate Calling' }]);
         expect(await search('%')).to.deep.equal([]);
         expect(await search('')).to.have.length(5);
       });
@@ -373,8 +373,8 @@ describe('sessions', () => {
         expect(await seenBy('tia@example.com')).to.deep.equal(['Appointment reminders']);
         expect(await seenBy('pat@example.com')).to.deep.equal(['Appointment reminders', 'Recalls']);
         expect(await seenBy('stan@example.com')).to.deep.equal([]);
-        expect(await seenBy('stan@example.com', { kind: 'account', id: world.otherAccount.id })).to.deep.equal(['Inspections']);
-        expect(await seenBy('stan@example.com', { kind: 'partner', id: world.partner.id })).to.deep.equal([
+        expect(await seenBy('stan@example.com', { kind: 'account', id: tenants.otherAccount.id })).to.deep.equal(['Inspections']);
+        expect(await seenBy('stan@example.com', { kind: 'partner', id: tenants.partner.id })).to.deep.equal([
           'Appointment reminders',
           'Recalls',
         ]);
@@ -383,15 +383,18 @@ describe('sessions', () => {
 
     it('leave an audit event for each thing they change', async () => {
       const cookie = await signIn(core.url, 'stan@example.com');
-      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'account', id: world.account.id } });
+      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'account', id: tenants.account.id } });
       await ask('DELETE', `${core.url}/console/session`, { cookie });
-      const events: { action: string; address: string; account_id: string | null }[] = await beside.storage.database
+      const events: { action: string; address: string; account_id: string | null }[] = await direct.storage.database
         .read('audit_events')
-        .where({ actor_id: world.users.staff.id });
+        .where({ actor_id: tenants.users.staff.id });
       for (const action of ['session.started', 'tenancy.selected', 'session.ended']) {
         expect(events.map((event) => event.action)).to.include(action);
       }
-      expect(events.find(({ action }) => action === 'tenancy.selected')).to.include({ address: '127.0.0.1', account_id: world.account.id });
+      expect(events.find(({ action }) => action === 'tenancy.selected')).to.include({
+        address: '127.0.0.1',
+        account_id: tenants.account.id,
+      });
     });
   });
 });

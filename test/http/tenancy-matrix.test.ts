@@ -3,11 +3,11 @@ import { apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/co
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { importAll, importFileSchema } from '../../core/domain/import.ts';
-import { addUser } from '../../core/domain/users.ts';
+import { createUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { type Beside, createKey, createWorld, openBeside, password, placeCall, signIn, type World } from '../support/world.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, password, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
 
@@ -71,22 +71,22 @@ const emails: Record<Who | 'staff', string> = {
 describe('who sees, revokes and reaches what', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     const cookies = new Map<string, string>();
     const keys = new Map<string, { id: string; keyValue: string }>();
 
     before(async () => {
       const database = await freshDatabase(kind);
       core = await startCoreHere(database);
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
       for (const who of [...everyone, 'staff'] as const) {
         const cookie = await signIn(core.url, `${emails[who]}@example.com`);
         cookies.set(who, cookie);
         const tenancy = {
-          'staff in account': { kind: 'account', id: world.account.id },
-          'staff in partner': { kind: 'partner', id: world.partner.id },
+          'staff in account': { kind: 'account', id: tenants.account.id },
+          'staff in partner': { kind: 'partner', id: tenants.partner.id },
         };
         if (who === 'staff in account' || who === 'staff in partner') {
           await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy[who] });
@@ -95,7 +95,7 @@ describe('who sees, revokes and reaches what', () => {
       for (const who of everyone) keys.set(who, await createKey(core.url, cookies.get(who) ?? '', who));
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
@@ -130,7 +130,7 @@ describe('who sees, revokes and reaches what', () => {
           const answer = await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(viewer));
           expect(answer.status).to.equal(inSight ? 204 : 404);
           const [place = 'campaign'] = reaches[creator];
-          expect((await placeCall(core.url, world[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
+          expect((await placeCall(core.url, tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
           if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
         });
       }
@@ -140,9 +140,9 @@ describe('who sees, revokes and reaches what', () => {
       for (const place of places) {
         const inReach = reaches[creator].includes(place);
         it(`a key of ${creator} ${inReach ? 'reaches' : 'does not reach'} the ${place}`, async () => {
-          const placed = await placeCall(core.url, world[place].id, keyOf(creator).keyValue);
+          const placed = await placeCall(core.url, tenants[place].id, keyOf(creator).keyValue);
           expect(placed.status).to.equal(inReach ? 202 : 403);
-          const url = `${core.url}/api/v1/campaigns/${world[place].id}/contacts/on-demand/by-request-id/none`;
+          const url = `${core.url}/api/v1/campaigns/${tenants[place].id}/contacts/on-demand/by-request-id/none`;
           const cancelled = await ask('DELETE', url, { key: keyOf(creator).keyValue });
           expect(cancelled.status).to.equal(inReach ? 404 : 403);
         });
@@ -152,7 +152,7 @@ describe('who sees, revokes and reaches what', () => {
     for (const viewer of everyone) {
       it(`${viewer} sees the names of keys in sight next to the calls, revoked ones too, and no others`, async () => {
         const [reached = 'campaign'] = reaches[viewer];
-        const { id: campaignId } = world[reached];
+        const { id: campaignId } = tenants[reached];
         const names = new Map<string, string>();
         for (const creator of everyone.filter((who) => reaches[who].includes(reached))) {
           const spare = await createKey(core.url, cookies.get(creator) ?? '', creator);
@@ -186,13 +186,13 @@ describe('who sees, revokes and reaches what', () => {
           ],
           users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
         });
-      const bring = (user: object) => importAll(beside.ports, beside.storage.imports, async () => undefined, operator, file(user));
+      const bring = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
 
       it('who is moved, promoted or demoted, at the next request', async () => {
         const { passwords } = await bring({ userType: 'account', account: 'a1' });
         const cookie = await signIn(core.url, 'mover@example.com', passwords[0]?.password);
         const { keyValue } = await createKey(core.url, cookie);
-        const campaigns: { id: string; external_id: string }[] = await beside.storage.database
+        const campaigns: { id: string; external_id: string }[] = await direct.storage.database
           .read('campaigns')
           .whereIn('external_id', ['c1', 'c2']);
         const statuses = async () => {
@@ -201,13 +201,13 @@ describe('who sees, revokes and reaches what', () => {
           return found;
         };
         // The administrator of the partner whose campaigns it reaches sees it, and no other.
-        const partners: { id: string; external_id: string }[] = await beside.storage.database
+        const partners: { id: string; external_id: string }[] = await direct.storage.database
           .read('partners')
           .whereIn('external_id', ['p1', 'p2']);
         for (const { id, external_id } of partners) {
           const email = `of-${external_id}@example.com`;
-          await addUser(
-            beside.ports,
+          await createUser(
+            direct.ports,
             operator,
             { email, name: external_id, userType: 'partner', accountId: null, partnerId: id },
             password,

@@ -5,32 +5,32 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { type Beside, createWorld, openBeside, password, signIn } from '../support/world.ts';
+import { createTenants, type DirectAccess, openDirect, password, signIn } from '../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
-    let beside: Beside;
+    let direct: DirectAccess;
     let clock: FakeClock;
 
     before(async () => {
       clock = fakeClock();
       const database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-      beside = await openBeside(database, clock);
-      await createWorld(beside.ports);
+      direct = await openDirect(database, clock);
+      await createTenants(direct.ports);
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
       await counters().delete();
-      await beside.storage.database.write('sessions').delete();
+      await direct.storage.database.write('sessions').delete();
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await core.close();
     });
 
-    const counters = () => beside.storage.database.write('sign_in_attempts');
+    const counters = () => direct.storage.database.write('sign_in_attempts');
     const pointsOf = async (counter: string): Promise<number[]> =>
       (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
     const tryPassword = (email: string, attempt: string, { from = '198.51.100.1', cookie }: { from?: string; cookie?: string } = {}) =>
@@ -48,8 +48,8 @@ describe('the sign-in throttle', () => {
     /** Changes with each row that is written, were it with the same values. */
     const versions = async (): Promise<unknown> =>
       kind === 'sqlite'
-        ? beside.storage.database.write.raw('PRAGMA data_version')
-        : beside.storage.database.read('sign_in_attempts').select('*', beside.storage.database.read.raw('xmin::text')).orderBy('key');
+        ? direct.storage.database.write.raw('PRAGMA data_version')
+        : direct.storage.database.read('sign_in_attempts').select('*', direct.storage.database.read.raw('xmin::text')).orderBy('key');
 
     for (const [counter, most] of [
       ['address', 100],
@@ -88,13 +88,13 @@ describe('the sign-in throttle', () => {
         kind === 'sqlite'
           ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'
           : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
-      await beside.storage.database.write.raw(
+      await direct.storage.database.write.raw(
         `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'account:' || n, 1, CAST(? AS bigint) FROM (${series}) AS numbers`,
         [expire, mostThrottleCounters + 500],
       );
       await counters().insert({ key: 'pair:full', points: 10, expire });
       const one = { key: 'address:one', most: 2_000, window: 60_000 };
-      for (let n = 0; n < 1_000; n++) await beside.storage.throttle.take([one], clock.millis());
+      for (let n = 0; n < 1_000; n++) await direct.storage.throttle.take([one], clock.millis());
       const [counted]: { rows: number | string }[] = await counters().count({ rows: '*' });
       expect(Number(counted?.rows)).to.equal(mostThrottleCounters);
       expect(await pointsOf('pair')).to.deep.equal([10]);
@@ -107,7 +107,7 @@ describe('the sign-in throttle', () => {
       clock.advance({ seconds: 1 });
       expect((await tryPassword('ada@example.com', 'wrong')).status).to.equal(401);
       clock.advance({ hours: 1 });
-      await beside.storage.throttle.sweep(clock.millis());
+      await direct.storage.throttle.sweep(clock.millis());
       expect(await counters()).to.deep.equal([]);
     });
 
@@ -131,7 +131,7 @@ describe('the sign-in throttle', () => {
       clock.advance({ days: 400 });
       await fill('pair', 10);
       clock.advance({ days: -400 });
-      await beside.storage.throttle.sweep(clock.millis());
+      await direct.storage.throttle.sweep(clock.millis());
       expect(await counters()).to.deep.equal([]);
     });
 
@@ -173,7 +173,7 @@ describe('the sign-in throttle', () => {
         clock.advance({ days: 400 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ days: -400 });
-        await sweepSessions(beside.ports);
+        await sweepSessions(direct.ports);
         clock.advance({ days: 400 });
         expect((await session(cookie)).status).to.equal(401);
       });
@@ -183,7 +183,7 @@ describe('the sign-in throttle', () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ minutes: -5 });
         expect((await session(cookie)).status).to.equal(200);
-        const [latest]: { last_seen_at: number }[] = await beside.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
+        const [latest]: { last_seen_at: number }[] = await direct.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
         expect(latest?.last_seen_at).to.equal(clock.millis());
       });
     });

@@ -7,7 +7,17 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { type Beside, createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import {
+  createKey,
+  createTenants,
+  type DirectAccess,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
 
 /** Longer than any of these tests waits for anything. */
 const long = { DRAIN_DELAY: '300' };
@@ -20,27 +30,27 @@ const untilDraining = async (core: CoreProcess) => {
 describe('a core that is told to stop', () => {
   onEachDatabase((kind) => {
     let core: CoreProcess;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let key: string;
 
     const start = async (environment: Record<string, string>) => {
       const database = await freshDatabase(kind);
       core = await spawnCore(database, environment);
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
       key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
     };
     afterEach(async () => {
       core.child.kill('SIGKILL');
-      await beside.close();
+      await direct.close();
     });
 
     /** A placed call whose body has not come yet: the core has accepted it, and cannot end it. */
     const halfPlaced = async () => {
       const body = JSON.stringify({ requestId: 'half', contact: { phone: somePhone() } });
       const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };
-      const sending = request(onDemand(core.url, world.campaign.id), { method: 'POST', headers });
+      const sending = request(onDemand(core.url, tenants.campaign.id), { method: 'POST', headers });
       sending.flushHeaders();
       await once(sending, 'continue');
       return async () => {
@@ -65,7 +75,7 @@ describe('a core that is told to stop', () => {
         const { status, body } = await finish();
         expect([status, JSON.parse(body).state]).to.deep.equal([202, 'queued']);
         expect((await ended)[0]).to.equal(0);
-        expect(await beside.storage.database.read('calls').pluck('request_id')).to.deep.equal(['half']);
+        expect(await direct.storage.database.read('calls').pluck('request_id')).to.deep.equal(['half']);
       });
     }
 
@@ -91,7 +101,7 @@ describe('a core that is told to stop', () => {
       // On the connection that was there before, and on new ones.
       expect([(await kept()).headers.connection, sockets.size]).to.deep.equal(['close', 1]);
       for (let call = 0; call < 20; call++) {
-        const placed = await placeCall(core.url, world.campaign.id, key);
+        const placed = await placeCall(core.url, tenants.campaign.id, key);
         expect([placed.status, placed.headers['connection']]).to.deep.equal([202, 'close']);
       }
       connection.destroy();
@@ -107,7 +117,7 @@ describe('a core that is told to stop', () => {
         Array.from({ length: 16 }, async () => {
           while (isReady) {
             try {
-              if ((await placeCall(core.url, world.campaign.id, key)).status === 202) accepted++;
+              if ((await placeCall(core.url, tenants.campaign.id, key)).status === 202) accepted++;
             } catch (error) {
               failures.push(error);
             }
@@ -119,15 +129,15 @@ describe('a core that is told to stop', () => {
       while (isReady) isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
       await load;
       expect([await stopped, failures]).to.deep.equal([0, []]);
-      const rows: unknown[] = await beside.storage.database.read('calls').pluck('contact_id');
+      const rows: unknown[] = await direct.storage.database.read('calls').pluck('contact_id');
       expect(rows).to.have.length(accepted);
     });
 
     it('writes down when keys were last used', async () => {
       await start({});
-      await placeCall(core.url, world.campaign.id, key);
+      await placeCall(core.url, tenants.campaign.id, key);
       expect(await core.stop()).to.equal(0);
-      const [lastUsed]: unknown[] = await beside.storage.database.read('api_keys').pluck('last_used_at');
+      const [lastUsed]: unknown[] = await direct.storage.database.read('api_keys').pluck('last_used_at');
       expect(lastUsed).to.be.a('number');
     });
 
@@ -142,15 +152,15 @@ describe('a core that is told to stop', () => {
         DIALER_SECRETS: 'a secret that core and provider share',
         DIALER_CONCURRENCY: '1',
       });
-      const first = textAt(await placeCall(core.url, world.campaign.id, key), 'contactId');
+      const first = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');
       while (receiver.received.length === 0) await new Promise(setImmediate);
-      const second = textAt(await placeCall(core.url, world.campaign.id, key), 'contactId');
+      const second = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');
       const stopped = core.stop();
       await untilDraining(core);
       answer();
       expect(await stopped).to.equal(0);
       await receiver.close();
-      const rows: { contact_id: string; state: string; handoff: string | null }[] = await beside.storage.database.read('calls');
+      const rows: { contact_id: string; state: string; handoff: string | null }[] = await direct.storage.database.read('calls');
       expect(new Map(rows.map(({ contact_id, state, handoff }) => [contact_id, `${state} ${handoff}`]))).to.deep.equal(
         new Map([
           [first, 'dialing taken'],

@@ -3,7 +3,7 @@ import sqlite3 from 'sqlite3';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Another process that keeps a SQLite file's write lock to itself. */
 async function holdWriteLock(database: string): Promise<() => Promise<void>> {
@@ -19,7 +19,7 @@ async function holdWriteLock(database: string): Promise<() => Promise<void>> {
 describe('a core on SQLite whose file another process has locked', () => {
   let database: string;
   let core: CoreProcess;
-  let world: World;
+  let tenants: Tenants;
   let key: string;
   let keyId: string;
   let cookie: string;
@@ -27,9 +27,9 @@ describe('a core on SQLite whose file another process has locked', () => {
   beforeEach(async () => {
     database = await freshDatabase('sqlite');
     core = await spawnCore(database);
-    const beside = await openBeside(database);
-    world = await createWorld(beside.ports);
-    await beside.close();
+    const direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
+    await direct.close();
     cookie = await signIn(core.url, 'ada@example.com');
     ({ id: keyId, keyValue: key } = await createKey(core.url, cookie));
   });
@@ -42,16 +42,16 @@ describe('a core on SQLite whose file another process has locked', () => {
     const acknowledged: string[] = [];
     for (let n = 0; n < count; n++) {
       const requestId = `${prefix}-${n}`;
-      const { status } = await placeCall(core.url, world.campaign.id, key, { requestId, contact: { phone: somePhone() } });
+      const { status } = await placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: somePhone() } });
       if (status === 202) acknowledged.push(requestId);
     }
     return acknowledged;
   }
 
   async function lost(acknowledged: readonly string[]): Promise<string[]> {
-    const beside = await openBeside(database);
-    const kept = new Set<string>(await beside.storage.database.read('calls').pluck('request_id'));
-    await beside.close();
+    const direct = await openDirect(database);
+    const kept = new Set<string>(await direct.storage.database.read('calls').pluck('request_id'));
+    await direct.close();
     return acknowledged.filter((id) => !kept.has(id));
   }
 
@@ -59,7 +59,7 @@ describe('a core on SQLite whose file another process has locked', () => {
   async function placeThroughLock(): Promise<string[]> {
     const before = await placeMany(1, 'before');
     const release = await holdWriteLock(database);
-    const cancelled = ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/before-0`, { key });
+    const cancelled = ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/before-0`, { key });
     const locked = await placeMany(1, 'locked');
     expect((await cancelled).status).to.equal(503);
     await release();
@@ -78,14 +78,14 @@ describe('a core on SQLite whose file another process has locked', () => {
   it('revokes keys after the lock', async () => {
     await placeThroughLock();
     expect((await ask('DELETE', `${core.url}/console/api-keys/${keyId}`, { cookie })).status).to.equal(204);
-    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(401);
+    expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(401);
   });
 
   it('answers a whole crowd with 503 while it waits for the lock, and is not ready', async () => {
     const release = await holdWriteLock(database);
     const answers = await Promise.all(
       Array.from({ length: 200 }, async () => {
-        const { status, headers } = await placeCall(core.url, world.campaign.id, key);
+        const { status, headers } = await placeCall(core.url, tenants.campaign.id, key);
         return { status, retryAfter: headers['retry-after'] };
       }),
     );

@@ -11,7 +11,7 @@ import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts';
-import { createKey, createWorld, onDemand, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 /** "callkey" in ASCII. */
@@ -41,12 +41,12 @@ async function until(client: pg.Client, sql: string, finds: boolean): Promise<vo
 const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
 /** What a test needs to place calls. */
-async function withKey(database: string, core: CoreProcess): Promise<{ world: World; key: string; cookie: string }> {
-  const beside = await openBeside(database);
-  const world = await createWorld(beside.ports);
-  await beside.close();
+async function withKey(database: string, core: CoreProcess): Promise<{ tenants: Tenants; key: string; cookie: string }> {
+  const direct = await openDirect(database);
+  const tenants = await createTenants(direct.ports);
+  await direct.close();
   const cookie = await signIn(core.url, 'ada@example.com');
-  return { world, cookie, key: (await createKey(core.url, cookie)).keyValue };
+  return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
 }
 
 describe('a core on PostgreSQL', function () {
@@ -97,7 +97,7 @@ describe('a core on PostgreSQL', function () {
         if (!pooler) return this.skip();
         const cores = await Promise.all([spawnCore(pooler.url), spawnCore(pooler.url)]);
         const [core] = cores;
-        const { world, key, cookie } = await withKey(database, core);
+        const { tenants, key, cookie } = await withKey(database, core);
         // Each commit of a core tells with what settings it was made.
         await observer.query(`CREATE TABLE commits (made text, patience text, scans text, path text)`);
         await observer.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -109,10 +109,10 @@ describe('a core on PostgreSQL', function () {
           );
         const answers = await Promise.all(
           Array.from({ length: 300 }, (_, n) =>
-            placeCall(cores[n % 2 ? 0 : 1].url, world.campaign.id, key, { requestId: `r${n}`, contact: { phone: somePhone() } }),
+            placeCall(cores[n % 2 ? 0 : 1].url, tenants.campaign.id, key, { requestId: `r${n}`, contact: { phone: somePhone() } }),
           ),
         );
-        const cancelled = await ask('DELETE', `${onDemand(core.url, world.campaign.id)}/by-request-id/r7`, { key });
+        const cancelled = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/r7`, { key });
         const other = await createKey(core.url, cookie);
         const revoked = await ask('DELETE', `${core.url}/console/api-keys/${other.id}`, { cookie });
         const { rows } = await observer.query('SELECT DISTINCT made, patience, scans FROM commits');
@@ -159,10 +159,10 @@ describe('a core on PostgreSQL', function () {
     if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
     const database = await freshDatabase('postgres');
     const core = await spawnCore(database);
-    const { world, key } = await withKey(database, core);
+    const { tenants, key } = await withKey(database, core);
     const observer = await connected(database);
     const body = { requestId: 'one', contact: { phone: somePhone() } };
-    const place = async () => (await placeCall(core.url, world.campaign.id, key, body)).status;
+    const place = async () => (await placeCall(core.url, tenants.campaign.id, key, body)).status;
     const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
     const configure = async (names: string) => {
       await observer.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
@@ -184,8 +184,8 @@ describe('a core on PostgreSQL', function () {
 
   it('is not ready while calls find no room on the disk, and ready again once they do (needs root, to mount one)', async function () {
     const directory = freshDirectory();
-    const beside = await freshDatabase('postgres');
-    const server = await connected(beside);
+    const direct = await freshDatabase('postgres');
+    const server = await connected(direct);
     try {
       if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'callkey-test', directory], { stdio: 'ignore' });
@@ -198,16 +198,16 @@ describe('a core on PostgreSQL', function () {
       execFileSync('chown', ['postgres', directory]);
       await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
       await server.query('CREATE DATABASE callkey_small TABLESPACE small');
-      const database = Object.assign(new URL(beside), { pathname: '/callkey_small' }).href;
+      const database = Object.assign(new URL(direct), { pathname: '/callkey_small' }).href;
       const core = await spawnCore(database);
-      const { world, key } = await withKey(database, core);
+      const { tenants, key } = await withKey(database, core);
       const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
       const acknowledged: string[] = [];
       const place = async (requestId: string) => {
         // Incompressible: it takes as much room as it has characters.
         const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, randomBytes(500).toString('hex')]));
         const body = { requestId, contact: { phone: somePhone() }, variables };
-        const { status } = await placeCall(core.url, world.campaign.id, key, body);
+        const { status } = await placeCall(core.url, tenants.campaign.id, key, body);
         if (status === 202) acknowledged.push(requestId);
         return status;
       };
@@ -234,7 +234,7 @@ describe('a core on PostgreSQL', function () {
   describe('while PostgreSQL is frozen', () => {
     let observer: pg.Client;
     let core: CoreProcess;
-    let placing: { world: World; key: string; cookie: string };
+    let placing: { tenants: Tenants; key: string; cookie: string };
     let frozen: number[] = [];
     const thaw = () => {
       for (const pid of frozen) process.kill(pid, 'SIGCONT');
@@ -257,13 +257,13 @@ describe('a core on PostgreSQL', function () {
       // Far less than a statement may otherwise take.
       this.timeout(11_500);
       if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
-      const { world, key, cookie } = placing;
+      const { tenants, key, cookie } = placing;
       let calls = 0;
       const place = (count: number) =>
         Promise.all(
           Array.from({ length: count }, async () => {
             const requestId = `r${calls++}`;
-            return { requestId, ...(await placeCall(core.url, world.campaign.id, key, { requestId, contact: { phone: somePhone() } })) };
+            return { requestId, ...(await placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: somePhone() } })) };
           }),
         );
       const before = await place(50);

@@ -7,7 +7,7 @@ import sqlite3 from 'sqlite3';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** A way to a server that can be cut and mended. */
 async function cable(target: URL) {
@@ -43,12 +43,12 @@ async function cable(target: URL) {
   };
 }
 
-async function withKey(database: string, core: CoreProcess): Promise<{ world: World; key: string; cookie: string }> {
-  const beside = await openBeside(database);
-  const world = await createWorld(beside.ports);
-  await beside.close();
+async function withKey(database: string, core: CoreProcess): Promise<{ tenants: Tenants; key: string; cookie: string }> {
+  const direct = await openDirect(database);
+  const tenants = await createTenants(direct.ports);
+  await direct.close();
   const cookie = await signIn(core.url, 'ada@example.com');
-  return { world, cookie, key: (await createKey(core.url, cookie)).keyValue };
+  return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
 }
 
 describe('when the database cannot be asked', () => {
@@ -56,22 +56,22 @@ describe('when the database cannot be asked', () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
     const core = await spawnCore(line.url);
-    const { world, key, cookie } = await withKey(database, core);
-    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+    const { tenants, key, cookie } = await withKey(database, core);
+    expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
     await line.cut();
-    const placed = await placeCall(core.url, world.campaign.id, key);
+    const placed = await placeCall(core.url, tenants.campaign.id, key);
     const listed = await ask('GET', `${core.url}/console/api-keys`, { cookie });
     for (const answer of [placed, listed]) {
       expect([answer.status, codeOf(answer)]).to.deep.equal([503, 'unavailable']);
       expect(Number(answer.headers['retry-after'])).to.be.greaterThan(0);
     }
-    expect((await placeCall(core.url, world.campaign.id, 'nonsense')).status).to.equal(401);
+    expect((await placeCall(core.url, tenants.campaign.id, 'nonsense')).status).to.equal(401);
     expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(503);
     expect((await ask('GET', `${core.managementUrl}/healthz`)).status).to.equal(200);
 
     await line.mend();
-    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+    expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
     expect(await core.stop()).to.equal(0);
     await line.cut();
@@ -80,16 +80,16 @@ describe('when the database cannot be asked', () => {
   it('a core on SQLite answers 503 while another process holds the file, and recovers by itself', async () => {
     const database = await freshDatabase('sqlite');
     const core = await spawnCore(database);
-    const { world, key } = await withKey(database, core);
+    const { tenants, key } = await withKey(database, core);
     const holder = new sqlite3.Database(database.slice('sqlite:'.length));
     const execute = (sql: string) =>
       new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
     await execute('BEGIN IMMEDIATE');
-    const locked = await placeCall(core.url, world.campaign.id, key);
+    const locked = await placeCall(core.url, tenants.campaign.id, key);
     expect([locked.status, codeOf(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
     await execute('ROLLBACK');
     await new Promise((resolve) => holder.close(resolve));
-    expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+    expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     await core.stop();
   });
 
@@ -104,21 +104,22 @@ describe('when the database cannot be asked', () => {
     try {
       const database = `sqlite:${join(directory, 'callkey.db')}`;
       const core = await spawnCore(database);
-      const { world, key } = await withKey(database, core);
+      const { tenants, key } = await withKey(database, core);
       const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1_000)]));
       const statuses: number[] = [];
       for (let call = 0; call < 100 && statuses.at(-1) !== 503; call++) {
         statuses.push(
-          (await placeCall(core.url, world.campaign.id, key, { requestId: `r${call}`, contact: { phone: somePhone() }, variables })).status,
+          (await placeCall(core.url, tenants.campaign.id, key, { requestId: `r${call}`, contact: { phone: somePhone() }, variables }))
+            .status,
         );
       }
       expect(statuses.at(-1)).to.equal(503);
       execFileSync('mount', ['-o', 'remount,size=64m', directory]);
-      expect((await placeCall(core.url, world.campaign.id, key)).status).to.equal(202);
+      expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
       expect(await core.stop()).to.equal(0);
-      const beside = await openBeside(database);
-      const kept: string[] = await beside.storage.database.read('calls').pluck('request_id');
-      await beside.close();
+      const direct = await openDirect(database);
+      const kept: string[] = await direct.storage.database.read('calls').pluck('request_id');
+      await direct.close();
       const acknowledged = statuses.flatMap((status, call) => (status === 202 ? [`r${call}`] : []));
       expect(acknowledged.filter((id) => !kept.includes(id))).to.deep.equal([]);
     } finally {

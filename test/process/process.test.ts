@@ -11,7 +11,7 @@ import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databa
 import { failToStart as fails } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
-import { createKey, createWorld, openBeside, password, placeCall, signIn, somePhone } from '../support/world.ts';
+import { createKey, createTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
@@ -89,14 +89,14 @@ describe('the process', () => {
     const directory = freshDirectory();
     const database = `sqlite:${join(directory, 'deep', 'callkey.db')}`;
     const first = await spawnCore(database, { SESSION_SECRETS: '' });
-    const beside = await openBeside(database);
-    await createWorld(beside.ports);
+    const direct = await openDirect(database);
+    await createTenants(direct.ports);
     const cookie = await signIn(first.url, 'ada@example.com');
     await first.stop();
     const second = await spawnCore(database, { SESSION_SECRETS: '' });
     const answer = await ask('GET', `${second.url}/console/session`, { cookie });
     await second.stop();
-    await beside.close();
+    await direct.close();
     expect(answer.status).to.equal(200);
     for (const file of ['callkey.db', 'callkey.db.session-secret']) {
       expect(statSync(join(directory, 'deep', file)).mode & 0o777).to.equal(0o600);
@@ -107,9 +107,9 @@ describe('the process', () => {
     const database = await freshDatabase('sqlite');
     const older = 'the older secret of more than 32 characters';
     const first = await spawnCore(database, { SESSION_SECRETS: older });
-    const beside = await openBeside(database);
-    await createWorld(beside.ports);
-    await beside.close();
+    const direct = await openDirect(database);
+    await createTenants(direct.ports);
+    await direct.close();
     const cookie = await signIn(first.url, 'ada@example.com');
     await first.stop();
     const second = await spawnCore(database, { SESSION_SECRETS: `a newer secret of more than 32 characters,${older}` });
@@ -148,14 +148,14 @@ describe('the process', () => {
     it('finishes accepted requests when it is told to stop, and exits with 0', async () => {
       const database = await freshDatabase(kind);
       const core = await spawnCore(database);
-      const beside = await openBeside(database);
-      const world = await createWorld(beside.ports);
+      const direct = await openDirect(database);
+      const tenants = await createTenants(direct.ports);
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
       let accepted = 0;
       const load = Promise.all(
         Array.from({ length: 16 }, async () => {
           try {
-            for (;;) if ((await placeCall(core.url, world.campaign.id, keyValue)).status === 202) accepted++;
+            for (;;) if ((await placeCall(core.url, tenants.campaign.id, keyValue)).status === 202) accepted++;
           } catch {
             // The listener has closed.
           }
@@ -164,8 +164,8 @@ describe('the process', () => {
       while (accepted < 200) await new Promise((resolve) => setImmediate(resolve));
       const code = await core.stop();
       await load;
-      const [{ calls } = { calls: 0 }]: { calls: number }[] = await beside.storage.database.read('calls').count({ calls: '*' });
-      await beside.close();
+      const [{ calls } = { calls: 0 }]: { calls: number }[] = await direct.storage.database.read('calls').count({ calls: '*' });
+      await direct.close();
       expect(code).to.equal(0);
       expect(Number(calls)).to.equal(accepted);
       expect(core.stdout.map((line) => JSON.parse(line).msg)).to.include.members(['draining', 'stopped']);
@@ -184,8 +184,8 @@ describe('the process', () => {
     it('loses no call that it has acknowledged when it is killed, again and again', async function () {
       this.timeout(60_000);
       const database = await freshDatabase(kind);
-      const beside = await openBeside(database);
-      const world = await createWorld(beside.ports);
+      const direct = await openDirect(database);
+      const tenants = await createTenants(direct.ports);
       const acknowledged = new Set<string>();
       const cancelled = new Set<string>();
       let core: CoreProcess = await spawnCore(database);
@@ -197,11 +197,11 @@ describe('the process', () => {
           Array.from({ length: 16 }, async () => {
             try {
               for (;;) {
-                const placed = await placeCall(url, world.campaign.id, keyValue);
+                const placed = await placeCall(url, tenants.campaign.id, keyValue);
                 const contactId = textAt(placed, 'contactId');
                 acknowledged.add(contactId);
                 if (acknowledged.size % 3) continue;
-                const gone = await ask('DELETE', `${url}/api/v1/campaigns/${world.campaign.id}/contacts/on-demand/${contactId}`, {
+                const gone = await ask('DELETE', `${url}/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand/${contactId}`, {
                   key: keyValue,
                 });
                 if (gone.status === 200) cancelled.add(contactId);
@@ -217,9 +217,9 @@ describe('the process', () => {
         core = await spawnCore(database);
       }
       await core.stop();
-      const rows: { contact_id: string; state: string }[] = await beside.storage.database.read('calls').select('contact_id', 'state');
+      const rows: { contact_id: string; state: string }[] = await direct.storage.database.read('calls').select('contact_id', 'state');
       const found = new Map(rows.map(({ contact_id, state }) => [contact_id, state]));
-      await beside.close();
+      await direct.close();
       expect([...acknowledged].filter((id) => !found.has(id))).to.deep.equal([]);
       expect([...cancelled].filter((id) => found.get(id) !== 'cancelled')).to.deep.equal([]);
     });
@@ -227,12 +227,12 @@ describe('the process', () => {
     it('writes no secret anywhere, whatever it is told to log', async () => {
       const database = await freshDatabase(kind);
       const core = await spawnCore(database, { LOG_LEVEL: 'trace' });
-      const beside = await openBeside(database);
-      const world = await createWorld(beside.ports);
+      const direct = await openDirect(database);
+      const tenants = await createTenants(direct.ports);
       const cookie = await signIn(core.url, 'ada@example.com');
       const { id, keyValue } = await createKey(core.url, cookie, 'Canary');
-      await placeCall(core.url, world.campaign.id, keyValue);
-      await placeCall(core.url, world.campaign.id, keyValue, { contact: { phone: somePhone(), [keyValue]: keyValue } });
+      await placeCall(core.url, tenants.campaign.id, keyValue);
+      await placeCall(core.url, tenants.campaign.id, keyValue, { contact: { phone: somePhone(), [keyValue]: keyValue } });
       await placeCall(core.url, keyValue, keyValue);
       await ask('GET', `${core.url}/${keyValue}?key=${keyValue}`, {
         key: keyValue,
@@ -249,10 +249,10 @@ describe('the process', () => {
       await core.stop();
       const tables = await Promise.all(
         ['users', 'api_keys', 'retired_api_keys', 'sessions', 'audit_events', 'calls', 'sign_in_attempts'].map((table) =>
-          beside.storage.database.read(table),
+          direct.storage.database.read(table),
         ),
       );
-      await beside.close();
+      await direct.close();
       const sessionId = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
       const everything = [...core.stdout, ...core.stderr, metrics, JSON.stringify(tables)].join('\n');
       expect(core.stdout.filter((line) => line.includes('"msg":"request"'))).to.have.length.above(8);
@@ -263,17 +263,17 @@ describe('the process', () => {
     it('tells its operator whether it lives, whether it is ready, and how it does', async () => {
       const database = await freshDatabase(kind);
       const core = await spawnCore(database);
-      const beside = await openBeside(database);
-      const world = await createWorld(beside.ports);
+      const direct = await openDirect(database);
+      const tenants = await createTenants(direct.ports);
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
-      await placeCall(core.url, world.campaign.id, keyValue);
-      await placeCall(core.url, world.campaign.id, 'nonsense');
+      await placeCall(core.url, tenants.campaign.id, keyValue);
+      await placeCall(core.url, tenants.campaign.id, 'nonsense');
       const look = (path: string) => ask('GET', `${core.managementUrl}${path}`);
       expect((await look('/healthz')).status).to.equal(200);
       expect((await look('/readyz')).status).to.equal(200);
       const { text } = await look('/metrics');
       await core.stop();
-      await beside.close();
+      await direct.close();
       const route = '/api/v1/campaigns/:campaignId/contacts/on-demand';
       expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="202"} 1`);
       expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="401"} 1`);

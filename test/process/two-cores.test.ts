@@ -5,45 +5,50 @@ import { digestOf } from '../../core/domain/api-keys.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { type Beside, createWorld, openBeside, placeCall, signIn, somePhone, type World } from '../support/world.ts';
+import { createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('two cores on one database', () => {
   onEachDatabase((kind) => {
     let here: CoreProcess;
     let there: CoreProcess;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
 
     before(async () => {
       const database = await freshDatabase(kind);
       // Both at once, on an empty database: one migrates it and makes the first user.
       [here, there] = await Promise.all([spawnCore(database), spawnCore(database)]);
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
     });
     after(async () => {
-      await beside.close();
+      await direct.close();
       await Promise.all([here.stop(), there.stop()]);
     });
 
     /** Keys of Ada's, put straight into the database. */
     async function manyKeys(count: number): Promise<{ id: string; keyValue: string }[]> {
-      const keys = Array.from({ length: count }, () => ({ id: beside.ports.randomness.id(), keyValue: makeKeyValue(randomBytes) }));
-      const row = { name: 'x', creator_id: world.users.account.id, creator_partner_id: world.partner.id, account_id: world.account.id };
+      const keys = Array.from({ length: count }, () => ({ id: direct.ports.randomness.id(), keyValue: makeKeyValue(randomBytes) }));
+      const row = {
+        name: 'x',
+        creator_id: tenants.users.account.id,
+        creator_partner_id: tenants.partner.id,
+        account_id: tenants.account.id,
+      };
       const rows = keys.map(({ id, keyValue }) => ({
         ...row,
         id,
         digest: digestOf(keyValue),
-        partner_id: world.partner.id,
+        partner_id: tenants.partner.id,
         created_at: 0,
       }));
       for (let start = 0; start < count; start += 100)
-        await beside.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
+        await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
       return keys;
     }
 
     it('start at the same moment on an empty database, with one first user', async () => {
-      const users: { email: string }[] = await beside.storage.database.read('users').where({ email: 'admin@localhost' });
+      const users: { email: string }[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' });
       expect(users).to.have.length(1);
       const told = [here, there].filter(({ stderr }) => stderr.join('\n').includes('one-time password'));
       expect(told).to.have.length(1);
@@ -54,9 +59,9 @@ describe('two cores on one database', () => {
       const cookie = await signIn(here.url, 'ada@example.com');
       const results = { before: 0, revoked: 0, refused: 0 };
       for (const { id, keyValue } of await manyKeys(1_000)) {
-        if ((await placeCall(there.url, world.campaign.id, keyValue)).status === 202) results.before++;
+        if ((await placeCall(there.url, tenants.campaign.id, keyValue)).status === 202) results.before++;
         if ((await ask('DELETE', `${here.url}/console/api-keys/${id}`, { cookie })).status === 204) results.revoked++;
-        if ((await placeCall(there.url, world.campaign.id, keyValue)).status === 401) results.refused++;
+        if ((await placeCall(there.url, tenants.campaign.id, keyValue)).status === 401) results.refused++;
       }
       expect(results).to.deep.equal({ before: 1_000, revoked: 1_000, refused: 1_000 });
     });
@@ -68,13 +73,13 @@ describe('two cores on one database', () => {
       let isBusy = true;
       const load = Promise.all(
         Array.from({ length: 16 }, async () => {
-          while (isBusy) await placeCall(there.url, world.campaign.id, busy[0]?.keyValue ?? '');
+          while (isBusy) await placeCall(there.url, tenants.campaign.id, busy[0]?.keyValue ?? '');
         }),
       );
       let refused = 0;
       for (const { id, keyValue } of await manyKeys(100)) {
         await ask('DELETE', `${here.url}/console/api-keys/${id}`, { cookie });
-        if ((await placeCall(there.url, world.campaign.id, keyValue)).status === 401) refused++;
+        if ((await placeCall(there.url, tenants.campaign.id, keyValue)).status === 401) refused++;
       }
       isBusy = false;
       await load;
@@ -86,7 +91,7 @@ describe('two cores on one database', () => {
       for (let round = 0; round < 5; round++) {
         const body = { requestId: `both-${round}`, contact: { phone: somePhone() } };
         const answers = await Promise.all(
-          Array.from({ length: 100 }, (_, n) => placeCall(n % 2 ? here.url : there.url, world.campaign.id, key?.keyValue ?? '', body)),
+          Array.from({ length: 100 }, (_, n) => placeCall(n % 2 ? here.url : there.url, tenants.campaign.id, key?.keyValue ?? '', body)),
         );
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
         expect(answers[0]?.status).to.equal(202);
@@ -99,7 +104,7 @@ describe('two cores on one database', () => {
       const ids = Array.from({ length: 200 }, (_, n) => `order-${n}`);
       const phone = somePhone();
       const send = (url: string, requestId: string) =>
-        placeCall(url, world.campaign.id, key?.keyValue ?? '', { requestId, contact: { phone } });
+        placeCall(url, tenants.campaign.id, key?.keyValue ?? '', { requestId, contact: { phone } });
       const answers = await Promise.all([...ids.map((id) => send(here.url, id)), ...ids.toReversed().map((id) => send(there.url, id))]);
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([202]));
       expect(new Set(answers.map((answer) => textAt(answer, 'contactId'))).size).to.equal(200);

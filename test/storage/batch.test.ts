@@ -8,11 +8,11 @@ type Asked = { n: number; deadline: number };
 /** A batch runner whose batches end when the test says so. */
 function controlled({
   size = 4,
-  lanes = 1,
+  maxInFlight = 1,
   confirm = async () => undefined,
 }: {
   size?: number;
-  lanes?: number;
+  maxInFlight?: number;
   confirm?: () => Promise<void>;
 } = {}) {
   const runs: { inputs: number[]; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
@@ -20,7 +20,7 @@ function controlled({
     run: (inputs) => new Promise((answer, fail) => runs.push({ inputs: inputs.map(({ n }) => n), answer, fail })),
     confirm,
     size,
-    lanes,
+    maxInFlight,
     isFaultOfOne: () => false,
     observe: () => undefined,
   });
@@ -76,7 +76,7 @@ describe('a batch', () => {
   });
 
   it('runs beside others in as many lanes as there are', async () => {
-    const { ask, runs } = controlled({ lanes: 2 });
+    const { ask, runs } = controlled({ maxInFlight: 2 });
     for (const n of [1, 2, 3]) {
       void ask(n);
       await turns();
@@ -85,7 +85,7 @@ describe('a batch', () => {
   });
 
   it('leaves what does not fit to the next lane', async () => {
-    const { ask, runs } = controlled({ size: 2, lanes: 2 });
+    const { ask, runs } = controlled({ size: 2, maxInFlight: 2 });
     for (const n of [1, 2, 3, 4, 5]) void ask(n);
     await turns();
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([
@@ -117,7 +117,7 @@ describe('a batch', () => {
       if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
       return inputs.map(({ n }) => String(n));
     };
-    const ask = batched<Asked, string>({ run, size: 10, lanes: 1, isFaultOfOne: () => true, observe: () => undefined });
+    const ask = batched<Asked, string>({ run, size: 10, maxInFlight: 1, isFaultOfOne: () => true, observe: () => undefined });
     const deadline = performance.now() + deadlines.answer;
     const settled = await Promise.allSettled([1, 2, 3, 4].map((n) => ask({ n, deadline })));
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);

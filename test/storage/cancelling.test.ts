@@ -7,7 +7,7 @@ import { cancelQueued } from '../../core/storage/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type Beside, createWorld, openBeside, type World } from '../support/world.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
 const day = 86_400_000;
 
@@ -15,37 +15,37 @@ describe('queued calls', () => {
   onEachDatabase((kind) => {
     let database: string;
     let clock: ReturnType<typeof fakeClock>;
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     beforeEach(async () => {
       clock = fakeClock();
       database = await freshDatabase(kind);
-      beside = await openBeside(database, clock);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
     });
-    afterEach(() => beside.close());
+    afterEach(() => direct.close());
 
     const addKey = (id: string) =>
-      beside.storage.database.write('api_keys').insert({
-        ...{ id, digest: id, name: id, creator_id: world.users.account.id, creator_partner_id: world.partner.id },
-        ...{ account_id: world.account.id, partner_id: world.partner.id, created_at: 1 },
+      direct.storage.database.write('api_keys').insert({
+        ...{ id, digest: id, name: id, creator_id: tenants.users.account.id, creator_partner_id: tenants.partner.id },
+        ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: 1 },
       });
     const addCalls = async (key: string, count: number, more: object = {}) => {
       const placed = { placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', name: 'Ada', state: 'queued', ...more };
       const rows = Array.from({ length: count }, (_, n) => ({
-        ...{ campaign_id: world.campaign.id, account_id: world.account.id, api_key_id: key },
+        ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, api_key_id: key },
         ...{ contact_id: `${key}-${n}`, request_id: `${key}-${n}`, ...placed },
       }));
-      for (let start = 0; start < count; start += 500) await beside.storage.database.write('calls').insert(rows.slice(start, start + 500));
+      for (let start = 0; start < count; start += 500) await direct.storage.database.write('calls').insert(rows.slice(start, start + 500));
     };
     const states = async (): Promise<Record<string, number>> => {
-      const rows: string[] = await beside.storage.database.read('calls').pluck('state');
+      const rows: string[] = await direct.storage.database.read('calls').pluck('state');
       return Object.fromEntries(Object.entries(Object.groupBy(rows, (state) => state)).map(([state, of]) => [state, of?.length ?? 0]));
     };
     const unfinished = (): Promise<string[]> =>
-      beside.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
-    const viewer = () => ({ ...world.users.account, tenancy: null });
-    const revoke = (id: string) => revokeApiKey(beside.ports, viewer(), operator, id, true);
+      direct.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
+    const viewer = () => ({ ...tenants.users.account, tenancy: null });
+    const revoke = (id: string) => revokeApiKey(direct.ports, viewer(), operator, id, true);
 
     it('of a revoked key are cancelled in steps, between which others write', async () => {
       await addKey('goes');
@@ -53,7 +53,7 @@ describe('queued calls', () => {
       await addCalls('goes', 95);
       await addCalls('stays', 5);
       const order: string[] = [];
-      const { database: db } = beside.storage;
+      const { database: db } = direct.storage;
       const cancelling = cancelQueued(db, ['goes'], clock.millis(), undefined, 10).then((count) => order.push(`cancelled ${count}`));
       for (let n = 0; n < 3; n++)
         await db
@@ -73,14 +73,14 @@ describe('queued calls', () => {
       await addCalls('two', 10);
       await revoke('one');
       expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 2_500, queued: 10 }, []]);
-      await deleteUser(beside.ports, operator, world.users.account, true);
+      await deleteUser(direct.ports, operator, tenants.users.account, true);
       expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 2_510 }, []]);
     });
 
     it('of a revoked key whose process died are cancelled by the next core that starts', async () => {
       await addKey('goes');
       await addCalls('goes', 30);
-      const { storage, ports } = beside;
+      const { storage, ports } = direct;
       // Dies after the key has gone.
       storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       const failed = await revoke('goes').catch((error: Error) => error.message);
@@ -97,8 +97,8 @@ describe('queued calls', () => {
     it('of a key that is revoked alone stay', async () => {
       await addKey('goes');
       await addCalls('goes', 3);
-      await revokeApiKey(beside.ports, viewer(), operator, 'goes', false);
-      await beside.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      await revokeApiKey(direct.ports, viewer(), operator, 'goes', false);
+      await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
       expect(await states()).to.deep.equal({ queued: 3 });
     });
 
@@ -111,7 +111,7 @@ describe('queued calls', () => {
       while ((await states())['lapsed'] !== 3) await new Promise(setImmediate);
       await core.close();
       expect(await states()).to.deep.equal({ lapsed: 3, queued: 1 });
-      const ends: number[] = await beside.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
+      const ends: number[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
@@ -124,8 +124,8 @@ describe('queued calls', () => {
       await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: ahead });
       await addCalls('as-asked', 1, { due_at: now + day, not_before: now + day });
       await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: now + day / 8 });
-      await beside.ports.stores.dialing.recoverFromClockStep(now);
-      const rows: { request_id: string; due_at: number }[] = await beside.storage.database.read('calls').select('request_id', 'due_at');
+      await direct.ports.stores.dialing.recoverFromClockStep(now);
+      const rows: { request_id: string; due_at: number }[] = await direct.storage.database.read('calls').select('request_id', 'due_at');
       const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
       expect(wait).to.deep.equal({ ahead: 0, 'ahead-until': day, claimed: 0, taken: 0, 'as-asked': day, 'under-way': day / 8 });
     });
@@ -136,13 +136,13 @@ describe('queued calls', () => {
       await addCalls('later', 1, { due_at: due + day, not_before: due + day });
       await addCalls('long', 1, { not_after: due + 60 * day });
       await addCalls('dialing', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook' });
-      const { dialing } = beside.ports.stores;
+      const { dialing } = direct.ports.stores;
       clock.advance({ days: 30 });
       expect(await endOverdueCalls(dialing, clock)).to.equal(0);
       clock.advance({ milliseconds: 1 });
       expect(await endOverdueCalls(dialing, clock)).to.equal(3);
       expect(await states()).to.deep.equal({ lapsed: 2, queued: 2, unknown: 1 });
-      const ends: number[] = await beside.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
+      const ends: number[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
       expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
     });
 
@@ -152,7 +152,7 @@ describe('queued calls', () => {
       await addCalls('many', 1_200, { not_after: due + 1 });
       clock.advance({ days: 31 });
       await addCalls('now', 1);
-      const claimed = await beside.ports.stores.dialing.claim(1_000, 'webhook', clock.millis(), clock.millis() + 1_000);
+      const claimed = await direct.ports.stores.dialing.claim(1_000, 'webhook', clock.millis(), clock.millis() + 1_000);
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
     });
 
@@ -161,10 +161,10 @@ describe('queued calls', () => {
       await addCalls('past', 1, { not_after: clock.millis() + 1 });
       clock.advance({ days: 91 });
       const core = await startCoreHere(database, { clock, environment: { RETENTION_DAYS: '60' } });
-      const phones = (): Promise<unknown[]> => beside.storage.database.read('calls').whereNotNull('phone').pluck('phone');
+      const phones = (): Promise<unknown[]> => direct.storage.database.read('calls').whereNotNull('phone').pluck('phone');
       while ((await phones()).length > 0) await new Promise(setImmediate);
       await core.close();
-      const erased: object[] = await beside.storage.database.read('calls');
+      const erased: object[] = await direct.storage.database.read('calls');
       for (const call of erased) {
         expect(call).to.include({ state: 'lapsed', phone: null, name: null, variables: null, time_zone: null, detail: null });
       }
@@ -173,10 +173,10 @@ describe('queued calls', () => {
     it('are not erased before their retention is over', async () => {
       await addCalls('past', 1, { not_after: clock.millis() });
       clock.advance({ days: 60 });
-      await endOverdueCalls(beside.ports.stores.dialing, clock);
-      expect(await eraseOldContacts(beside.ports.stores.retention, clock, 60)).to.equal(0);
+      await endOverdueCalls(direct.ports.stores.dialing, clock);
+      expect(await eraseOldContacts(direct.ports.stores.retention, clock, 60)).to.equal(0);
       clock.advance({ milliseconds: 1 });
-      expect(await eraseOldContacts(beside.ports.stores.retention, clock, 60)).to.equal(1);
+      expect(await eraseOldContacts(direct.ports.stores.retention, clock, 60)).to.equal(1);
     });
   });
 });

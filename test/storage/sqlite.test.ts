@@ -5,35 +5,35 @@ import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
 import { placeCall } from '../../core/domain/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { type Beside, callerOf, createWorld, openBeside, somePhone, type World } from '../support/world.ts';
+import { callerOf, createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('the writer of a SQLite file', () => {
   let database: string;
-  let beside: Beside;
-  let world: World;
+  let direct: DirectAccess;
+  let tenants: Tenants;
   let digest: string;
 
   beforeEach(async () => {
     database = await freshDatabase('sqlite');
-    beside = await openBeside(database);
-    world = await createWorld(beside.ports);
-    const { account } = world.users;
+    direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
+    const { account } = tenants.users;
     const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-    const { keyValue } = await createApiKey(beside.ports, { ...account, tenancy: null }, { who: account, address: 'local' }, input);
+    const { keyValue } = await createApiKey(direct.ports, { ...account, tenancy: null }, { who: account, address: 'local' }, input);
     digest = digestOf(keyValue);
   });
-  afterEach(() => beside.close());
+  afterEach(() => direct.close());
 
   const filename = () => database.slice('sqlite:'.length);
   const place = (requestId: string) =>
-    placeCall(beside.ports, callerOf(digest), world.campaign.id, { requestId, contact: { phone: somePhone() } }).then(
+    placeCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId, contact: { phone: somePhone() } }).then(
       () => 'placed',
       (error: { code?: string }) => error.code,
     );
 
   /** What another process finds in the database. */
   async function found(): Promise<string[]> {
-    const other = await openBeside(database);
+    const other = await openDirect(database);
     const ids: string[] = await other.storage.database.read('calls').pluck('request_id').orderBy('request_id');
     await other.close();
     return ids;
@@ -45,7 +45,7 @@ describe('the writer of a SQLite file', () => {
    * @returns what ends it
    */
   async function holdCommitsBack(): Promise<() => Promise<void>> {
-    const { client } = beside.storage.database.write;
+    const { client } = direct.storage.database.write;
     const connection: Connection = await client.acquireConnection();
     const statement = await new Promise<Statement>((resolve, reject) => {
       const made: Statement = connection.prepare(
@@ -68,31 +68,31 @@ describe('the writer of a SQLite file', () => {
 
   it('is not ready while it cannot commit', async () => {
     const end = await holdCommitsBack();
-    expect(await beside.storage.isReady()).to.equal(false);
+    expect(await direct.storage.isReady()).to.equal(false);
     await end();
   });
 
   it('is ready again after a commit has failed, and keeps what it acknowledges', async () => {
     const end = await holdCommitsBack();
-    await beside.storage.isReady();
+    await direct.storage.isReady();
     await end();
-    expect(await beside.storage.isReady()).to.equal(true);
+    expect(await direct.storage.isReady()).to.equal(true);
     expect(await place('later')).to.equal('placed');
     expect(await found()).to.deep.equal(['later']);
   });
 
   it('gives up a statement in the time that requests leave for one', async () => {
-    const rows: { timeout: number }[] = await beside.storage.database.write.raw('PRAGMA busy_timeout');
+    const rows: { timeout: number }[] = await direct.storage.database.write.raw('PRAGMA busy_timeout');
     expect(rows).to.deep.equal([{ timeout: deadlines.statement }]);
   });
 
   it('places nothing into a file that was moved away, and goes on when it is back', async () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
-    expect([await place('while-away'), await beside.storage.isReady()]).to.deep.equal(['unavailable', false]);
+    expect([await place('while-away'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
     expect(existsSync(filename())).to.equal(false);
     renameSync(`${filename()}.moved`, filename());
-    expect([await place('after'), await beside.storage.isReady()]).to.deep.equal(['placed', true]);
+    expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['placed', true]);
     expect(await found()).to.deep.equal(['after', 'before']);
   });
 
@@ -100,7 +100,7 @@ describe('the writer of a SQLite file', () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
     await place('while-away');
-    await beside.close();
+    await direct.close();
     rmSync(`${filename()}-wal`, { force: true });
     database += '.moved';
     expect(await found()).to.deep.equal(['before']);
@@ -109,13 +109,13 @@ describe('the writer of a SQLite file', () => {
   it('places nothing into a file that was deleted', async () => {
     expect(await place('before')).to.equal('placed');
     rmSync(filename());
-    expect([await place('after'), await beside.storage.isReady()]).to.deep.equal(['unavailable', false]);
+    expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
   });
 
   it('places nothing where another file has taken the place of the database', async () => {
     const other = await freshDatabase('sqlite');
-    await (await openBeside(other)).close();
+    await (await openDirect(other)).close();
     renameSync(other.slice('sqlite:'.length), filename());
-    expect([await place('after'), await beside.storage.isReady()]).to.deep.equal(['unavailable', false]);
+    expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
   });
 });

@@ -12,7 +12,7 @@ import { migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type Beside, callerOf, createWorld, openBeside, type World } from '../support/world.ts';
+import { callerOf, createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
 const locate = (url: string) => {
   const location = parseDatabaseUrl(url);
@@ -58,34 +58,34 @@ describe('storage', () => {
 
     it('rolls a change back together with its audit event', async () => {
       const clock = fakeClock();
-      const beside = await openBeside(await freshDatabase(kind), clock);
-      const world = await createWorld(beside.ports);
-      const { read, write } = beside.storage.database;
+      const direct = await openDirect(await freshDatabase(kind), clock);
+      const tenants = await createTenants(direct.ports);
+      const { read, write } = direct.storage.database;
       const count = async () => Number((await read('audit_events').count({ n: '*' }).first<{ n: number | string }>()).n);
       const before = await count();
       const event = {
-        id: beside.ports.randomness.id(),
+        id: direct.ports.randomness.id(),
         at: clock.now(),
         actor: null,
         action: 'partner.added',
         home: null,
         address: 'local',
       } as const;
-      const subject = { kind: 'partner', id: world.partner.id, name: 'again' } as const;
-      const refused = await beside.ports.stores.tenancies.addPartner(world.partner, { ...event, subject }).catch(() => 'refused');
+      const subject = { kind: 'partner', id: tenants.partner.id, name: 'again' } as const;
+      const refused = await direct.ports.stores.tenancies.createPartner(tenants.partner, { ...event, subject }).catch(() => 'refused');
       expect([refused, await count()]).to.deep.equal(['refused', before]);
       await write.raw('SELECT 1');
-      await beside.close();
+      await direct.close();
     });
 
     it('does not let a last use bring a revoked key back', async () => {
       const clock = fakeClock();
       const database = await freshDatabase(kind);
-      const beside = await openBeside(database, clock);
-      const world = await createWorld(beside.ports);
-      const { apiKeys, calls } = beside.ports.stores;
-      const { account } = world.users;
-      const home = { accountId: world.account.id, partnerId: world.partner.id };
+      const direct = await openDirect(database, clock);
+      const tenants = await createTenants(direct.ports);
+      const { apiKeys, calls } = direct.ports.stores;
+      const { account } = tenants.users;
+      const home = { accountId: tenants.account.id, partnerId: tenants.partner.id };
       const event = { id: 'e1', at: clock.now(), actor: null, action: 'api-key.created', home, address: 'local' } as const;
       const subject = { kind: 'api-key', id: 'k1', name: 'K' } as const;
       const key = {
@@ -99,10 +99,10 @@ describe('storage', () => {
         expiryTimeZone: null,
       };
       await apiKeys.create(key, 'd'.repeat(64), { ...event, subject });
-      await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: world.campaign.id, at: clock.millis() });
+      await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.millis() });
       await apiKeys.revoke('k1', { cancelQueuedCalls: false, at: clock.now() }, { ...event, id: 'e2', action: 'api-key.revoked', subject });
-      await beside.close();
-      const after = await openBeside(database, clock);
+      await direct.close();
+      const after = await openDirect(database, clock);
       const rows: unknown[] = await after.storage.database.read('api_keys');
       await after.close();
       expect(rows).to.deep.equal([]);
@@ -110,25 +110,25 @@ describe('storage', () => {
   });
 
   describe('a key that goes on PostgreSQL, with a call of its under way', () => {
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let stuck: pg.Client;
     beforeEach(async () => {
       const database = await freshDatabase('postgres');
-      beside = await openBeside(database);
-      world = await createWorld(beside.ports);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
       stuck = new pg.Client(database);
       await stuck.connect();
     });
     afterEach(async () => {
       await stuck.end();
-      await beside.close();
+      await direct.close();
     });
 
     /** Has the batch of a call wait for somebody else's call with the same request id, which is then taken back. */
     async function placeWhile(leave: (viewer: Viewer, keyId: string) => Promise<unknown>): Promise<{ placed: boolean; states: string[] }> {
-      const { ports, storage } = beside;
-      const { users, campaign } = world;
+      const { ports, storage } = direct;
+      const { users, campaign } = tenants;
       const viewer = { ...users.account, tenancy: null };
       const actor = { who: users.account, address: 'local' };
       const { apiKey, keyValue } = await createApiKey(ports, viewer, actor, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
@@ -153,38 +153,38 @@ describe('storage', () => {
     }
 
     it('takes the call along when it is revoked together with its queued calls', async () => {
-      const revoked = await placeWhile((viewer, id) => revokeApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, id, true));
+      const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, true));
       expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
     it('takes the call along when its creator is deleted together with what is queued', async () => {
-      const { ports } = beside;
+      const { ports } = direct;
       const deleted = await placeWhile((viewer) => deleteUser(ports, operator, viewer, true));
       expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
     it('leaves the call alone when it is revoked by itself', async () => {
-      const revoked = await placeWhile((viewer, id) => revokeApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, id, false));
+      const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, false));
       expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
     });
   });
 
   it('cancels the other calls of a batch where somebody else has locked one of them on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
-    const beside = await openBeside(database);
-    const { users, campaign } = await createWorld(beside.ports);
+    const direct = await openDirect(database);
+    const { users, campaign } = await createTenants(direct.ports);
     const viewer = { ...users.account, tenancy: null };
     const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-    const { keyValue } = await createApiKey(beside.ports, viewer, { who: viewer, address: 'local' }, input);
+    const { keyValue } = await createApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, input);
     const caller = () => callerOf(digestOf(keyValue));
     const ids = ['a', 'locked', 'z'];
-    for (const requestId of ids) await placeCall(beside.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });
+    for (const requestId of ids) await placeCall(direct.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });
     const holder = new pg.Client(database);
     await holder.connect();
     await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
-    const settled = await Promise.allSettled(ids.map((requestId) => cancelCall(beside.ports, caller(), campaign.id, { requestId })));
+    const settled = await Promise.allSettled(ids.map((requestId) => cancelCall(direct.ports, caller(), campaign.id, { requestId })));
     await holder.end();
-    await beside.close();
+    await direct.close();
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
@@ -192,20 +192,20 @@ describe('storage', () => {
     const database = await freshDatabase('postgres');
     const clock = fakeClock();
     const errors: unknown[] = [];
-    const beside = await openBeside(database, clock);
-    const { account, partner, users } = await createWorld(beside.ports);
+    const direct = await openDirect(database, clock);
+    const { account, partner, users } = await createTenants(direct.ports);
     const digests = Array.from({ length: 200 }, (_, n) => String(n).padStart(64, '0'));
     const common = { name: 'K', creator_id: users.account.id, account_id: account.id, partner_id: partner.id, created_at: 1 };
-    await beside.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
+    await direct.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
     for (let round = 1; round <= 20; round++) {
       const cores = [digests, digests.toReversed()].map((order) => {
-        const lastUsed = lastUsedOf(beside.storage.database, clock, (error) => errors.push(error));
+        const lastUsed = lastUsedOf(direct.storage.database, clock, (error) => errors.push(error));
         for (const digest of order) lastUsed.note(digest, clock.millis() + round);
         return lastUsed;
       });
       await Promise.all(cores.map((core) => core.close()));
     }
-    await beside.close();
+    await direct.close();
     expect(errors).to.deep.equal([]);
   });
 
@@ -213,25 +213,25 @@ describe('storage', () => {
     const database = await freshDatabase('postgres');
     const readThrough = async () => {
       // What a connection has counted is known once it is closed.
-      const later = await openBeside(database);
+      const later = await openDirect(database);
       const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
       const counts: (number | string)[] = await tables.pluck('seq_scan');
       await later.close();
       return counts.reduce<number>((sum, count) => sum + Number(count), 0);
     };
-    const first = await openBeside(database);
-    const world = await createWorld(first.ports);
+    const first = await openDirect(database);
+    const tenants = await createTenants(first.ports);
     await first.close();
     const before = await readThrough();
 
-    const { ports, close } = await openBeside(database);
-    const request = { ...callerOf('d'.repeat(64)), campaignId: world.campaign.id, at: ports.clock.millis() };
+    const { ports, close } = await openDirect(database);
+    const request = { ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.millis() };
     const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
     for (let n = 0; n < 20; n++) {
       const contactId = ports.randomness.id();
       await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
       await ports.stores.calls.cancel(request, { requestId: contactId });
-      await ports.stores.calls.stands(request);
+      await ports.stores.calls.isActive(request);
     }
     await close();
     expect(await readThrough()).to.equal(before);

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
-import { narrowToSight } from '../../core/storage/api-keys.ts';
+import { narrowToVisible } from '../../core/storage/api-keys.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type Beside, createWorld, openBeside, type World } from '../support/world.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
 describe('how many keys there are in all', () => {
   onEachDatabase((kind) => {
-    let beside: Beside;
-    let world: World;
+    let direct: DirectAccess;
+    let tenants: Tenants;
     let made: number;
     beforeEach(async () => {
       made = 0;
-      beside = await openBeside(await freshDatabase(kind));
-      world = await createWorld(beside.ports);
+      direct = await openDirect(await freshDatabase(kind));
+      tenants = await createTenants(direct.ports);
       await add('account', 'account', 3);
       await add('sibling', 'siblingAccount', 2);
       await add('partner', null, 4);
@@ -19,23 +19,23 @@ describe('how many keys there are in all', () => {
       await add('staff', 'account', 2);
       await add('staff', 'otherAccount', 1);
     });
-    afterEach(() => beside.close());
-    const write = () => beside.storage.database.write;
+    afterEach(() => direct.close());
+    const write = () => direct.storage.database.write;
 
     /** Several keys of one user at once, made in an account's scope or in the first partner's. */
-    async function add(user: keyof World['users'], account: 'account' | 'siblingAccount' | 'otherAccount' | null, count: number) {
-      const creator = world.users[user];
+    async function add(user: keyof Tenants['users'], account: 'account' | 'siblingAccount' | 'otherAccount' | null, count: number) {
+      const creator = tenants.users[user];
       const rows = Array.from({ length: count }, () => ({
         ...{ id: `key-${++made}`, digest: String(made).padStart(64, '0'), name: 'A key', created_at: made },
-        ...{ creator_id: creator.id, creator_partner_id: creator.partner?.id ?? null, account_id: account && world[account].id },
-        partner_id: account === 'otherAccount' ? world.otherPartner.id : world.partner.id,
+        ...{ creator_id: creator.id, creator_partner_id: creator.partner?.id ?? null, account_id: account && tenants[account].id },
+        partner_id: account === 'otherAccount' ? tenants.otherPartner.id : tenants.partner.id,
       }));
       await write()('api_keys').insert(rows);
     }
 
     /** What the lists say, next to what counting their keys one by one comes to. */
     async function listedAndCounted(): Promise<{ listed: number[]; counted: number[] }> {
-      const { users, account, siblingAccount, partner, otherPartner } = world;
+      const { users, account, siblingAccount, partner, otherPartner } = tenants;
       const sights = [
         ...Object.values(users).map(({ id }) => ({ kind: 'own', userId: id }) as const),
         ...[users.tied, users.staff].map(({ id }) => ({ kind: 'account', accountId: account.id, userId: id }) as const),
@@ -44,9 +44,9 @@ describe('how many keys there are in all', () => {
         ...[partner, otherPartner].map(({ id }) => ({ kind: 'home', tenancy: { kind: 'partner', id } }) as const),
         ...(['all', 'nothing'] as const).map((other) => ({ kind: other })),
       ];
-      const listed = await Promise.all(sights.map(async (sight) => (await beside.ports.stores.apiKeys.list(sight, 2)).total));
+      const listed = await Promise.all(sights.map(async (sight) => (await direct.ports.stores.apiKeys.list(sight, 2)).total));
       const counted = await Promise.all(
-        sights.map(async (sight) => (await narrowToSight(write()('api_keys as k'), sight).select('k.id')).length),
+        sights.map(async (sight) => (await narrowToVisible(write()('api_keys as k'), sight).select('k.id')).length),
       );
       return { listed, counted };
     }
@@ -62,23 +62,23 @@ describe('how many keys there are in all', () => {
     });
 
     it('is right after some were removed, several at once and one alone', async () => {
-      await write()('api_keys').where({ creator_id: world.users.partner.id }).delete();
+      await write()('api_keys').where({ creator_id: tenants.users.partner.id }).delete();
       await write()('api_keys').where({ id: 'key-1' }).delete();
       await expectToBeRight();
     });
 
     it('follows creators to other partners, and out of any', async () => {
-      const creatorOf = (user: keyof World['users']) => write()('api_keys').where({ creator_id: world.users[user].id });
-      await creatorOf('account').update({ creator_partner_id: world.otherPartner.id });
+      const creatorOf = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
+      await creatorOf('account').update({ creator_partner_id: tenants.otherPartner.id });
       await creatorOf('sibling').update({ creator_partner_id: null });
-      await creatorOf('staff').update({ creator_partner_id: world.partner.id, last_used_at: 1 });
+      await creatorOf('staff').update({ creator_partner_id: tenants.partner.id, last_used_at: 1 });
       await expectToBeRight();
     });
 
     it('is as before after what was rolled back', async () => {
       const before = await listedAndCounted();
       const undone = write().transaction(async (trx) => {
-        await trx('api_keys').where({ creator_id: world.users.account.id }).delete();
+        await trx('api_keys').where({ creator_id: tenants.users.account.id }).delete();
         throw new Error('undone');
       });
       expect(await undone.catch((error: Error) => error.message)).to.equal('undone');
@@ -86,9 +86,14 @@ describe('how many keys there are in all', () => {
     });
 
     it('stays right when the tallies are summed up, by two cores at once, and while keys come and go', async () => {
-      const { foldTallies } = beside.ports.stores.apiKeys;
-      await Promise.all([foldTallies(), foldTallies(), add('account', 'account', 2), write()('api_keys').where({ id: 'key-2' }).delete()]);
-      await foldTallies();
+      const { compactCounts } = direct.ports.stores.apiKeys;
+      await Promise.all([
+        compactCounts(),
+        compactCounts(),
+        add('account', 'account', 2),
+        write()('api_keys').where({ id: 'key-2' }).delete(),
+      ]);
+      await compactCounts();
       await expectToBeRight();
       const rows: { scope: string; id: string }[] = await write()('api_key_tallies').select('scope', 'id');
       expect(new Set(rows.map(({ scope, id }) => `${scope} ${id}`)).size).to.equal(rows.length);

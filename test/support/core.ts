@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../core/config.ts';
+import { type Core, startCore } from '../../core/core.ts';
 import type { Clock } from '../../core/domain/ports.ts';
 import { createLog } from '../../core/log.ts';
-import { type Core, startCore } from '../../core/server.ts';
 import { systemClock } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
 

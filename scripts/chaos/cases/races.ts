@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createKey, signIn } from '../../../test/support/world.ts';
+import { createKey, signIn } from '../../../test/support/tenants.ts';
 import { callBody, callsIn, eventually, openScene, stopAndCompare } from '../environment.ts';
 import { inParallel } from '../load.ts';
 import { takesAfter } from '../provider.ts';
@@ -35,7 +35,7 @@ export const flood: Case = {
   title: 'one account flooding the queue of another',
   async attack(trial) {
     const scene = await openScene(trial, { manner: takesAfter(50) });
-    const { ledger, provider, world } = scene;
+    const { ledger, provider, tenants } = scene;
     const { url } = scene.core();
     const other = await createKey(url, await signIn(url, 'oda@example.com'));
     const count = trial.calls(600, 8_000);
@@ -46,7 +46,7 @@ export const flood: Case = {
     await eventually(() => provider.arrivals.size >= 50, 20_000);
     const waits: number[] = [];
     for (let n = 0; n < (trial.isQuick ? 5 : 20); n++) {
-      const { contactId } = await ledger.place(url, world.otherCampaign.id, other.keyValue, callBody(`single-${n}`));
+      const { contactId } = await ledger.place(url, tenants.otherCampaign.id, other.keyValue, callBody(`single-${n}`));
       const placedAt = performance.now();
       const isDialed = await eventually(() => contactId !== null && provider.arrivals.has(contactId), 10_000);
       if (!isDialed) ledger.fail('a single call waited behind the flood for more than 10 s');

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { openBeside } from '../../../test/support/world.ts';
+import { openDirect } from '../../../test/support/tenants.ts';
 import { openScene, type Scene, stopAndCompare, waitForNone } from '../environment.ts';
 import { leaseClock } from '../faults.ts';
 import { startLoad } from '../load.ts';
@@ -34,11 +34,11 @@ export const stopped: Case = {
 
 /** A process that is stopped in the middle of a SQLite transaction keeps the file to itself: it is stopped at another moment. */
 async function stopBetweenWrites(scene: Scene, pid: number): Promise<void> {
-  const beside = await openBeside(scene.database);
-  scene.trial.cleanup.defer(() => beside.close());
+  const direct = await openDirect(scene.database);
+  scene.trial.cleanup.defer(() => direct.close());
   for (;;) {
     process.kill(pid, 'SIGSTOP');
-    const isFree = await beside.storage.database.write.transaction(async () => true).catch(() => false);
+    const isFree = await direct.storage.database.write.transaction(async () => true).catch(() => false);
     if (isFree) return;
     process.kill(pid, 'SIGCONT');
     await pause(7);

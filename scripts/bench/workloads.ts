@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Stage } from './environment.ts';
 import type { Server } from './processes.ts';
 import { cancelling, getting, placing } from './requests.ts';
-import type { Stage } from './stage.ts';
 import { type Load, load, type Target } from './wrk.ts';
 
 /** A median, and the range that it comes from. */

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 /** So many values go into one statement: databases take a limited number. */
 const atOnce = 500;
 
-export function* inSteps<Item>(items: readonly Item[]): Generator<Item[]> {
+export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
   for (let start = 0; start < items.length; start += atOnce) yield items.slice(start, start + atOnce);
 }
 
@@ -20,7 +20,7 @@ const pause = 5;
  * @param signal ends it between two steps
  * @returns how many rows were changed in all
  */
-export async function inShortSteps(step: (size: number) => Promise<number>, size: number, signal?: AbortSignal): Promise<number> {
+export async function inShortTransactions(step: (size: number) => Promise<number>, size: number, signal?: AbortSignal): Promise<number> {
   for (let changed = 0; ; ) {
     signal?.throwIfAborted();
     const some = await step(size);

@@ -9,9 +9,9 @@ export type Fault = { status: number; headers?: Record<string, string>; body?: s
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
 /** A network between a client and a core, which does to the next requests what is asked of it, and lets all others pass. */
-export type Network = { url: string; seen: Passed[]; faults: Fault[]; close(): Promise<void> };
+export type FaultyProxy = { url: string; seen: Passed[]; faults: Fault[]; close(): Promise<void> };
 
-export async function networkTo(target: string): Promise<Network> {
+export async function faultyProxy(target: string): Promise<FaultyProxy> {
   const seen: Passed[] = [];
   const faults: Fault[] = [];
   const onwards = new Agent();

@@ -6,7 +6,7 @@ import { requestIdOf } from './problems.ts';
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
 /** Counts each request, and logs it at `debug`: an allow-list of fields, none of which the caller writes freely. */
-export function observing(observe: ObserveRequest, log: Logger): OuterStep {
+export function requestMetrics(observe: ObserveRequest, log: Logger): OuterStep {
   const isLogged = log.isLevelEnabled('debug');
   return async (exchange, next) => {
     const { req, res, state } = exchange;
@@ -25,7 +25,7 @@ export function observing(observe: ObserveRequest, log: Logger): OuterStep {
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
 
 /** While the process drains, asks clients to open their next connection elsewhere. */
-export function draining(isDraining: () => boolean): OuterStep {
+export function closeWhileDraining(isDraining: () => boolean): OuterStep {
   return ({ res }, next) => {
     if (isDraining()) res.setHeader('Connection', 'close');
     return next();

@@ -8,7 +8,7 @@ import type { Database } from '../../core/storage/database.ts';
 import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
 import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
-import { type Beside, createKey, createWorld, openBeside, signIn, type World } from '../../test/support/world.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
 import { makeQueuedCalls } from './seed.ts';
 
 /** A core on a database of its own, with keys to use and some that no longer stand. */
@@ -16,8 +16,8 @@ export type Stage = {
   kind: DatabaseKind;
   database: string;
   core: CoreProcess;
-  beside: Beside;
-  world: World;
+  direct: DirectAccess;
+  tenants: Tenants;
   /** Of the place endpoint; the others begin with it. */
   path: string;
   keys: readonly string[];
@@ -37,27 +37,27 @@ export const manyKeys = (count: number) => Array.from({ length: count }, () => m
 
 export async function openStage(kind: DatabaseKind): Promise<Stage> {
   const database = await freshDatabase(kind);
-  const beside = await openBeside(database);
-  const world = await createWorld(beside.ports);
+  const direct = await openDirect(database);
+  const tenants = await createTenants(direct.ports);
   const keys = manyKeys(10);
-  const keyIds = await insertKeys(beside.storage.database, world, keys);
+  const keyIds = await insertKeys(direct.storage.database, tenants, keys);
   const core = await spawnCore(database);
   let queued = 0;
   const stage: Stage = {
-    ...{ kind, database, core, beside, world, keys },
-    path: pathTo(paths.placeCall, { campaignId: world.campaign.id }),
+    ...{ kind, database, core, direct, tenants, keys },
+    path: pathTo(paths.placeCall, { campaignId: tenants.campaign.id }),
     unknown: manyKeys(1_000),
     revoked: await makeRevoked(core.url),
     async queue(count) {
       const from = queued;
       queued += count;
-      const { campaign, account } = world;
+      const { campaign, account } = tenants;
       const owner = { campaignId: campaign.id, accountId: account.id, keyId: keyIds[0] ?? '' };
       for (let at = from; at < queued; at += atOnce) {
-        await makeQueuedCalls(beside.storage.database, owner, at, Math.min(atOnce, queued - at));
+        await makeQueuedCalls(direct.storage.database, owner, at, Math.min(atOnce, queued - at));
       }
       // What autovacuum would do in the middle of a round.
-      if (kind === 'postgres') await beside.storage.database.write.raw('VACUUM ANALYZE calls');
+      if (kind === 'postgres') await direct.storage.database.write.raw('VACUUM ANALYZE calls');
       return from;
     },
     async restart(environment = {}) {
@@ -65,7 +65,7 @@ export async function openStage(kind: DatabaseKind): Promise<Stage> {
       stage.core = await spawnCore(database, environment);
     },
     async close() {
-      await beside.close();
+      await direct.close();
       await stage.core.stop();
       // Some of these files are large.
       if (kind === 'sqlite') rmSync(dirname(database.slice('sqlite:'.length)), { recursive: true });
@@ -75,7 +75,7 @@ export async function openStage(kind: DatabaseKind): Promise<Stage> {
 }
 
 /** Ada's, put straight into the table. @returns their ids */
-async function insertKeys(database: Database, { account, partner, users }: World, keys: readonly string[]): Promise<string[]> {
+async function insertKeys(database: Database, { account, partner, users }: Tenants, keys: readonly string[]): Promise<string[]> {
   const rows = keys.map((keyValue, n) => ({
     ...{ id: `bench-${n}`, digest: digestOf(keyValue), name: 'Bench', created_at: Date.now() },
     ...{ creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id },

@@ -3,37 +3,44 @@ import type { Clock } from '../../core/domain/ports.ts';
 import { type RunningCore, startCoreHere } from './core.ts';
 import { freshDatabase } from './databases.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import { type Beside, createWorld, openBeside, password, type World } from './world.ts';
+import { createTenants, type DirectAccess, openDirect, password, type Tenants } from './tenants.ts';
 
 /** A core with two partners and their people, and a console that is not signed in to it yet. */
-export type Desk = { core: RunningCore; beside: Beside; world: World; desktop: RunningConsole; page: Page; close(): Promise<void> };
+export type ConsoleHarness = {
+  core: RunningCore;
+  direct: DirectAccess;
+  tenants: Tenants;
+  desktop: RunningConsole;
+  page: Page;
+  close(): Promise<void>;
+};
 
-export async function openDesk({ clock, ...launch }: { clock?: Clock } & LaunchOptions = {}): Promise<Desk> {
+export async function openConsole({ clock, ...launch }: { clock?: Clock } & LaunchOptions = {}): Promise<ConsoleHarness> {
   const databaseUrl = await freshDatabase('sqlite');
   const core = await startCoreHere(databaseUrl, clock ? { clock } : {});
-  const beside = await openBeside(databaseUrl, clock);
-  const world = await createWorld(beside.ports);
+  const direct = await openDirect(databaseUrl, clock);
+  const tenants = await createTenants(direct.ports);
   const desktop = await launchConsole(launch);
   return {
     core,
-    beside,
-    world,
+    direct,
+    tenants,
     desktop,
     page: desktop.page,
     async close() {
       await desktop.close();
-      await beside.close();
+      await direct.close();
       await core.close();
     },
   };
 }
 
-export type UserName = keyof World['users'];
+export type UserName = keyof Tenants['users'];
 
 /** Signs in through the form, and waits for the home of the console. */
-export async function signInAs({ core, world, page }: Pick<Desk, 'core' | 'world' | 'page'>, user: UserName): Promise<void> {
+export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'core' | 'tenants' | 'page'>, user: UserName): Promise<void> {
   await page.getByLabel('Server address').fill(core.url);
-  await page.getByLabel('E-mail').fill(world.users[user].email);
+  await page.getByLabel('E-mail').fill(tenants.users[user].email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();

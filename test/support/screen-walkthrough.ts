@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
-import { type Desk, openDesk, signInAs } from './console.ts';
-import { createKeyOn, furnish } from './furniture.ts';
-import { networkTo } from './network.ts';
-import { password } from './world.ts';
+import { type ConsoleHarness, openConsole, signInAs } from './console-harness.ts';
+import { faultyProxy } from './faulty-proxy.ts';
+import { addSampleData, createKeyOn } from './sample-data.ts';
+import { password } from './tenants.ts';
 
 /** A screen or a state of the console that a tour has come to. */
-export type Stop = {
+export type ScreenState = {
   name: string;
   page: Page;
   /** @param factor 2 is 200 % */
@@ -19,16 +19,16 @@ export type Stop = {
  * Goes through every screen and state of the console, one after the other: for whoever wants to look at each. A secret that shows is
  * covered up first.
  */
-export async function* tour(): AsyncGenerator<Stop> {
-  const desk = await openDesk({ env: { TZ: 'Europe/Berlin' } });
-  const network = await networkTo(desk.core.url);
-  const { page } = desk;
+export async function* walkThrough(): AsyncGenerator<ScreenState> {
+  const harness = await openConsole({ env: { TZ: 'Europe/Berlin' } });
+  const network = await faultyProxy(harness.core.url);
+  const { page } = harness;
   const zoom = (factor: number) =>
-    desk.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
+    harness.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
   const picture = async () => {
     // Two frames: one that the change made, and one that shows it.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
-    const base64 = await desk.desktop.app.evaluate(async ({ BrowserWindow }) => {
+    const base64 = await harness.desktop.app.evaluate(async ({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
       // The first one may still be of before.
       await contents?.capturePage();
@@ -37,16 +37,16 @@ export async function* tour(): AsyncGenerator<Stop> {
     });
     return Buffer.from(base64, 'base64');
   };
-  const stop = (name: string): Stop => ({ name, page, zoom, picture });
+  const stop = (name: string): ScreenState => ({ name, page, zoom, picture });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   let oneTimePassword = '';
-  const behindNetwork = { ...desk, core: { ...desk.core, url: network.url } };
+  const behindNetwork = { ...harness, core: { ...harness.core, url: network.url } };
   const proceed = async (screen: string) => {
     await button(screen).click();
     await page.getByRole('heading', { name: screen, exact: true }).waitFor();
   };
   const order = (command: Command) =>
-    desk.desktop.app.evaluate(({ BrowserWindow }, name) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', name), command);
+    harness.desktop.app.evaluate(({ BrowserWindow }, name) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', name), command);
 
   try {
     await page.getByLabel('Server address').waitFor();
@@ -68,8 +68,8 @@ export async function* tour(): AsyncGenerator<Stop> {
     await page.getByText('No calls yet').waitFor();
     yield stop('calls-empty');
     await proceed('API keys');
-    yield* creatingAKey(desk);
-    const { teammateKeyValue } = await furnish(desk);
+    yield* creatingAKey(harness);
+    const { teammateKeyValue } = await addSampleData(harness);
     await button('Sign out').click();
 
     await signInAs(behindNetwork, 'partner');
@@ -81,14 +81,14 @@ export async function* tour(): AsyncGenerator<Stop> {
     await page.getByText('No API key matches').waitFor();
     yield stop('api-keys-no-match');
     await button('Show all keys').click();
-    yield* whichKey(desk, teammateKeyValue);
+    yield* whichKey(harness, teammateKeyValue);
     await button('Revoke Reminder service').click();
     await page.getByText('not yet dialed').waitFor();
     yield stop('revoke');
     await button('Cancel').click();
     await button('Revoke Pilot project').click();
     await page.getByText('Last used: Never').waitFor();
-    await desk.beside.storage.database.write('api_keys').where({ name: 'Pilot project' }).delete();
+    await harness.direct.storage.database.write('api_keys').where({ name: 'Pilot project' }).delete();
     await button('Revoke').click();
     await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
     yield stop('already-gone');
@@ -116,7 +116,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     await page.getByText('No call matches').waitFor();
     yield stop('calls-no-match');
 
-    yield* people(desk);
+    yield* people(harness);
     await order('change-password');
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
@@ -136,13 +136,13 @@ export async function* tour(): AsyncGenerator<Stop> {
     await button('Try again').click();
     // What is loaded anew then has come before this.
     await page.evaluate('callkey.listApiKeys().then(() => callkey.listApiKeys())');
-    await desk.beside.storage.database.write('sessions').delete();
+    await harness.direct.storage.database.write('sessions').delete();
     await button('Create Key').click();
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     yield stop('session-ended');
     await button('Leave This Behind').click();
 
-    await signInAs(desk, 'staff');
+    await signInAs(harness, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
     yield stop('no-tenancy');
     await button('Choose').click();
@@ -179,11 +179,11 @@ export async function* tour(): AsyncGenerator<Stop> {
       await button('Use another server').click();
     }
   } finally {
-    await desk.close();
+    await harness.close();
     await network.close();
   }
 
-  async function* creatingAKey({ beside }: Desk): AsyncGenerator<Stop> {
+  async function* creatingAKey({ direct }: ConsoleHarness): AsyncGenerator<ScreenState> {
     await button('Create API Key').click();
     await button('Create Key').click();
     await page.getByText('Give the key a name.').waitFor();
@@ -204,11 +204,11 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('save-key-question');
     await button('Close Without Saving').click();
     await page.getByRole('table').waitFor();
-    await beside.storage.database.write('api_keys').delete();
+    await direct.storage.database.write('api_keys').delete();
   }
 
-  async function* whichKey({ world }: Desk, ownKeyValue: string): AsyncGenerator<Stop> {
-    const { keyValue } = await createKeyOn(desk, world.users.other, 'Of another partner');
+  async function* whichKey({ tenants }: ConsoleHarness, ownKeyValue: string): AsyncGenerator<ScreenState> {
+    const { keyValue } = await createKeyOn(harness, tenants.users.other, 'Of another partner');
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
     await button('Find Key').click();
@@ -224,7 +224,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     yield stop('which-key-found');
   }
 
-  async function* people({ world }: Desk): AsyncGenerator<Stop> {
+  async function* people({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
     await proceed('People');
     await page.getByRole('table').waitFor();
     yield stop('people');
@@ -239,7 +239,7 @@ export async function* tour(): AsyncGenerator<Stop> {
     await button('Add Person').click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
-    await page.getByLabel('Account', { exact: true }).selectOption(world.account.name);
+    await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
     yield stop('add-person');
     await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
     await page.getByRole('alertdialog', { name: 'Hand over the password' }).waitFor();

@@ -2,8 +2,8 @@ import type { UserType } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import type { Caller, Clock, Digest, Ports } from '../../core/domain/ports.ts';
-import { addAccount, addCampaign, addPartner } from '../../core/domain/tenancies.ts';
-import { addUser } from '../../core/domain/users.ts';
+import { createAccount, createCampaign, createPartner } from '../../core/domain/tenancies.ts';
+import { createUser } from '../../core/domain/users.ts';
 import { argon2Passwords } from '../../core/passwords.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
@@ -14,9 +14,9 @@ import { type Answer, ask, cookiesOf, textAt } from './http.ts';
 export const password = 'correct horse battery staple';
 
 /** The database of a core under test, seen from beside it. */
-export type Beside = { ports: Ports; storage: Storage; close(): Promise<void> };
+export type DirectAccess = { ports: Ports; storage: Storage; close(): Promise<void> };
 
-export async function openBeside(databaseUrl: string, clock: Clock = systemClock): Promise<Beside> {
+export async function openDirect(databaseUrl: string, clock: Clock = systemClock): Promise<DirectAccess> {
   const location = parseDatabaseUrl(databaseUrl);
   if (!location) throw new Error(`${databaseUrl} names no database.`);
   const storage = openStorage(location, clock, unobserved);
@@ -36,20 +36,20 @@ export async function openBeside(databaseUrl: string, clock: Clock = systemClock
  * Two partners. The first has two accounts with a campaign each, and users of every type, some of them twice; the second has one of
  * each, and nothing to do with the first.
  */
-export type World = Awaited<ReturnType<typeof createWorld>>;
+export type Tenants = Awaited<ReturnType<typeof createTenants>>;
 
-export async function createWorld(ports: Ports) {
-  const partner = await addPartner(ports, operator, 'Northwind Voice');
-  const otherPartner = await addPartner(ports, operator, 'Southgate Calling');
-  const account = await addAccount(ports, operator, 'Blue Clinic', partner.id);
-  const siblingAccount = await addAccount(ports, operator, 'Green Clinic', partner.id);
-  const otherAccount = await addAccount(ports, operator, 'Red Garage', otherPartner.id);
-  const campaign = await addCampaign(ports, operator, 'Appointment reminders', account.id);
-  const siblingCampaign = await addCampaign(ports, operator, 'Recalls', siblingAccount.id);
-  const otherCampaign = await addCampaign(ports, operator, 'Inspections', otherAccount.id);
+export async function createTenants(ports: Ports) {
+  const partner = await createPartner(ports, operator, 'Northwind Voice');
+  const otherPartner = await createPartner(ports, operator, 'Southgate Calling');
+  const account = await createAccount(ports, operator, 'Blue Clinic', partner.id);
+  const siblingAccount = await createAccount(ports, operator, 'Green Clinic', partner.id);
+  const otherAccount = await createAccount(ports, operator, 'Red Garage', otherPartner.id);
+  const campaign = await createCampaign(ports, operator, 'Appointment reminders', account.id);
+  const siblingCampaign = await createCampaign(ports, operator, 'Recalls', siblingAccount.id);
+  const otherCampaign = await createCampaign(ports, operator, 'Inspections', otherAccount.id);
 
   const user = async (email: string, name: string, userType: UserType, accountId: string | null, partnerId: string | null) => {
-    const added = await addUser(ports, operator, { email: `${email}@example.com`, name, userType, accountId, partnerId }, password);
+    const added = await createUser(ports, operator, { email: `${email}@example.com`, name, userType, accountId, partnerId }, password);
     return added.user;
   };
   return {

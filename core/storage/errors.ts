@@ -24,11 +24,11 @@ export function isOutage(error: unknown): boolean {
 
 /** One row of a statement may be at fault: the database refused its value, or somebody else has locked it. The others may be right. */
 export function isFaultOfOne(error: unknown): boolean {
-  return isDataFault(error) || codeOf(error) === lockNotAvailable;
+  return isDataError(error) || codeOf(error) === lockNotAvailable;
 }
 
 /** The database refused a value. */
-export function isDataFault(error: unknown): boolean {
+export function isDataError(error: unknown): boolean {
   const code = codeOf(error);
   return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
 }

@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
  * What a request says of where it came from counts only as far as trusted proxies have vouched for it: `X-Forwarded-For` is read from
  * the right, up to the first address that is none of theirs. With no proxies, it is the connection that counts.
  */
-export function trustOf(proxies: readonly string[]): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
+export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
   const isTrusted = proxyAddress.compile([...proxies]);
   return {
     addressOf: (ctx) => proxyAddress(ctx.req, isTrusted).replace(/^::ffff:(?=\d+\.)/, ''),

@@ -5,7 +5,7 @@ import type { HttpDeps, Step } from './context.ts';
  * Refuses what another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet): Fetch Metadata where the
  * browser sends it, Origin where it does not. Programs send neither, and no other site can make them send anything.
  */
-export function sameSite(deps: HttpDeps): Step {
+export function csrf(deps: HttpDeps): Step {
   return async (ctx, next) => {
     const site = ctx.get('Sec-Fetch-Site');
     const origin = ctx.get('Origin');

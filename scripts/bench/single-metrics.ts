@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnCore } from '../../test/support/core.ts';
 import { freshDirectory } from '../../test/support/databases.ts';
+import type { Stage } from './environment.ts';
 import type { Server } from './processes.ts';
 import { flooding, getting, placing } from './requests.ts';
-import { type Row, type Spread, spreadOf } from './rows.ts';
-import type { Stage } from './stage.ts';
+import { type Row, type Spread, spreadOf } from './workloads.ts';
 import { type Load, load } from './wrk.ts';
 
 /** A figure that is not a share of bare Koa. `holds` says whether the goal is reached. */

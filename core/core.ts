@@ -14,7 +14,7 @@ import { operator } from './domain/audit.ts';
 import type { Provider } from './domain/dialing.ts';
 import type { Clock, Ports, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
-import { addUser } from './domain/users.ts';
+import { createUser } from './domain/users.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
 import { createMetrics } from './metrics.ts';
@@ -221,7 +221,7 @@ async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
   if ((await ports.stores.users.count()) > 0) return null;
   const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
   try {
-    const { password } = await addUser(ports, operator, input, null);
+    const { password } = await createUser(ports, operator, input, null);
     return password === null ? null : { email: firstUserEmail, password };
   } catch (error) {
     // Another core that started at the same moment was first.

@@ -2,15 +2,15 @@ import type { CallState } from '#contract/calls.ts';
 import { createApiKey } from '../../core/domain/api-keys.ts';
 import type { User } from '../../core/domain/tenancy.ts';
 import { fakeClock } from './clock.ts';
-import type { Desk } from './console.ts';
+import type { ConsoleHarness } from './console-harness.ts';
 import { ask, textAt } from './http.ts';
-import { onDemand } from './world.ts';
+import { onDemand } from './tenants.ts';
 
 type Expiration = Parameters<typeof createApiKey>[3]['expiration'];
 
 /** Makes a key as it would have been made on an earlier day. */
 export async function createKeyOn(
-  { beside }: Pick<Desk, 'beside'>,
+  { direct }: Pick<ConsoleHarness, 'direct'>,
   user: User,
   name: string,
   {
@@ -19,12 +19,12 @@ export async function createKeyOn(
     lastUsed = null,
   }: { on?: string; expiration?: Expiration; lastUsed?: string | null } = {},
 ): Promise<{ id: string; keyValue: string }> {
-  const ports = { ...beside.ports, clock: fakeClock(on) };
+  const ports = { ...direct.ports, clock: fakeClock(on) };
   const actor = { who: { id: user.id, name: user.name }, address: '192.0.2.17' };
   const made = await createApiKey(ports, { ...user, tenancy: null }, actor, { name, expiration, timeZone: 'Europe/Berlin' });
   const { id } = made.apiKey;
   if (lastUsed !== null)
-    await beside.storage.database
+    await direct.storage.database
       .write('api_keys')
       .where({ id })
       .update({ last_used_at: Date.parse(lastUsed) });
@@ -33,7 +33,7 @@ export async function createKeyOn(
 
 /** Places a call, and brings it to a state as a dialer would have. */
 export async function placeCallIn(
-  { core, beside }: Pick<Desk, 'core' | 'beside'>,
+  { core, direct }: Pick<ConsoleHarness, 'core' | 'direct'>,
   campaignId: string,
   keyValue: string,
   call: { requestId: string; contact: { phone: string; name: string } },
@@ -43,7 +43,7 @@ export async function placeCallIn(
   const contactId = textAt(answer, 'contactId');
   const placedAt = Date.parse(textAt(answer, 'placedAt')) - 5 * 60_000;
   const isOver = state !== 'queued' && state !== 'dialing';
-  await beside.storage.database
+  await direct.storage.database
     .write('calls')
     .where({ contact_id: contactId })
     .update({
@@ -69,25 +69,25 @@ const integrations = [
 ];
 
 /** Puts keys of every kind and calls in every state into a desk's world: for looking at, and for going through. */
-export async function furnish(desk: Desk): Promise<{ teammateKeyValue: string }> {
-  const { account, teammate, sibling, partner } = desk.world.users;
+export async function addSampleData(harness: ConsoleHarness): Promise<{ teammateKeyValue: string }> {
+  const { account, teammate, sibling, partner } = harness.tenants.users;
   const year = { kind: 'years', years: 1 } as const;
   for (const [index, name] of integrations.entries()) {
     const user = [account, teammate, sibling, partner][index % 4] ?? account;
     const on = `2026-0${1 + (index % 9)}-14T08:30:00.000Z`;
-    await createKeyOn(desk, user, name, {
+    await createKeyOn(harness, user, name, {
       on,
       expiration: index % 2 ? year : { kind: 'none' },
       lastUsed: index % 3 ? '2026-11-20T16:45:00.000Z' : null,
     });
   }
-  await createKeyOn(desk, account, 'Old appointment importer', {
+  await createKeyOn(harness, account, 'Old appointment importer', {
     on: '2025-03-03T08:00:00.000Z',
     expiration: year,
     lastUsed: '2026-02-27T08:00:00.000Z',
   });
-  await createKeyOn(desk, partner, 'Pilot project', { on: '2025-12-05T08:00:00.000Z', expiration: year });
-  const { keyValue } = await createKeyOn(desk, teammate, 'Reminder service', { lastUsed: '2026-11-21T07:00:00.000Z' });
+  await createKeyOn(harness, partner, 'Pilot project', { on: '2025-12-05T08:00:00.000Z', expiration: year });
+  const { keyValue } = await createKeyOn(harness, teammate, 'Reminder service', { lastUsed: '2026-11-21T07:00:00.000Z' });
   const states: readonly (readonly [CallState, string | null])[] = [
     ['completed', 'Talked to the contact.'],
     ['no_answer', 'Rang, and nobody answered.'],
@@ -114,7 +114,7 @@ export async function furnish(desk: Desk): Promise<{ teammateKeyValue: string }>
   ];
   for (const [index, [state, detail]] of states.entries()) {
     const call = { requestId: `order-${4711 + index}`, contact: { phone: `+4930555001${10 + index}`, name: names[index] ?? '' } };
-    await placeCallIn(desk, desk.world.campaign.id, keyValue, call, { state, detail, isSimulated: index === 0 });
+    await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call, { state, detail, isSimulated: index === 0 });
   }
   return { teammateKeyValue: keyValue };
 }

@@ -3,8 +3,8 @@ import type { CreateUser } from '#contract/console.ts';
 import type { Actor } from './audit.ts';
 import type { ListedUser, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { type PeopleSight, scopeOf, type Viewer } from './tenancy.ts';
-import { addUser, deleteUser, type UserInput } from './users.ts';
+import { scopeOf, type UserVisibility, type Viewer } from './tenancy.ts';
+import { createUser, deleteUser, type UserInput } from './users.ts';
 
 /** What deleting a user would take along. */
 export type Deletion = {
@@ -13,12 +13,12 @@ export type Deletion = {
   sessions: number;
 };
 
-export async function listPeople(ports: Ports, viewer: Viewer): Promise<ListedUser[]> {
+export async function listManagedUsers(ports: Ports, viewer: Viewer): Promise<ListedUser[]> {
   return ports.stores.users.list(sightOf(viewer));
 }
 
 /** Adds a user within the viewer's own scope, never above it. */
-export async function addPerson(
+export async function createManagedUser(
   ports: Ports,
   viewer: Viewer,
   actor: Actor,
@@ -26,27 +26,27 @@ export async function addPerson(
 ): Promise<{ user: ListedUser; password: string }> {
   const place = await placeWithin(ports, sightOf(viewer), input);
   const { email, name, userType } = input;
-  const { user, password } = await addUser(ports, actor, { email, name, userType, ...place }, null);
+  const { user, password } = await createUser(ports, actor, { email, name, userType, ...place }, null);
   if (password === null) throw new Error('A user without a password was added.');
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, apiKeys: 0 }, password };
 }
 
 export async function previewDeletion(ports: Ports, viewer: Viewer, id: string): Promise<Deletion> {
-  return { user: await findPerson(ports, viewer, id), ...(await ports.stores.users.holdings(id)) };
+  return { user: await findManagedUser(ports, viewer, id), ...(await ports.stores.users.deletionImpact(id)) };
 }
 
-export async function deletePerson(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
-  const user = await findPerson(ports, viewer, id);
+export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
+  const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id) throw new Problem('conflict', 'Nobody deletes themself. Ask somebody else to.');
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
-function sightOf(viewer: Viewer): PeopleSight {
+function sightOf(viewer: Viewer): UserVisibility {
   if (viewer.userType === 'account') throw new Problem('forbidden', 'Account users do not manage users.');
   return scopeOf(viewer).people;
 }
 
-async function findPerson(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
+async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
   const [user] = await ports.stores.users.list(sightOf(viewer), id);
   if (!user) throw new Problem('not-found', 'There is no such user in your scope.');
   return user;
@@ -55,7 +55,7 @@ async function findPerson(ports: Ports, viewer: Viewer, id: string): Promise<Lis
 /** Where a new user belongs. What is left out comes from the scope; what is named must lie within it. */
 async function placeWithin(
   ports: Ports,
-  sight: PeopleSight,
+  sight: UserVisibility,
   { userType, accountId, partnerId }: CreateUser,
 ): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
   if (sight.kind === 'nothing' || (sight.kind === 'staff') !== (userType === 'staff')) {
