@@ -1,13 +1,15 @@
-import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Ports } from './domain/ports.ts';
 import { clientAddress } from './http/client-address.ts';
-import type { OuterStep, State } from './http/context.ts';
-import { onDemand } from './http/on-demand.ts';
+import { consoleRoutes } from './http/console-routes.ts';
+import type { State } from './http/context.ts';
+import { notFound } from './http/not-found.ts';
+import { onDemand, onDemandMethods } from './http/on-demand.ts';
+import { outcomeMethods, outcomes } from './http/outcomes.ts';
 import { problems } from './http/problems.ts';
 import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/request-metrics.ts';
-import { useRoutes } from './http/routes.ts';
+import { session } from './http/session.ts';
 
 export type AppDeps = {
   ports: Ports;
@@ -20,20 +22,30 @@ export type AppDeps = {
   dialerSecrets: readonly string[];
 };
 
-/** The public listener: the outer steps, and within them the key-authenticated endpoints, or Koa's onion with all else. */
-export function createApp(deps: AppDeps): RequestListener {
+/** All that the public listener serves: each middleware takes what is its own, and passes the rest on. */
+export function createApp(deps: AppDeps): Koa<State> {
+  const { ports, log } = deps;
   const app = new Koa<State>();
+  const httpDeps = { ports, ...clientAddress(deps.trustedProxies) };
+  const inConsole = consoleRoutes(httpDeps);
+  const methodsOf = (path: string) => [
+    ...onDemandMethods(path),
+    ...outcomeMethods(path),
+    ...inConsole.match(path, '').path.flatMap(({ methods }) => methods),
+  ];
+
   app.silent = true;
-  // Only what goes wrong outside the steps below comes here, such as a connection that breaks while an answer is written.
-  const undelivered = (err: unknown) => deps.log.debug({ err }, 'answer not delivered');
-  app.on('error', undelivered);
+  // Problems are answered below. What comes here is a connection that broke while its answer was written.
+  app.on('error', (err) => log.debug({ err }, 'answer not delivered'));
 
-  const observed = requestMetrics(deps.observeRequest, deps.log);
-  const drained = closeWhileDraining(deps.isDraining);
-  const answered = problems(deps.log);
-  const around: OuterStep = (exchange, next) => observed(exchange, () => drained(exchange, () => answered(exchange, next)));
-
-  app.use(around);
-  useRoutes(app, { ports: deps.ports, dialerSecrets: deps.dialerSecrets, ...clientAddress(deps.trustedProxies) }, deps.sessionSecrets);
-  return onDemand(deps.ports, (exchange, next) => around(exchange, next).catch(undelivered), app.callback());
+  app
+    .use(requestMetrics(deps.observeRequest, log))
+    .use(closeWhileDraining(deps.isDraining))
+    .use(problems(log))
+    .use(onDemand(ports))
+    .use(outcomes(ports, deps.dialerSecrets))
+    .use(session(app, httpDeps, deps.sessionSecrets))
+    .use(inConsole.routes())
+    .use(notFound(methodsOf));
+  return app;
 }

@@ -93,7 +93,7 @@ export async function startCore(
       return { ...serving, url: urlOf(serving.server, where.host, tls !== null) };
     };
     const managed = management && config.management && (await listen('management', management.callback(), config.management, null));
-    const served = await listen('public', app, config, config.tls);
+    const served = await listen('public', app.callback(), config, config.tls);
     // After the listeners are up: a start that fails must not have shown its one password to nobody.
     const firstUser = await makeFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);

@@ -1,8 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { Problem } from '../domain/problem.ts';
-import type { Context, Exchange } from './context.ts';
+import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
@@ -14,15 +15,15 @@ const reportedErrors = 50;
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
-export async function readBody<Schema extends z.ZodType>(exchange: Exchange, schema: Schema): Promise<z.output<Schema>> {
-  const { headers } = exchange.req;
+export async function readBody<Schema extends z.ZodType>({ req }: Context, schema: Schema): Promise<z.output<Schema>> {
+  const { headers } = req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
     throw new Problem('unsupported-media-type', 'Send JSON in UTF-8 with Content-Type: application/json.');
   }
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  return readJson(await readBytes(exchange), schema);
+  return readJson(await readBytes(req), schema);
 }
 
 /** Checks bytes that are to be JSON. @throws Problem `malformed-request` or `invalid` */
@@ -41,7 +42,7 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 }
 
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
-export function readBytes({ req }: Exchange): Promise<Buffer> {
+export function readBytes(req: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The body ended before it was complete.', { cause }));
     // Whoever hung up before this is not heard of again.

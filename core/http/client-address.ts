@@ -2,8 +2,8 @@ import proxyAddress from 'proxy-addr';
 import type { Context } from './context.ts';
 
 /**
- * What a request says of where it came from counts only as far as trusted proxies have vouched for it: `X-Forwarded-For` is read from
- * the right, up to the first address that is none of theirs. With no proxies, it is the connection that counts.
+ * Where a request comes from. Forwarding headers count only as far as trusted proxies vouch for them: `X-Forwarded-For` is read from the
+ * right, up to the first address that is no trusted proxy. Without proxies, only the connection counts.
  */
 export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
   const isTrusted = proxyAddress.compile([...proxies]);
@@ -13,7 +13,7 @@ export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Cont
       if ('encrypted' in ctx.req.socket) return true;
       const { remoteAddress } = ctx.req.socket;
       if (remoteAddress === undefined || !isTrusted(remoteAddress, 0)) return false;
-      // Each proxy adds its own word at the end; the first is what the client's own connection was.
+      // Each proxy appends its own word. The first one is of the client's connection.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
     },
   };

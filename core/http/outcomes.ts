@@ -1,16 +1,28 @@
 import { outcomeSchema } from '#contract/dialer.ts';
+import { paths } from '#contract/paths.ts';
 import { isSigned, signatureHeader } from '#contract/signature.ts';
 import { reportOutcome } from '../domain/outcomes.ts';
+import type { Ports } from '../domain/ports.ts';
 import { readBytes, readJson } from './body.ts';
-import type { HttpDeps, Step } from './context.ts';
+import type { Middleware } from './context.ts';
 import { refuse } from './problems.ts';
 
-/** What a provider says has become of a call. Its signature is all that lets it in. */
-export function takeOutcome({ ports, dialerSecrets }: HttpDeps): Step {
-  return async (ctx) => {
-    const bytes = await readBytes(ctx).catch(() => null);
-    const seconds = ports.clock.now().toUnixInteger();
-    if (!bytes || !isSigned(ctx.get(signatureHeader), bytes, dialerSecrets, seconds)) return refuse(ctx);
+export function outcomeMethods(path: string): string[] {
+  return path === paths.outcomes ? ['POST'] : [];
+}
+
+/**
+ * Takes a provider's report of how a call ended. Its signature alone lets it in.
+ *
+ * @param secrets any of them may have signed; empty where no provider reports
+ */
+export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
+  return async (ctx, next) => {
+    if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
+    ctx.state.route = paths.outcomes;
+    const bytes = await readBytes(ctx.req).catch(() => null);
+    const now = ports.clock.now().toUnixInteger();
+    if (!bytes || !isSigned(ctx.get(signatureHeader), bytes, secrets, now)) return refuse(ctx);
     await reportOutcome(ports, readJson(bytes, outcomeSchema));
     ctx.status = 204;
   };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType } from '#contract/problems.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import type { Exchange, OuterStep } from './context.ts';
+import type { Context, Middleware } from './context.ts';
 
 const unauthorizedBody = JSON.stringify(bodyOf('unauthorized', unauthorizedDetail));
 const unauthorizedHeaders = [
@@ -16,55 +16,55 @@ const unauthorizedHeaders = [
  * The one answer to whoever is not let in: the same bytes for a missing, malformed, unknown, expired or revoked key and for every
  * other path, so that nothing can be learned from it. (RFC 9110 §11.6.1 wants a challenge with each 401.)
  */
-export function refuse(exchange: Exchange): void {
-  write(exchange, 401, unauthorizedHeaders, unauthorizedBody);
+export function refuse(ctx: Context): void {
+  write(ctx, 401, unauthorizedHeaders, unauthorizedBody);
 }
 
 /** Writes an answer, and forgets the headers that were meant for another. */
-export function write(exchange: Exchange, status: number, headers: readonly string[], body: string): void {
-  exchange.respond = false;
-  const { res } = exchange;
+export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
+  ctx.respond = false;
+  const { res } = ctx;
   for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
   res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
   res.end(body);
 }
 
 /** Writes whatever a request came to grief on. The one place that does. */
-export function problems(log: Logger): OuterStep {
-  return async (exchange, next) => {
+export function problems(log: Logger): Middleware {
+  return async (ctx, next) => {
     try {
       await next();
     } catch (error) {
-      answer(exchange, error, log);
+      answer(ctx, error, log);
     }
   };
 }
 
-function answer(exchange: Exchange, error: unknown, log: Logger): void {
-  if (exchange.res.headersSent) return;
-  const { route } = exchange.state;
+function answer(ctx: Context, error: unknown, log: Logger): void {
+  if (ctx.res.headersSent) return;
+  const { route } = ctx.state;
   if (!(error instanceof Problem)) {
-    const requestId = requestIdOf(exchange);
+    const requestId = requestIdOf(ctx);
     log.error({ requestId, route, err: error }, 'request failed');
     const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under this request id.');
-    writeProblem(exchange, { ...body, requestId });
+    writeProblem(ctx, { ...body, requestId });
     return;
   }
   if (error.code === 'unauthorized') {
-    refuse(exchange);
+    refuse(ctx);
     return;
   }
-  if (error.status >= 500) log.warn({ requestId: requestIdOf(exchange), route, err: error }, 'request not served');
+  if (error.status >= 500) log.warn({ requestId: requestIdOf(ctx), route, err: error }, 'request not served');
   const body = bodyOf(error.code, error.message);
   if (error.errors) body.errors = [...error.errors];
   const retryAfter = error.retryAfter === undefined ? [] : ['Retry-After', String(error.retryAfter)];
   const allow = error.allow === undefined ? [] : ['Allow', error.allow];
-  writeProblem(exchange, body, [...retryAfter, ...allow]);
+  writeProblem(ctx, body, [...retryAfter, ...allow]);
 }
 
-function writeProblem(exchange: Exchange, body: ProblemBody, more: readonly string[] = []): void {
+function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
   const headers = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...more];
-  write(exchange, body.status, headers, JSON.stringify(body));
+  write(ctx, body.status, headers, JSON.stringify(body));
 }
 
 function bodyOf(code: ProblemCode, detail: string): ProblemBody {
@@ -73,7 +73,7 @@ function bodyOf(code: ProblemCode, detail: string): ProblemBody {
 }
 
 /** Made only where something is logged: most requests never need one. */
-export function requestIdOf({ state }: Exchange): string {
+export function requestIdOf({ state }: Context): string {
   state.requestId ??= randomUUID();
   return state.requestId;
 }

@@ -37,7 +37,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
   return view;
 }
 
-export function sessionView(session: Session): SessionView {
+export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),

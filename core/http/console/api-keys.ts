@@ -7,15 +7,15 @@ import {
   revokeQuerySchema,
 } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
-import { createApiKey, identifyApiKey, listApiKeys, previewRevocation, revokeApiKey } from '../../domain/api-keys.ts';
+import * as domain from '../../domain/api-keys.ts';
 import { readQuery } from '../body.ts';
-import { actorOf, type Context, type HttpDeps, idOf, viewerOf } from '../context.ts';
-import { readBodyInSession } from '../sessions.ts';
+import { type Context, type HttpDeps, idOf } from '../context.ts';
+import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
 import { apiKeyView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
-  const { apiKeys, total } = await listApiKeys(ports, viewer);
+  const { apiKeys, total } = await domain.listApiKeys(ports, viewer);
   const now = ports.clock.now();
   const view: ApiKeysView = { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
   ctx.body = view;
@@ -24,22 +24,22 @@ export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
 export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBodyInSession(ctx, deps, createApiKeySchema);
   const viewer = viewerOf(ctx);
-  const { apiKey, keyValue } = await createApiKey(deps.ports, viewer, actorOf(deps, ctx), input);
+  const { apiKey, keyValue } = await domain.createApiKey(deps.ports, viewer, actorOf(deps, ctx), input);
   const view: CreatedApiKeyView = { apiKey: apiKeyView(apiKey, viewer, deps.ports.clock.now()), keyValue };
   ctx.status = 201;
   ctx.body = view;
 }
 
-export async function showRevocation(ctx: Context, { ports }: HttpDeps): Promise<void> {
+export async function previewRevocation(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
-  const { apiKey, queuedCalls } = await previewRevocation(ports, viewer, idOf(ctx));
+  const { apiKey, queuedCalls } = await domain.previewRevocation(ports, viewer, idOf(ctx));
   const view: RevocationView = { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls };
   ctx.body = view;
 }
 
 export async function revoke(ctx: Context, deps: HttpDeps): Promise<void> {
   const { cancelQueuedCalls } = readQuery(ctx, revokeQuerySchema);
-  await revokeApiKey(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), cancelQueuedCalls);
+  await domain.revokeApiKey(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), cancelQueuedCalls);
   ctx.status = 204;
 }
 
@@ -47,6 +47,6 @@ export async function identify(ctx: Context, deps: HttpDeps): Promise<void> {
   const { ports } = deps;
   const { sha256 } = await readBodyInSession(ctx, deps, identifyApiKeySchema);
   const viewer = viewerOf(ctx);
-  const apiKey = await identifyApiKey(ports, viewer, sha256.toLowerCase());
+  const apiKey = await domain.identifyApiKey(ports, viewer, sha256.toLowerCase());
   ctx.body = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
 }

@@ -1,39 +1,39 @@
 import { changePasswordSchema, selectTenancySchema, signInSchema } from '#contract/console.ts';
-import { authenticate, selectTenancy } from '../../domain/sessions.ts';
-import { changePassword } from '../../domain/users.ts';
+import * as domain from '../../domain/sessions.ts';
+import * as users from '../../domain/users.ts';
 import { readBody } from '../body.ts';
-import { actorOf, type Context, type HttpDeps, sessionOf, viewerOf } from '../context.ts';
-import { readBodyInSession, signInto, signOut } from '../sessions.ts';
+import type { Context, HttpDeps } from '../context.ts';
+import { actorOf, signOut as endSession, isSignedIn, readBodyInSession, sessionOf, startNewSession, viewerOf } from '../session.ts';
 import { sessionView } from '../views.ts';
 
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, signInSchema);
-  const current = ctx.state.session?.data ?? null;
-  const credentials = await authenticate(deps.ports, { email, password, address: deps.addressOf(ctx), current });
-  await signInto(ctx, credentials);
+  const current = isSignedIn(ctx) ? sessionOf(ctx).data : null;
+  const credentials = await domain.authenticate(deps.ports, { email, password, address: deps.addressOf(ctx), current });
+  await startNewSession(ctx, credentials);
   ctx.status = 201;
+  ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null });
+}
+
+export async function show(ctx: Context): Promise<void> {
   ctx.body = sessionView(sessionOf(ctx).data);
 }
 
-export async function showSession(ctx: Context): Promise<void> {
-  ctx.body = sessionView(sessionOf(ctx).data);
-}
-
-export async function endSession(ctx: Context): Promise<void> {
-  await signOut(ctx);
+export async function signOut(ctx: Context): Promise<void> {
+  await endSession(ctx);
   ctx.status = 204;
 }
 
-export async function setPassword(ctx: Context, deps: HttpDeps): Promise<void> {
+export async function changePassword(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBodyInSession(ctx, deps, changePasswordSchema);
-  await changePassword(deps.ports, actorOf(deps, ctx), viewerOf(ctx), input, sessionOf(ctx).id);
+  await users.changePassword(deps.ports, actorOf(deps, ctx), viewerOf(ctx), input, sessionOf(ctx).id);
   ctx.status = 204;
 }
 
-export async function setTenancy(ctx: Context, deps: HttpDeps): Promise<void> {
+export async function selectTenancy(ctx: Context, deps: HttpDeps): Promise<void> {
   const choice = await readBodyInSession(ctx, deps, selectTenancySchema);
   const { id, data } = sessionOf(ctx);
   const viewer = viewerOf(ctx);
-  const { tenancy } = await selectTenancy(deps.ports, id, actorOf(deps, ctx), viewer, choice.kind === null ? null : choice);
+  const { tenancy } = await domain.selectTenancy(deps.ports, id, actorOf(deps, ctx), viewer, choice.kind === null ? null : choice);
   ctx.body = sessionView({ ...data, tenancy });
 }

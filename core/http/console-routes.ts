@@ -1,0 +1,72 @@
+import Router from '@koa/router';
+import { generation, generationHeader } from '#contract/generation.ts';
+import { paths } from '#contract/paths.ts';
+import * as activity from './console/activity.ts';
+import * as apiKeys from './console/api-keys.ts';
+import * as calls from './console/calls.ts';
+import * as sessions from './console/sessions.ts';
+import * as tenancies from './console/tenancies.ts';
+import * as users from './console/users.ts';
+import type { Context, HttpDeps, Middleware, State } from './context.ts';
+import { csrf } from './csrf.ts';
+import { badEncoding, isDecodable } from './percent-encoding.ts';
+import { refuse } from './problems.ts';
+import { isSignedIn } from './session.ts';
+
+type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;
+
+/** What a signed-in user can do. To add a route: its path in `#contract/paths.ts`, its schemas in `#contract/console.ts`, its handler here. */
+const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, handler: Handler][] = [
+  ['GET', paths.session, sessions.show],
+  ['DELETE', paths.session, sessions.signOut],
+  ['PUT', paths.sessionTenancy, sessions.selectTenancy],
+  ['POST', paths.password, sessions.changePassword],
+  ['GET', paths.tenancies, tenancies.search],
+  ['GET', paths.apiKeys, apiKeys.list],
+  ['POST', paths.apiKeys, apiKeys.create],
+  ['POST', paths.identifyApiKey, apiKeys.identify],
+  ['GET', paths.apiKeyRevocation, apiKeys.previewRevocation],
+  ['DELETE', paths.apiKey, apiKeys.revoke],
+  ['GET', paths.accounts, tenancies.listAccounts],
+  ['GET', paths.campaigns, tenancies.listCampaigns],
+  ['GET', paths.calls, calls.list],
+  ['GET', paths.users, users.list],
+  ['POST', paths.users, users.create],
+  ['GET', paths.userDeletion, users.previewDeletion],
+  ['DELETE', paths.user, users.deleteUser],
+  ['GET', paths.activity, activity.list],
+];
+
+/** The session routes. The key header is not read here. */
+export function consoleRoutes(deps: HttpDeps): Router<State> {
+  const router = new Router<State>({ sensitive: true, strict: true });
+  const refuseCrossSite = csrf(deps);
+  router.post(paths.session, matched(paths.session), refuseCrossSite, consoleHeaders, (ctx) => sessions.signIn(ctx, deps));
+  for (const [method, path, handler] of routes) {
+    const run: Middleware = (ctx) => handler(ctx, deps);
+    router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleHeaders, run]);
+  }
+  return router;
+}
+
+/** Names the route for metrics and logs, refusals included. */
+function matched(path: string): Middleware {
+  return (ctx, next) => {
+    ctx.state.route = path;
+    return next();
+  };
+}
+
+const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
+
+const requireDecodablePath: Middleware = (ctx, next) => {
+  if (!isDecodable(ctx.url)) throw badEncoding();
+  return next();
+};
+
+const consoleHeaders: Middleware = (ctx, next) => {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  ctx.set(generationHeader, String(generation));
+  return next();
+};

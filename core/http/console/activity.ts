@@ -1,0 +1,13 @@
+import { type ActivityView, activityQuerySchema } from '#contract/console.ts';
+import { listActivity } from '../../domain/activity.ts';
+import { readQuery } from '../body.ts';
+import type { Context, HttpDeps } from '../context.ts';
+import { viewerOf } from '../session.ts';
+import { eventView } from '../views.ts';
+
+export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const { cursor = null } = readQuery(ctx, activityQuerySchema);
+  const { items, nextCursor } = await listActivity(ports, viewerOf(ctx), cursor);
+  const view: ActivityView = { events: items.map(eventView), nextCursor };
+  ctx.body = view;
+}

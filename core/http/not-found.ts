@@ -1,0 +1,21 @@
+import { Problem } from '../domain/problem.ts';
+import type { Middleware } from './context.ts';
+import { badEncoding, isDecodable } from './percent-encoding.ts';
+import { refuse } from './problems.ts';
+import { isSignedIn } from './session.ts';
+
+/**
+ * Answers what no route took. Without a session it is the common 401, so that nobody learns which paths exist; a signed-in user is told
+ * what is wrong.
+ *
+ * @param methodsOf the methods that a path has
+ */
+export function notFound(methodsOf: (path: string) => readonly string[]): Middleware {
+  return async (ctx) => {
+    if (!isSignedIn(ctx)) return refuse(ctx);
+    if (!isDecodable(ctx.url)) throw badEncoding();
+    const allow = [...new Set(methodsOf(ctx.path))].join(', ');
+    if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
+    throw new Problem('not-found', 'There is nothing here.');
+  };
+}
