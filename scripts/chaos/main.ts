@@ -5,9 +5,10 @@
 // What needs root, strace or libfaketime is skipped without them, and says so. Exits with 1 if a column that must be 0 is not.
 import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { killAll } from '../../test/support/core.ts';
 import { cleanUp, databaseKinds } from '../../test/support/databases.ts';
 import { cases } from './cases/index.ts';
-import { abandon, databasesOf, faultsOf, type Row, runCase } from './run.ts';
+import { databasesOf, faultsOf, type Row, runCase } from './run.ts';
 import { lineOf, tableOf } from './table.ts';
 
 const { values } = parseArgs({
@@ -26,15 +27,8 @@ if (unknown.length > 0) throw new Error(`No case ${unknown.join(', ')}. There ar
 const kinds = databaseKinds.filter((kind) => values.database === undefined || values.database === kind);
 if (kinds.length === 0) throw new Error(`--database ${values.database}: give ${databaseKinds.join(' or ')}.`);
 
-// A server, a mount or a frozen process outlives this one otherwise.
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(
-    signal,
-    () =>
-      void abandon()
-        .then(cleanUp)
-        .finally(() => process.exit(1)),
-  );
+// Where it is interrupted, too.
+process.once('exit', killAll);
 
 say(execFileSync('uname', ['-srm'], { encoding: 'utf8' }).trim());
 const rows: Row[] = [];

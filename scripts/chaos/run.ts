@@ -15,19 +15,11 @@ export type Options = { isQuick: boolean; calls?: number };
 
 export const databasesOf = (one: Case) => one.databases ?? databaseKinds;
 
-const underWay = new Set<AsyncDisposableStack>();
-
-/** Cleans up after whatever is interrupted. */
-export async function abandon(): Promise<void> {
-  for (const cleanup of underWay) await cleanup.disposeAsync();
-}
-
 /** Runs a case to its end or to its limit, and leaves nothing behind. */
 export async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
   const { isQuick } = options;
   const ledger = createLedger();
   const cleanup = new AsyncDisposableStack();
-  underWay.add(cleanup);
   const calls = (quick: number, whole: number) => options.calls ?? (isQuick ? quick : whole);
   const trial: Trial = { kind, isQuick, calls, ledger, cleanup, scene: null };
   const startedAt = performance.now();
@@ -41,7 +33,6 @@ export async function runCase(one: Case, kind: DatabaseKind, options: Options): 
   } finally {
     await ledger.close();
     await cleanup.disposeAsync();
-    underWay.delete(cleanup);
   }
   return { ...ending(), counts: ledger.counts(trial.scene?.provider.calls ?? null), notes: ledger.notes() };
 }
