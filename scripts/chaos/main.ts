@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { killAll } from '../../test/support/core.ts';
 import { cleanUp, databaseKinds } from '../../test/support/databases.ts';
 import { cases } from './cases/index.ts';
-import { databasesOf, faultsOf, type Row, runCase } from './run.ts';
+import { attacksOf, begin, faultsOf, type Row } from './run.ts';
 import { lineOf, tableOf } from './table.ts';
 
 const { values } = parseArgs({
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     calls: { type: 'string' },
   },
 });
+const options = { isQuick: values.quick, ...(values.calls === undefined ? {} : { calls: Number(values.calls) }) };
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const wanted = values.only?.split(',') ?? cases.map(({ name }) => name);
@@ -33,15 +34,12 @@ process.once('exit', killAll);
 say(execFileSync('uname', ['-srm'], { encoding: 'utf8' }).trim());
 const rows: Row[] = [];
 try {
-  for (const one of cases.filter(({ name }) => wanted.includes(name))) {
-    for (const kind of kinds.filter((each) => databasesOf(one).includes(each))) {
-      const row = await runCase(one, kind, {
-        isQuick: values.quick,
-        ...(values.calls === undefined ? {} : { calls: Number(values.calls) }),
-      });
-      rows.push(row);
-      say(lineOf(row));
-    }
+  const attacks = attacksOf(cases, kinds).filter(({ one }) => wanted.includes(one.name));
+  const rowOf = begin(attacks, options);
+  for (const attack of attacks) {
+    const row = await rowOf(attack);
+    rows.push(row);
+    say(lineOf(row));
   }
 } finally {
   await cleanUp();

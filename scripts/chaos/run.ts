@@ -13,10 +13,29 @@ export type Case = {
 export type Row = { name: string; kind: DatabaseKind; seconds: number } & ({ counts: Counts; notes: string[] } | { skipped: string });
 export type Options = { isQuick: boolean; calls?: number };
 
-export const databasesOf = (one: Case) => one.databases ?? databaseKinds;
+export type Attack = { one: Case; kind: DatabaseKind };
+
+export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]): Attack[] {
+  return cases.flatMap((one) => (one.databases ?? databaseKinds).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind })));
+}
+
+/**
+ * Short attacks mostly wait, so three run at once; whole ones have the machine to themselves.
+ *
+ * @returns what waits for one attack's row, and begins it and the next ones
+ */
+export function begin(attacks: readonly Attack[], options: Options): (attack: Attack) => Promise<Row> {
+  const begun = new Map<Attack, Promise<Row>>();
+  return (attack) => {
+    const first = attacks.indexOf(attack);
+    for (const next of attacks.slice(first, first + (options.isQuick ? 3 : 1)))
+      if (!begun.has(next)) begun.set(next, runCase(next.one, next.kind, options));
+    return begun.get(attack) ?? runCase(attack.one, attack.kind, options);
+  };
+}
 
 /** Runs a case to its end or to its limit, and leaves nothing behind. */
-export async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
+async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
   const { isQuick } = options;
   const ledger = createLedger();
   const cleanup = new AsyncDisposableStack();
