@@ -35,7 +35,7 @@ say(execFileSync('uname', ['-srm'], { encoding: 'utf8' }).trim());
 const rows: Row[] = [];
 try {
   const attacks = attacksOf(cases, kinds).filter(({ one }) => wanted.includes(one.name));
-  const rowOf = begin(attacks, options);
+  const { rowOf } = begin(attacks, options);
   for (const attack of attacks) {
     const row = await rowOf(attack);
     rows.push(row);

@@ -22,16 +22,17 @@ export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]
 /**
  * Short attacks mostly wait, so three run at once; whole ones have the machine to themselves.
  *
- * @returns what waits for one attack's row, and begins it and the next ones
+ * @returns `rowOf`, which waits for one attack, and begins it and the next ones; and `ended`, which waits for all that were begun
  */
-export function begin(attacks: readonly Attack[], options: Options): (attack: Attack) => Promise<Row> {
+export function begin(attacks: readonly Attack[], options: Options) {
   const begun = new Map<Attack, Promise<Row>>();
-  return (attack) => {
+  const rowOf = (attack: Attack): Promise<Row> => {
     const first = attacks.indexOf(attack);
     for (const next of attacks.slice(first, first + (options.isQuick ? 3 : 1)))
       if (!begun.has(next)) begun.set(next, runCase(next.one, next.kind, options));
     return begun.get(attack) ?? runCase(attack.one, attack.kind, options);
   };
+  return { rowOf, ended: () => Promise.allSettled(begun.values()) };
 }
 
 /** Runs a case to its end or to its limit, and leaves nothing behind. */
