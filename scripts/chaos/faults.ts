@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import { freshDirectory } from '../../test/support/databases.ts';
-import { Skipped, type Trial } from './environment.ts';
+import { endLater, Skipped, type Trial } from './environment.ts';
 
 /** A disk of so many MB that can be filled and freed. */
 export function smallDisk(trial: Trial, megabytes: number): { directory: string; fill(): void; free(): void } {
@@ -16,7 +16,7 @@ export function smallDisk(trial: Trial, megabytes: number): { directory: string;
   } catch {
     throw new Skipped('only root can mount a small disk');
   }
-  trial.cleanup.defer(() => void execFileSync('umount', ['-l', directory]));
+  endLater(trial, () => void execFileSync('umount', ['-l', directory]));
   const ballast = join(directory, 'ballast');
   return {
     directory,
@@ -81,7 +81,7 @@ export async function failSyncs(trial: Trial, pids: readonly number[]): Promise<
 }
 
 function killLater(trial: Trial, child: ChildProcess): void {
-  trial.cleanup.defer(() => void child.kill('SIGKILL'));
+  endLater(trial, () => void child.kill('SIGKILL'));
 }
 
 const libraries = [

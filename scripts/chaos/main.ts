@@ -5,9 +5,10 @@
 // What needs root, strace or libfaketime is skipped without them, and says so. Exits with 1 if a column that must be 0 is not.
 import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { killAll } from '../../test/support/core.ts';
 import { cleanUp, databaseKinds } from '../../test/support/databases.ts';
 import { cases } from './cases/index.ts';
-import { abandon, databasesOf, faultsOf, type Row, runCase } from './run.ts';
+import { attacksOf, begin, faultsOf, type Row } from './run.ts';
 import { lineOf, tableOf } from './table.ts';
 
 const { values } = parseArgs({
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     calls: { type: 'string' },
   },
 });
+const options = { isQuick: values.quick, ...(values.calls === undefined ? {} : { calls: Number(values.calls) }) };
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const wanted = values.only?.split(',') ?? cases.map(({ name }) => name);
@@ -26,28 +28,18 @@ if (unknown.length > 0) throw new Error(`No case ${unknown.join(', ')}. There ar
 const kinds = databaseKinds.filter((kind) => values.database === undefined || values.database === kind);
 if (kinds.length === 0) throw new Error(`--database ${values.database}: give ${databaseKinds.join(' or ')}.`);
 
-// A server, a mount or a frozen process outlives this one otherwise.
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(
-    signal,
-    () =>
-      void abandon()
-        .then(cleanUp)
-        .finally(() => process.exit(1)),
-  );
+// Where it is interrupted, too.
+process.once('exit', killAll);
 
 say(execFileSync('uname', ['-srm'], { encoding: 'utf8' }).trim());
 const rows: Row[] = [];
 try {
-  for (const one of cases.filter(({ name }) => wanted.includes(name))) {
-    for (const kind of kinds.filter((each) => databasesOf(one).includes(each))) {
-      const row = await runCase(one, kind, {
-        isQuick: values.quick,
-        ...(values.calls === undefined ? {} : { calls: Number(values.calls) }),
-      });
-      rows.push(row);
-      say(lineOf(row));
-    }
+  const attacks = attacksOf(cases, kinds).filter(({ one }) => wanted.includes(one.name));
+  const { rowOf } = begin(attacks, options);
+  for (const attack of attacks) {
+    const row = await rowOf(attack);
+    rows.push(row);
+    say(lineOf(row));
   }
 } finally {
   await cleanUp();

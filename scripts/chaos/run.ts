@@ -13,21 +13,33 @@ export type Case = {
 export type Row = { name: string; kind: DatabaseKind; seconds: number } & ({ counts: Counts; notes: string[] } | { skipped: string });
 export type Options = { isQuick: boolean; calls?: number };
 
-export const databasesOf = (one: Case) => one.databases ?? databaseKinds;
+export type Attack = { one: Case; kind: DatabaseKind };
 
-const underWay = new Set<AsyncDisposableStack>();
+export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]): Attack[] {
+  return cases.flatMap((one) => (one.databases ?? databaseKinds).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind })));
+}
 
-/** Cleans up after whatever is interrupted. */
-export async function abandon(): Promise<void> {
-  for (const cleanup of underWay) await cleanup.disposeAsync();
+/**
+ * Short attacks mostly wait, so three run at once; whole ones have the machine to themselves.
+ *
+ * @returns `rowOf`, which waits for one attack, and begins it and the next ones; and `ended`, which waits for all that were begun
+ */
+export function begin(attacks: readonly Attack[], options: Options) {
+  const begun = new Map<Attack, Promise<Row>>();
+  const rowOf = (attack: Attack): Promise<Row> => {
+    const first = attacks.indexOf(attack);
+    for (const next of attacks.slice(first, first + (options.isQuick ? 3 : 1)))
+      if (!begun.has(next)) begun.set(next, runCase(next.one, next.kind, options));
+    return begun.get(attack) ?? runCase(attack.one, attack.kind, options);
+  };
+  return { rowOf, ended: () => Promise.allSettled(begun.values()) };
 }
 
 /** Runs a case to its end or to its limit, and leaves nothing behind. */
-export async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
+async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
   const { isQuick } = options;
   const ledger = createLedger();
   const cleanup = new AsyncDisposableStack();
-  underWay.add(cleanup);
   const calls = (quick: number, whole: number) => options.calls ?? (isQuick ? quick : whole);
   const trial: Trial = { kind, isQuick, calls, ledger, cleanup, scene: null };
   const startedAt = performance.now();
@@ -41,7 +53,6 @@ export async function runCase(one: Case, kind: DatabaseKind, options: Options): 
   } finally {
     await ledger.close();
     await cleanup.disposeAsync();
-    underWay.delete(cleanup);
   }
   return { ...ending(), counts: ledger.counts(trial.scene?.provider.calls ?? null), notes: ledger.notes() };
 }

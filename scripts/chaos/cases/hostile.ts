@@ -63,11 +63,11 @@ export const hostile: Case = {
   name: 'hostile',
   title: 'a hostile provider',
   async attack(trial) {
-    const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '40' } });
+    const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
     const { pid = 0 } = scene.core().child;
     const load = startLoad(scene, { every: 200 });
     let most = 0;
-    const end = performance.now() + (trial.isQuick ? 5_000 : 60_000);
+    const end = performance.now() + (trial.isQuick ? 3_000 : 60_000);
     await eventually(() => {
       most = Math.max(most, residentMegabytes(pid));
       return performance.now() > end;

@@ -20,7 +20,7 @@ async function killAgainAndAgain(trial: Trial, deduplicates: boolean): Promise<v
     while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
   });
   const count = trial.calls(150, 2_000);
-  const kills = trial.isQuick ? 3 : 20;
+  const kills = trial.isQuick ? 2 : 20;
   const load = startLoad(scene, { every: 10, stopAt: count });
   for (let kill = 1; kill <= kills; kill++) {
     await load.more(Math.floor(count / (kills + 1)), 60_000);

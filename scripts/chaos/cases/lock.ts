@@ -18,11 +18,11 @@ export const lock: Case = {
     const scene = await openScene(trial);
     const rounds = trial.isQuick ? 1 : 2;
     for (const signal of trial.isQuick ? (['SIGKILL'] as const) : (['SIGKILL', 'SIGTERM'] as const)) {
+      if (signal === 'SIGTERM') await scene.start();
       for (let round = 0; round < rounds; round++) await lockOnce(trial, scene, `${signal}-${round}`);
       await expectPlacing(scene, 'after the lock');
       await revokeAndUse(scene);
       await stopAndCompare(scene, signal);
-      await scene.start();
     }
   },
 };

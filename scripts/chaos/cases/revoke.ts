@@ -12,7 +12,7 @@ export const revoke: Case = {
     const scene = await openScene(trial);
     const urls = [scene.core().url, (await scene.start()).url] as const;
     const load = startLoad(scene, { placers: 8, url: (n) => urls[n % 2 ? 0 : 1] });
-    await inParallel(trial.calls(60, 1_000), 4, (n) => revokeInUse(scene, urls, n));
+    await inParallel(trial.calls(30, 1_000), 4, (n) => revokeInUse(scene, urls, n));
     await load.stop();
     await stopAndCompare(scene);
   },
