@@ -1,39 +1,29 @@
-import { once } from 'node:events';
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
-import { Duration } from 'luxon';
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
 import type { Config, DialerConfig } from './config.ts';
 import { type Dialer, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
 import { webhookProvider } from './dialer/webhook.ts';
-import { operator } from './domain/audit.ts';
 import type { Provider } from './domain/dialing.ts';
 import type { Clock, Ports, Randomness } from './domain/ports.ts';
-import { Problem } from './domain/problem.ts';
-import { createUser } from './domain/users.ts';
-import { startHousekeeping } from './housekeeping.ts';
+import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
+import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { argon2Passwords } from './passwords.ts';
-import { asDatabaseError, asListenError } from './start-errors.ts';
+import { asDatabaseError } from './start-errors.ts';
 import { openStorage } from './storage/index.ts';
 
 export type Core = {
   /** Where the public listener is reached. */
   url: string;
   managementUrl: string | null;
-  /** Whom the first start made, with a one-time password; null on every later start. */
-  firstUser: { email: string; password: string } | null;
-  /** Goes on taking requests for `drainDelay` while it says that it is not ready; then lets accepted ones finish, for `drainDeadline` at most. */
+  /** The staff user that a first start creates; null on every later start. */
+  firstUser: FirstUser | null;
+  /** Turns unready, takes requests for another `drainDelay`, and then finishes the accepted ones within `drainDeadline`. */
   close(): Promise<void>;
 };
-
-export const drainDeadline = Duration.fromObject({ seconds: 10 });
-const firstUserEmail = 'admin@localhost';
 
 /**
  * Brings up a core: schema, first user, listeners.
@@ -56,7 +46,7 @@ export async function startCore(
       onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
     }),
   );
-  const servings: Serving[] = [];
+  const listeners: Listener[] = [];
   try {
     const applied = await usableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
@@ -86,16 +76,17 @@ export async function startCore(
       config.management &&
       createManagementApp({ registry: metrics.registry, isReady: async () => !isDraining && (await storage.isReady()), log });
 
-    const listen = async (name: 'public' | 'management', listener: RequestListener, where: Address, tls: Config['tls']) => {
-      const serving = serve(listener, tls);
-      servings.push(serving);
-      await listening(serving.server, name, where);
-      return { ...serving, url: urlOf(serving.server, where.host, tls !== null) };
+    const opened = async (opening: Promise<Listener>) => {
+      const listener = await opening;
+      listeners.push(listener);
+      return listener;
     };
-    const managed = management && config.management && (await listen('management', management.callback(), config.management, null));
-    const served = await listen('public', app.callback(), config, config.tls);
-    // After the listeners are up: a start that fails must not have shown its one password to nobody.
-    const firstUser = await makeFirstUser(ports);
+    const managementListener =
+      management && config.management && (await opened(listen(management.callback(), { name: 'management', ...config.management }, null)));
+    const { host, port, tls } = config;
+    const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, tls));
+    // Only now: the one-time password of a start that fails would be shown to nobody.
+    const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);
     metrics.watchQueue(() => queueLook(ports));
     const provider = providerOf(config.dialer, clock);
@@ -114,23 +105,20 @@ export async function startCore(
     announceDialer(config.dialer, log);
 
     return {
-      url: served.url,
-      managementUrl: managed?.url ?? null,
+      url: publicListener.url,
+      managementUrl: managementListener?.url ?? null,
       firstUser,
       async close() {
         isDraining = true;
         // Load balancers have until then to see that this core is not ready, and every answer in between ends its connection.
-        const drained = wait(config.drainDelay * 1_000).then(served.drain);
+        const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
-        await managed?.drain();
+        await managementListener?.drain();
         await storage.close();
       },
     };
   } catch (error) {
-    for (const { server } of servings) {
-      server.close();
-      server.closeAllConnections();
-    }
+    for (const listener of listeners) listener.abort();
     await storage.close().catch(() => undefined);
     throw error;
   }
@@ -142,91 +130,6 @@ async function usableStorage<Result>(location: Config['database'], use: () => Re
     return await use();
   } catch (error) {
     throw asDatabaseError(error, location);
-  }
-}
-
-type Address = { host: string; port: number };
-
-/** @throws ConfigError that says what is in the way */
-async function listening(server: Server, name: 'public' | 'management', where: Address): Promise<void> {
-  server.listen(where.port, where.host);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    throw asListenError(error, name, where);
-  }
-}
-
-type Serving = { server: Server; drain(): Promise<void> };
-
-function serve(listener: RequestListener, tls: Config['tls']): Serving {
-  // Slow clients are cut off; idle ones are kept for longer than most proxies keep them, so that it is not this side that hangs up.
-  const options = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, keepAliveTimeout: 65_000 };
-  const server = tls ? createHttpsServer({ ...options, ...tls }, listener) : createHttpServer(options, listener);
-
-  // Node answers expectations that it does not know with 417, whoever asks: here, who is calling comes first.
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-
-  server.on('connect', (request, socket: Socket) => answerConnect(server, request, socket));
-
-  let underWay = 0;
-  let isDraining = false;
-  const hangUpWhenDone = () => {
-    if (isDraining && underWay === 0) server.closeAllConnections();
-  };
-  server.on('request', (_request, response) => {
-    underWay++;
-    response.once('close', () => {
-      underWay--;
-      hangUpWhenDone();
-    });
-  });
-
-  return {
-    server,
-    /** Takes no new connections, and ends those there are once every accepted request is answered, or at the deadline. */
-    async drain() {
-      const closed = once(server, 'close');
-      server.close();
-      isDraining = true;
-      hangUpWhenDone();
-      const deadline = setTimeout(() => server.closeAllConnections(), drainDeadline.toMillis());
-      await closed;
-      clearTimeout(deadline);
-    },
-  };
-}
-
-/**
- * Node hands over a bare socket for CONNECT (RFC 9110 §9.3.6), and closes it where nobody wants it. It is answered like every other method,
- * so that nothing tells it apart. (Without a listener for them, upgrades come as the requests that they are.)
- */
-function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
-  socket.on('error', () => socket.destroy());
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
-  response.assignSocket(socket);
-  response.once('finish', () => socket.destroySoon());
-  server.emit('request', request, response);
-}
-
-function urlOf(server: Server, host: string, secure: boolean): string {
-  const address = server.address();
-  const { port } = address as AddressInfo;
-  return `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** Somebody has to be able to sign in first: a staff user, on a database without users. */
-async function makeFirstUser(ports: Ports): Promise<Core['firstUser']> {
-  if ((await ports.stores.users.count()) > 0) return null;
-  const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
-  try {
-    const { password } = await createUser(ports, operator, input, null);
-    return password === null ? null : { email: firstUserEmail, password };
-  } catch (error) {
-    // Another core that started at the same moment was first.
-    if (error instanceof Problem && error.code === 'conflict') return null;
-    throw error;
   }
 }
 

@@ -1,21 +1,22 @@
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
+import { operator } from './domain/audit.ts';
 import type { Ports } from './domain/ports.ts';
+import { Problem } from './domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts } from './domain/retention.ts';
 import { sweepSessions } from './domain/sessions.ts';
+import { createUser } from './domain/users.ts';
 
 const everyMinute = Duration.fromObject({ minutes: 1 });
 const everyHour = Duration.fromObject({ hours: 1 });
+const firstUserEmail = 'admin@localhost';
 
 export type Housekeeping = {
   /** Ends after the step that is under way. */
   close(): Promise<void>;
 };
 
-/**
- * What has to be done now and then, by each core, dialer or not. The first time is at once: cores that are restarted more often than each
- * hour have to come to it, too.
- */
+/** Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. */
 export function startHousekeeping(ports: Ports, retentionDays: number | null, log: Logger): Housekeeping {
   const { apiKeys, dialing, retention } = ports.stores;
   const closing = new AbortController();
@@ -66,4 +67,20 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
       await Promise.all(repeating.map(({ stop }) => stop()));
     },
   };
+}
+
+export type FirstUser = { email: string; password: string };
+
+/** Creates a staff user with a one-time password on a database without users: somebody has to be able to sign in first. */
+export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
+  if ((await ports.stores.users.count()) > 0) return null;
+  const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
+  try {
+    const { password } = await createUser(ports, operator, input, null);
+    return password === null ? null : { email: firstUserEmail, password };
+  } catch (error) {
+    // Another core that started at the same moment was first.
+    if (error instanceof Problem && error.code === 'conflict') return null;
+    throw error;
+  }
 }

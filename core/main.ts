@@ -1,7 +1,89 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import type { Core } from './core.ts';
 
-// In a folder of the project's own: in the shared temporary one, somebody else could have put code in its place.
+// In a folder of the project's own: another user could put code into the shared temporary one. Only modules imported after this line come
+// from the cache, hence `await import`.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url)));
-// Only what is imported from here on is taken from the cache.
-await import('./process.ts');
+const { ConfigError, readConfig } = await import('./config.ts');
+const { startCore } = await import('./core.ts');
+const { createLog } = await import('./log.ts');
+const { sessionSecretsOf } = await import('./session-secrets.ts');
+const { systemClock, systemRandomness } = await import('./system.ts');
+
+/** SIGHUP too: a terminal that closes must not cut accepted requests off. */
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/**
+ * In ms: a signal so soon after the first one is the same one. GNU timeout signals the process and then its group; systemd's SendSIGHUP
+ * sends SIGHUP right after SIGTERM.
+ */
+const sameSignalWithin = 1_000;
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = createLog(config.logLevel);
+  process.on('uncaughtException', (err) => {
+    log.fatal({ err }, 'uncaught exception');
+    process.exit(1);
+  });
+
+  const stopping = new AbortController();
+  const outside = { log, clock: systemClock, randomness: systemRandomness, signal: stopping.signal };
+  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), outside);
+
+  async function stop(): Promise<void> {
+    stopping.abort();
+    // A core that was still starting has given up, and has nothing to close.
+    const core = await starting.catch(() => undefined);
+    await core?.close();
+    log.info('stopped');
+    process.exit(0);
+  }
+
+  let stoppingSince: number | undefined;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stoppingSince === undefined) {
+      stoppingSince = performance.now();
+      log.info({ signal, delaySeconds: config.drainDelay }, 'draining');
+      stop().catch((err) => {
+        log.fatal({ err }, 'stopping failed');
+        process.exit(1);
+      });
+    } else if (performance.now() - stoppingSince > sameSignalWithin) {
+      log.fatal({ signal }, 'told to stop again: ended without waiting for accepted requests');
+      process.exit(1);
+    }
+  };
+  for (const signal of stopSignals) process.on(signal, onSignal);
+
+  const core = await starting.catch((error: unknown) => {
+    if (stoppingSince === undefined) throw error;
+  });
+  if (!core) return;
+  if (core.managementUrl !== null) log.info({ url: core.managementUrl }, 'management listening');
+  log.info({ url: core.url }, 'listening');
+  if (core.firstUser) say(welcome(core.firstUser));
+}
+
+function welcome({ email, password }: NonNullable<Core['firstUser']>): string {
+  return `
+This database had no users, so the core has created a first one, of the type staff:
+
+  e-mail             ${email}
+  one-time password  ${password}
+
+The password is shown this once and works for seven days. Sign in with it and choose one of your own.
+Lost it? npm run admin -- user password ${email}
+`;
+}
+
+/** To the person at the terminal: standard output carries the log, as JSON lines. */
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof ConfigError) say(error.message);
+  else createLog('info').fatal({ err: error }, 'start failed');
+  process.exitCode = 1;
+});

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { Duration } from 'luxon';
+import type { Config } from './config.ts';
+import { asListenError } from './start-errors.ts';
+
+/** How long accepted requests may take once a listener drains. */
+export const drainDeadline = Duration.fromObject({ seconds: 10 });
+
+export type Listener = {
+  url: string;
+  /** Takes no new connections, and closes the open ones when every accepted request is answered, or at the deadline. */
+  drain(): Promise<void>;
+  /** Closes every connection now. */
+  abort(): void;
+};
+
+type Address = { name: 'public' | 'management'; host: string; port: number };
+
+/** @throws ConfigError that names the variable to change */
+export async function listen(handler: RequestListener, address: Address, tls: Config['tls']): Promise<Listener> {
+  const server = createServer(handler, tls);
+  const drain = drainOf(server);
+  server.listen(address.port, address.host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw asListenError(error, address.name, address);
+  }
+  return {
+    url: urlOf(server, address.host, tls !== null),
+    drain,
+    abort() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function createServer(handler: RequestListener, tls: Config['tls']): Server {
+  // Slow clients are cut off. Idle connections outlive those of most proxies, so that a proxy never sends on one that has just been closed.
+  const options = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, keepAliveTimeout: 65_000 };
+  const server = tls ? createHttpsServer({ ...options, ...tls }, handler) : createHttpServer(options, handler);
+  // Node would answer 417 to an unknown expectation before anybody has checked the key.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (request, socket: Socket) => answerConnect(server, request, socket));
+  return server;
+}
+
+/** `server.close()` alone waits for idle keep-alive connections. */
+function drainOf(server: Server): () => Promise<void> {
+  let open = 0;
+  let isDraining = false;
+  const closeWhenDone = () => {
+    if (isDraining && open === 0) server.closeAllConnections();
+  };
+  server.on('request', (_request, response) => {
+    open++;
+    response.once('close', () => {
+      open--;
+      closeWhenDone();
+    });
+  });
+  return async () => {
+    const closed = once(server, 'close');
+    server.close();
+    isDraining = true;
+    closeWhenDone();
+    const deadline = setTimeout(() => server.closeAllConnections(), drainDeadline.toMillis());
+    await closed;
+    clearTimeout(deadline);
+  };
+}
+
+/**
+ * Answers CONNECT like every other method, so that nothing tells it apart: Node hands over a bare socket (RFC 9110 §9.3.6), and closes it
+ * where nobody listens. Upgrades arrive as ordinary requests while nobody listens for them.
+ */
+function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
+  socket.on('error', () => socket.destroy());
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  server.emit('request', request, response);
+}
+
+function urlOf(server: Server, host: string, isSecure: boolean): string {
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
