@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
+import { isLoopback } from '#contract/server-address.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from './storage/database.ts';
 
 /** All that the environment says, checked. */
@@ -158,10 +159,6 @@ function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
 /** After how many days contact data is erased, for tools that serve nothing. @throws ConfigError */

@@ -34,10 +34,18 @@ export function customRange(now: DateTime, timeZone: string): DayRange {
 }
 
 /**
- * The day at whose end a key expires, as YYYY-MM-DD in that zone; null for a key that does not expire.
- * A custom date comes back as it is: see {@link isWithin}.
+ * The instant at which a key stops working: the end of its last day. The core decides with it, and the console shows it before it creates.
+ *
+ * @param choice a custom date must lie within {@link customRange}
+ * @returns in the zone `timeZone`; null for a key that does not expire
  */
-export function expiryDay(choice: Expiration, now: DateTime, timeZone: string): string | null {
+export function expiryInstant(choice: Expiration, now: DateTime, timeZone: string): DateTime | null {
+  const day = expiryDay(choice, now, timeZone);
+  return day === null ? null : endOfDay(day, timeZone);
+}
+
+/** The last day on which a key works, as YYYY-MM-DD in that zone; null for a key that does not expire. */
+function expiryDay(choice: Expiration, now: DateTime, timeZone: string): string | null {
   if (choice.kind === 'none') return null;
   if (choice.kind === 'custom') return choice.date;
   const today = localDay(now, timeZone);
@@ -79,12 +87,6 @@ function startOfDay(day: string, timeZone: string): DateTime {
     else before = middle;
   }
   return DateTime.fromMillis(from, { zone });
-}
-
-/** The instant at which a key stops working; null for one that does not expire. The zone of the result is `timeZone`. */
-export function expiryInstant(choice: Expiration, now: DateTime, timeZone: string): DateTime | null {
-  const day = expiryDay(choice, now, timeZone);
-  return day === null ? null : endOfDay(day, timeZone);
 }
 
 /** A key is accepted up to and including its expiry instant. Both are epoch milliseconds. */

@@ -20,7 +20,7 @@ export function readServerAddress(text: string): ServerAddress {
   return { ok: true, address: (url.origin + url.pathname).replace(/\/+$/, '') };
 }
 
-/** The WHATWG parser has brought every spelling of an IPv4 address to four decimals already. */
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+/** @param host as in a URL, which has every IPv4 address in four decimals, or an address as it is */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

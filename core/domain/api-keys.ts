@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { CreateApiKey } from '#contract/console.ts';
-import { customRange, endOfDay, expiryDay, isWithin } from '#contract/expiry.ts';
+import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { type Actor, auditEvent } from './audit.ts';
@@ -24,8 +24,7 @@ export async function createApiKey(
   if (!home) throw new Problem('forbidden', 'Select an account or a partner first: the key reaches that tenancy only.');
   const now = ports.clock.now();
   const range = customRange(now, timeZone);
-  const day = expiryDay(expiration, now, timeZone);
-  if (day !== null && !isWithin(day, range)) {
+  if (expiration.kind === 'custom' && !isWithin(expiration.date, range)) {
     const message = `Give a date from ${range.earliest} to ${range.latest}.`;
     throw new Problem('invalid', message, { errors: [{ path: 'expiration.date', message }] });
   }
@@ -37,8 +36,8 @@ export async function createApiKey(
     home,
     createdAt: now,
     lastUsedAt: null,
-    expiresAt: day === null ? null : endOfDay(day, timeZone),
-    expiryTimeZone: day === null ? null : timeZone,
+    expiresAt: expiryInstant(expiration, now, timeZone),
+    expiryTimeZone: expiration.kind === 'none' ? null : timeZone,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, home);
   await ports.stores.apiKeys.create(apiKey, digestOf(keyValue), event);

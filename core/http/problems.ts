@@ -13,14 +13,14 @@ const unauthorizedHeaders = [
 ];
 
 /**
- * The one answer to whoever is not let in: the same bytes for a missing, malformed, unknown, expired or revoked key and for every
- * other path, so that nothing can be learned from it. (RFC 9110 §11.6.1 wants a challenge with each 401.)
+ * The common 401. A missing, malformed, unknown, expired or revoked key and every path without a session get the same bytes, so that
+ * nobody learns from them which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
   write(ctx, 401, unauthorizedHeaders, unauthorizedBody);
 }
 
-/** Writes an answer, and forgets the headers that were meant for another. */
+/** Writes an answer past Koa, without the headers that were set for another one. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
   ctx.respond = false;
   const { res } = ctx;
@@ -29,7 +29,7 @@ export function write(ctx: Context, status: number, headers: readonly string[], 
   res.end(body);
 }
 
-/** Writes whatever a request came to grief on. The one place that does. */
+/** Turns what a request throws into its answer. The one place that does. */
 export function problems(log: Logger): Middleware {
   return async (ctx, next) => {
     try {
@@ -72,7 +72,7 @@ function bodyOf(code: ProblemCode, detail: string): ProblemBody {
   return { type: problemType(code), title, status, detail };
 }
 
-/** Made only where something is logged: most requests never need one. */
+/** Made when something is logged: most requests never need one. */
 export function requestIdOf({ state }: Context): string {
   state.requestId ??= randomUUID();
   return state.requestId;

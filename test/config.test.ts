@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import { ConfigError, readConfig } from '../core/config.ts';
+
+const secret = 'a secret for tests of at least 32 characters';
+
+function errorOf(environment: Record<string, string>): string {
+  try {
+    readConfig(environment);
+    return 'none';
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message;
+  }
+}
+
+describe('the configuration', () => {
+  it('has a default for everything but the session secret', () => {
+    const config = readConfig({});
+    expect(config).to.deep.include({ host: '127.0.0.1', port: 8080, drainDelay: 0, tls: null, sessionSecrets: null, trustedProxies: [] });
+    expect(config).to.deep.include({
+      management: { host: '127.0.0.1', port: 8081 },
+      dialer: { kind: 'off' },
+      retentionDays: 90,
+      logLevel: 'info',
+    });
+  });
+
+  it('takes a variable that is set to nothing for one that is not set', () => {
+    expect(readConfig({ PORT: '', LOG_LEVEL: '' })).to.deep.include({ port: 8080, logLevel: 'info' });
+  });
+
+  it('cannot be changed later', () => {
+    expect(Object.isFrozen(readConfig({}))).to.equal(true);
+  });
+
+  for (const [host, delay] of [
+    ['127.0.0.1', 0],
+    ['127.3.2.1', 0],
+    ['::1', 0],
+    ['localhost', 0],
+    ['0.0.0.0', 5],
+    ['10.0.0.7', 5],
+  ] as const) {
+    it(`waits ${delay} s for load balancers when it drains on ${host}`, () => {
+      expect(readConfig({ HOST: host }).drainDelay).to.equal(delay);
+    });
+  }
+
+  it('drains as long as it is told to, wherever it listens', () => {
+    expect([readConfig({ DRAIN_DELAY: '30' }).drainDelay, readConfig({ HOST: '0.0.0.0', DRAIN_DELAY: '0' }).drainDelay]).to.deep.equal([
+      30, 0,
+    ]);
+  });
+
+  it('reads lists with spaces around their commas', () => {
+    expect(readConfig({ TRUSTED_PROXIES: ' 10.0.0.0/8 , ::1 ' }).trustedProxies).to.deep.equal(['10.0.0.0/8', '::1']);
+    expect(readConfig({ SESSION_SECRETS: `${secret} new , ${secret} old` }).sessionSecrets).to.deep.equal([
+      `${secret} new`,
+      `${secret} old`,
+    ]);
+  });
+
+  const dialer = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/', DIALER_SECRETS: secret };
+  it('reads a webhook that does not de-duplicate unless it says so', () => {
+    expect(readConfig(dialer).dialer).to.deep.include({ kind: 'webhook', deduplicates: false, concurrency: 10 });
+    expect(readConfig({ ...dialer, DIALER_DEDUPLICATES: 'true' }).dialer).to.deep.include({ deduplicates: true });
+  });
+
+  for (const url of ['https://calls.example/x', 'http://127.0.0.1:9000/', 'http://localhost/', 'http://[::1]:1/']) {
+    it(`hands calls off to ${url}`, () => {
+      expect(readConfig({ ...dialer, DIALER_URL: url }).dialer).to.deep.include({ url });
+    });
+  }
+
+  for (const [variable, value, more] of [
+    ['PORT', 'http', {}],
+    ['PORT', '65536', {}],
+    ['MANAGEMENT_PORT', 'of', {}],
+    ['DATABASE_URL', 'mysql://localhost/x', {}],
+    ['DATABASE_URL', 'sqlite:', {}],
+    ['DATABASE_URL', 'sqlite::memory:', {}],
+    ['DATABASE_URL', 'sqlite://rel.db', {}],
+    ['SESSION_SECRETS', 'too short', {}],
+    ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
+    ['TRUSTED_PROXIES', 'everyone', {}],
+    ['LOG_LEVEL', 'loud', {}],
+    ['DRAIN_DELAY', '301', {}],
+    ['DRAIN_DELAY', '-1', {}],
+    ['DRAIN_DELAY', '5s', {}],
+    ['RETENTION_DAYS', '0', {}],
+    ['DIALER', 'phone', {}],
+    ['DIALER_URL', 'http://calls.example/', dialer],
+    ['DIALER_URL', 'https://user:pass@calls.example/', dialer],
+    ['DIALER_URL', '', dialer],
+    ['DIALER_SECRETS', 'short', dialer],
+    ['DIALER_SECRETS', '', dialer],
+    ['DIALER_DEDUPLICATES', 'yes', dialer],
+    ['DIALER_CONCURRENCY', '0', dialer],
+    ['TLS_CERT_FILE', '/nowhere/cert.pem', { TLS_KEY_FILE: '/nowhere/key.pem' }],
+    ['TLS_KEY_FILE', '', { TLS_CERT_FILE: '/nowhere/cert.pem' }],
+  ] as const) {
+    it(`refuses ${variable}=${value || '(unset)'} in one line that names the variable`, () => {
+      const message = errorOf({ ...more, [variable]: value });
+      expect(message).to.match(new RegExp(`^${variable}: [^\n]+$`));
+      if (value.length > 7) expect(message.split(' ')).not.to.include(value);
+    });
+  }
+});
