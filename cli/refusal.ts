@@ -31,7 +31,7 @@ export function refusal({ status, headers, text }: Answer): Failure {
   const code = problem && problemCode(problem.type);
   const said = status === 401 ? [] : [problem?.detail ?? `The server answers ${status}.`];
   const fields = (problem?.errors ?? []).map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
-  const log = problem?.requestId === undefined ? [] : [`The operator finds it in the log as ${problem.requestId}.`];
+  const log = problem?.instance === undefined ? [] : [`The operator finds it in the log as ${problem.instance}.`];
   const message = [...said, ...log, ...(advice[status] === undefined ? [] : [advice[status]])].join(' ') + fields;
   return new Failure(kinds[status] ?? 'failed', message, { code });
 }

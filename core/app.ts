@@ -8,6 +8,7 @@ import { notFound } from './http/not-found.ts';
 import { onDemand, onDemandMethods } from './http/on-demand.ts';
 import { outcomeMethods, outcomes } from './http/outcomes.ts';
 import { problems } from './http/problems.ts';
+import { requestId } from './http/request-id.ts';
 import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/request-metrics.ts';
 import { session } from './http/session.ts';
 
@@ -39,6 +40,7 @@ export function createApp(deps: AppDeps): Koa<State> {
   app.on('error', (err) => log.debug({ err }, 'answer not delivered'));
 
   app
+    .use(requestId())
     .use(requestMetrics(deps.observeRequest, log))
     .use(closeWhileDraining(deps.isDraining))
     .use(problems(log))

@@ -25,6 +25,9 @@ export type ProblemCode = keyof typeof problemTable;
 
 export const problemMediaType = 'application/problem+json';
 
+/** Names a request: in the client's log and in the core's. */
+export const requestIdHeader = 'X-Request-Id';
+
 /** The problem type URI: it ends in `#` and the code. */
 export function problemType(code: ProblemCode): string {
   return `urn:callkey:problems#${code}`;
@@ -44,8 +47,8 @@ export const problemSchema = z.object({
   status: z.number().int(),
   detail: z.string(),
   errors: z.array(fieldErrorSchema).optional(),
-  /** With `internal` only: the identifier under which the failure was logged. */
-  requestId: z.string().optional(),
+  /** With `internal` only: what the operator's log has the failure under, as in the header `X-Request-Id`. */
+  instance: z.string().optional(),
 });
 export type ProblemBody = z.infer<typeof problemSchema>;
 

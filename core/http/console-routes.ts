@@ -10,7 +10,7 @@ import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 import { csrf } from './csrf.ts';
 import { badEncoding, isDecodable } from './percent-encoding.ts';
-import { refuse } from './problems.ts';
+import { jsonLine, refuse } from './problems.ts';
 import { isSignedIn } from './session.ts';
 
 type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;
@@ -41,10 +41,10 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string,
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
-  router.post(paths.session, matched(paths.session), refuseCrossSite, consoleHeaders, (ctx) => sessions.signIn(ctx, deps));
+  router.post(paths.session, matched(paths.session), refuseCrossSite, consoleAnswer, (ctx) => sessions.signIn(ctx, deps));
   for (const [method, path, handler] of routes) {
     const run: Middleware = (ctx) => handler(ctx, deps);
-    router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleHeaders, run]);
+    router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
   return router;
 }
@@ -64,9 +64,13 @@ const requireDecodablePath: Middleware = (ctx, next) => {
   return next();
 };
 
-const consoleHeaders: Middleware = (ctx, next) => {
+const consoleAnswer: Middleware = async (ctx, next) => {
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Content-Type-Options', 'nosniff');
   ctx.set(generationHeader, String(generation));
-  return next();
+  await next();
+  const view: unknown = ctx.body;
+  if (typeof view !== 'object' || view === null) return;
+  ctx.body = jsonLine(view);
+  ctx.type = 'application/json';
 };

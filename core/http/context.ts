@@ -6,7 +6,7 @@ import { Problem } from '../domain/problem.ts';
 export type State = {
   /** The path of the route that answers, as in the table of paths. Metrics and logs take this: they never see the path itself. */
   route?: string;
-  /** The identifier of the request in the log. */
+  /** Names the request in the log and in its answer. */
   requestId?: string;
 };
 

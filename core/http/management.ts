@@ -1,6 +1,7 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import { jsonLine } from './problems.ts';
 
 /** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
 export function createManagementApp(deps: { registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
@@ -16,12 +17,14 @@ export function createManagementApp(deps: { registry: Registry; isReady: () => P
     }
     switch (ctx.path) {
       case '/healthz':
-        ctx.body = { status: 'alive' };
+        ctx.body = jsonLine({ status: 'alive' });
+        ctx.type = 'application/json';
         return;
       case '/readyz': {
         const ready = await deps.isReady();
         ctx.status = ready ? 200 : 503;
-        ctx.body = { status: ready ? 'ready' : 'not ready' };
+        ctx.body = jsonLine({ status: ready ? 'ready' : 'not ready' });
+        ctx.type = 'application/json';
         return;
       }
       case '/metrics':

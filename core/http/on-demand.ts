@@ -6,10 +6,11 @@ import { digestOf } from '../domain/api-keys.ts';
 import { authorize, cancelCall, keyIsActive, placeCall } from '../domain/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import type { Caller, Digest, Ports } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
 import { readBody } from './body.ts';
 import type { Context, Middleware } from './context.ts';
 import { badEncoding, isDecodable } from './percent-encoding.ts';
-import { refuse, write } from './problems.ts';
+import { jsonLine, refuse, write } from './problems.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;
@@ -69,7 +70,7 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
-    input = await readBody(ctx, placeCallSchema);
+    input = withIdempotencyKey(ctx, await readBody(ctx, placeCallSchema));
   } catch (problem) {
     // Only an accepted key hears what is wrong with its body. Any other gets the common 401.
     await authorize(ports, afterBody(), campaign);
@@ -77,6 +78,26 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
   }
   const call = await placeCall(ports, afterBody(), campaign, input);
   answer(ctx, 202, placedCallView(call), call.replayed ? [replayedHeader, 'true'] : []);
+}
+
+/**
+ * The header is another spelling of `requestId`, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header).
+ *
+ * @throws Problem `invalid`
+ */
+function withIdempotencyKey({ req }: Context, input: PlaceCall): PlaceCall {
+  const header = req.headers[idempotencyKeyHeader];
+  if (header === undefined) return input;
+  const requestId = String(header).replace(/^"(.*)"$/, '$1');
+  if (!isRequestId(requestId)) throw invalidIdempotencyKey('Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :, bare or between double quotes.');
+  if (input.requestId !== undefined && input.requestId !== requestId) {
+    throw invalidIdempotencyKey('It differs from requestId in the body. Give one of them, or the same value twice.');
+  }
+  return { ...input, requestId };
+}
+
+function invalidIdempotencyKey(message: string): Problem {
+  return new Problem('invalid', `The header Idempotency-Key is wrong: ${message}`, { errors: [{ path: 'Idempotency-Key', message }] });
 }
 
 async function cancelByContact(ctx: Context, ports: Ports, caller: Caller, { campaignId, contactId }: Parameters): Promise<void> {
@@ -111,6 +132,7 @@ function pathOf(target: string): string {
 }
 
 const keyHeader = apiKeyHeader.toLowerCase();
+const idempotencyKeyHeader = 'idempotency-key';
 
 /** Reads the key header; the only place that does. A header that comes twice arrives joined, and is no key value. */
 function keyValueOf({ req }: Context): string | null {
@@ -139,5 +161,5 @@ function decoded(parameters: Parameters): Parameters {
 const jsonHeaders = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8'];
 
 function answer(ctx: Context, status: number, view: object, more: readonly string[] = []): void {
-  write(ctx, status, [...jsonHeaders, ...more], JSON.stringify(view));
+  write(ctx, status, [...jsonHeaders, ...more], jsonLine(view));
 }

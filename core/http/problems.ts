@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType } from '#contract/problems.ts';
+import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { Context, Middleware } from './context.ts';
 
-const unauthorizedBody = JSON.stringify(bodyOf('unauthorized', unauthorizedDetail));
+const unauthorizedBody = jsonLine(bodyOf('unauthorized', unauthorizedDetail));
 const unauthorizedHeaders = [
   ...['WWW-Authenticate', 'ApiKey realm="callkey"'],
   ...['Content-Type', problemMediaType],
@@ -17,14 +16,22 @@ const unauthorizedHeaders = [
  * nobody learns from them which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
+  ctx.res.removeHeader(requestIdHeader);
   write(ctx, 401, unauthorizedHeaders, unauthorizedBody);
+}
+
+const keptHeaders = new Set(['connection', requestIdHeader.toLowerCase()]);
+
+/** A JSON body. It ends with a newline, so that a terminal's prompt comes after it. */
+export function jsonLine(body: object): string {
+  return `${JSON.stringify(body)}\n`;
 }
 
 /** Writes an answer past Koa, without the headers that were set for another one. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
   ctx.respond = false;
   const { res } = ctx;
-  for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
+  for (const name of res.getHeaderNames()) if (!keptHeaders.has(name)) res.removeHeader(name);
   res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
   res.end(body);
 }
@@ -44,17 +51,17 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
   if (ctx.res.headersSent) return;
   const { route } = ctx.state;
   if (!(error instanceof Problem)) {
-    const requestId = requestIdOf(ctx);
+    const { requestId } = ctx.state;
     log.error({ requestId, route, err: error }, 'request failed');
-    const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under this request id.');
-    writeProblem(ctx, { ...body, requestId });
+    const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under the identifier of this request.');
+    writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
     return;
   }
   if (error.code === 'unauthorized') {
     refuse(ctx);
     return;
   }
-  if (error.status >= 500) log.warn({ requestId: requestIdOf(ctx), route, err: error }, 'request not served');
+  if (error.status >= 500) log.warn({ requestId: ctx.state.requestId, route, err: error }, 'request not served');
   const body = bodyOf(error.code, error.message);
   if (error.errors) body.errors = [...error.errors];
   const retryAfter = error.retryAfter === undefined ? [] : ['Retry-After', String(error.retryAfter)];
@@ -64,7 +71,7 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
 
 function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
   const headers = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...more];
-  write(ctx, body.status, headers, JSON.stringify(body));
+  write(ctx, body.status, headers, jsonLine(body));
 }
 
 function bodyOf(code: ProblemCode, detail: string): ProblemBody {
@@ -72,8 +79,9 @@ function bodyOf(code: ProblemCode, detail: string): ProblemBody {
   return { type: problemType(code), title, status, detail };
 }
 
-/** Made when something is logged: most requests never need one. */
-export function requestIdOf({ state }: Context): string {
-  state.requestId ??= randomUUID();
-  return state.requestId;
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A URI reference (RFC 9457 §3.1.5): a client's own identifier stays as it is. */
+function instanceOf(requestId: string): string {
+  return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
 }

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Middleware } from './context.ts';
-import { requestIdOf } from './problems.ts';
 
 /** @param seconds from the request's arrival until its answer was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
@@ -18,7 +17,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
     const milliseconds = performance.now() - started;
     observe(route, method, status, milliseconds / 1_000);
     if (!isLogged) return;
-    log.debug({ requestId: requestIdOf(ctx), method, route, status, milliseconds: Math.round(milliseconds * 10) / 10 }, 'request');
+    log.debug({ requestId: ctx.state.requestId, method, route, status, milliseconds: Math.round(milliseconds * 10) / 10 }, 'request');
   };
 }
 

@@ -96,12 +96,12 @@ function refusalIn(answer: Answer): Result<never> | null {
     return failed({ kind: 'incompatible', core: 'unknown' });
   }
   if (code === 'unauthorized') return failed({ kind: 'session-ended' });
-  const { detail, errors = [], requestId } = problem.data;
+  const { detail, errors = [], instance } = problem.data;
   const retryAfter = Number(headers['retry-after']);
   return failed({
     kind: 'refused',
     code,
-    detail: requestId === undefined ? detail : `${detail} (${requestId})`,
+    detail: instance === undefined ? detail : `${detail} (${instance})`,
     errors,
     retryAfterSeconds: Number.isInteger(retryAfter) && retryAfter > 0 ? retryAfter : null,
   });

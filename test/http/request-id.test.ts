@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { type Answer, ask } from '../support/http.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+const uuid = /^[0-9a-f-]{36}$/;
+
+describe('each answer', () => {
+  let core: Awaited<ReturnType<typeof startCoreHere>>;
+  let direct: Awaited<ReturnType<typeof openDirect>>;
+  let tenants: Tenants;
+  let cookie: string;
+  let key: string;
+
+  before(async () => {
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database);
+    direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
+    cookie = await signIn(core.url, 'ada@example.com');
+    ({ keyValue: key } = await createKey(core.url, cookie));
+  });
+  after(async () => {
+    await direct.close();
+    await core.close();
+  });
+
+  const calls = () => onDemand(core.url, tenants.campaign.id);
+  const session = (headers: Record<string, string> = {}) => ask('GET', `${core.url}/console/session`, { cookie, headers });
+  const idOf = ({ headers }: Answer) => headers['x-request-id'];
+
+  describe('has an X-Request-Id', () => {
+    it('of its own, a new one each time', async () => {
+      const [one, other] = [idOf(await session()), idOf(await session())];
+      expect([one, other].every((id) => uuid.test(String(id)))).to.equal(true);
+      expect(one).not.to.equal(other);
+    });
+
+    it('that the client sent', async () => {
+      expect(idOf(await session({ 'X-Request-Id': 'my.id_1~2:3-4' }))).to.equal('my.id_1~2:3-4');
+    });
+
+    for (const [what, sent] of [
+      ['is empty', ''],
+      ['is too long', 'x'.repeat(129)],
+      ['has other characters', 'a b'],
+      ['would forge a log line', 'a"}'],
+    ] as const) {
+      it(`of its own where the client's ${what}`, async () => {
+        expect(idOf(await session({ 'X-Request-Id': sent }))).to.match(uuid);
+      });
+    }
+
+    it('when a call is placed, replayed, cancelled and refused', async () => {
+      const headers = { 'X-Request-Id': 'seen-again' };
+      const body = { requestId: 'r1', contact: { phone: '+493012345678' } };
+      const answers = [
+        await ask('POST', calls(), { key, body, headers }),
+        await ask('POST', calls(), { key, body, headers }),
+        await ask('POST', calls(), { key, body: {}, headers }),
+        await ask('DELETE', `${calls()}/by-request-id/r1`, { key, headers }),
+        await ask('DELETE', `${calls()}/by-request-id/none`, { key, headers }),
+      ];
+      expect(answers.map((answer) => [answer.status, idOf(answer)])).to.deep.equal(
+        [202, 202, 422, 200, 404].map((status) => [status, 'seen-again']),
+      );
+    });
+
+    it('unless it is the common 401', async () => {
+      const refused = await ask('GET', `${core.url}/nothing`, { headers: { 'X-Request-Id': 'mine' } });
+      expect([refused.status, idOf(refused)]).to.deep.equal([401, undefined]);
+    });
+
+    it('that the log has as requestId', async () => {
+      await session({ 'X-Request-Id': 'look-me-up' });
+      expect(core.log.filter(({ requestId }) => requestId === 'look-me-up').map(({ msg }) => msg)).to.deep.equal(['request']);
+    });
+  });
+
+  it('in JSON ends with a newline', async () => {
+    const answers = [await session(), await placeCall(core.url, tenants.campaign.id, key), await placeCall(core.url, 'none', key)];
+    answers.push(await ask('GET', `${core.url}/nothing`), await ask('GET', `${core.managementUrl}/healthz`));
+    expect(answers.map(({ status, text }) => [status, text.endsWith('}\n')])).to.deep.equal(
+      [200, 202, 403, 401, 200].map((status) => [status, true]),
+    );
+  });
+
+  it('to a failure of the core names what the log has it under, as an instance', async () => {
+    await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
+    const [own, made] = [await session({ 'X-Request-Id': 'mine' }), await session()];
+    await direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
+    expect([own.status, own.json['instance'], own.json['requestId']]).to.deep.equal([500, 'mine', undefined]);
+    expect(made.json['instance']).to.equal(`urn:uuid:${idOf(made)}`);
+  });
+
+  describe('to a placed call with the header Idempotency-Key', () => {
+    const place = (idempotencyKey: string, body: object = {}) =>
+      ask('POST', calls(), { key, headers: { 'Idempotency-Key': idempotencyKey }, body: { contact: { phone: '+493012345678' }, ...body } });
+
+    it('has its value as the requestId, bare or quoted', async () => {
+      const bare = await place('order-1');
+      const quoted = await place('"order-1"');
+      expect([bare.status, bare.json['requestId']]).to.deep.equal([202, 'order-1']);
+      expect([quoted.status, quoted.headers['idempotent-replayed'], quoted.text]).to.deep.equal([202, 'true', bare.text]);
+    });
+
+    it('is 202 where the body says the same', async () => {
+      expect((await place('order-2', { requestId: 'order-2' })).status).to.equal(202);
+    });
+
+    for (const [what, header, body] of [
+      ['differs from the body', 'order-3', { requestId: 'order-4' }],
+      ['has other characters', 'order 3', {}],
+      ['is empty', '', {}],
+      ['is only half quoted', '"order-3', {}],
+    ] as const) {
+      it(`is 422 where it ${what}`, async () => {
+        const { status, json } = await place(header, body);
+        expect([status, JSON.stringify(json['errors']).includes('"path":"Idempotency-Key"')]).to.deep.equal([422, true]);
+      });
+    }
+  });
+});
