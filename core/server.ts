@@ -167,14 +167,23 @@ function serve(listener: RequestListener, tls: Config['tls']): Serving {
   // Node answers expectations that it does not know with 417, whoever asks: here, who is calling comes first.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 
-  server.on('connect', (request, socket: Socket) => answerConnect(server, request, socket));
+  /** The newest answer of each connection: the one that goes out last. */
+  const answers = new WeakMap<Socket, ServerResponse>();
+  server.on('connect', (request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    // Answers go out in the order of their requests. Node keeps no order for this one, and throws where another has the socket.
+    const before = answers.get(socket);
+    if (!before || before.closed) answerConnect(server, request, socket);
+    else before.once('close', () => answerConnect(server, request, socket));
+  });
 
   let underWay = 0;
   let isDraining = false;
   const hangUpWhenDone = () => {
     if (isDraining && underWay === 0) server.closeAllConnections();
   };
-  server.on('request', (_request, response) => {
+  server.on('request', ({ socket }, response) => {
+    answers.set(socket, response);
     underWay++;
     response.once('close', () => {
       underWay--;
@@ -202,7 +211,8 @@ function serve(listener: RequestListener, tls: Config['tls']): Serving {
  * so that nothing tells it apart. (Without a listener for them, upgrades come as the requests that they are.)
  */
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
-  socket.on('error', () => socket.destroy());
+  // The answer before it may have ended the connection.
+  if (!socket.writable) return;
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);

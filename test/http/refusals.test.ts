@@ -183,6 +183,12 @@ describe('refusals', () => {
         expect(answer).to.equal(await reference());
       });
 
+      it('asking for a tunnel before an earlier request is answered', async () => {
+        const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
+        const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+        expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);
+      });
+
       it('with a cookie that opens nothing', async () => {
         const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];
         expect(await send({ method: 'GET', path: '/console/session', headers })).to.equal(await reference());
