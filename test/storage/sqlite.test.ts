@@ -112,6 +112,16 @@ describe('the writer of a SQLite file', () => {
     expect([await place('after'), await beside.storage.isReady()]).to.deep.equal(['unavailable', false]);
   });
 
+  it('places nothing into a WAL that was deleted, and puts what was in it into the database as it ends', async () => {
+    expect(await place('before')).to.equal('placed');
+    rmSync(`${filename()}-wal`);
+    rmSync(`${filename()}-shm`);
+    expect(await place('meanwhile')).to.equal('unavailable');
+    expect(await beside.storage.isReady()).to.equal(false);
+    await beside.close();
+    expect(await found()).to.deep.equal(['before']);
+  });
+
   it('places nothing where another file has taken the place of the database', async () => {
     const other = await freshDatabase('sqlite');
     await (await openBeside(other)).close();
