@@ -86,6 +86,12 @@ describe('the writer of a SQLite file', () => {
     expect(rows).to.deep.equal([{ timeout: deadlines.statement }]);
   });
 
+  it('leaves a statement its time after the wait for the connection', () => {
+    const { read, write } = beside.storage.database;
+    const waits = [read, write].map(({ client }) => client.config.acquireConnectionTimeout + deadlines.statement <= deadlines.answer);
+    expect(waits).to.deep.equal([true, true]);
+  });
+
   it('places nothing into a file that was moved away, and goes on when it is back', async () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
