@@ -27,6 +27,7 @@ type ConsoleHandler = (ctx: Context, deps: HttpDeps) => Promise<void>;
 export function useRoutes(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): void {
   const dialer = dialerRoutes(deps);
   const inConsole = consoleRoutes(deps);
+  app.use(readable);
   app
     .use(dialer.routes())
     .use(sessions(app, deps, secrets))
@@ -93,6 +94,16 @@ function nowhere(routers: Router<State>[]): Step {
 }
 
 const signedIn: Step = async (ctx, next) => (ctx.state.session ? next() : refuse(ctx));
+
+/** Node throws at an address such as `http://[::1`, whoever asks for the path. */
+const readable: Step = async (ctx, next) => {
+  try {
+    ctx.path.toString();
+  } catch {
+    return refuse(ctx);
+  }
+  return next();
+};
 
 const decodable: Step = async (ctx, next) => {
   if (!isDecodable(ctx.url)) throw badEncoding();

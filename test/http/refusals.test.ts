@@ -161,12 +161,14 @@ describe('refusals', () => {
         ['GET', '/%zz'],
         ['GET', '//'],
         ['GET', `http://localhost${endpoint}`],
+        ['GET', 'http://[::1'],
+        ['GET', 'http://localhost:port/'],
         ['PROPFIND', '/'],
         ['CONNECT', 'localhost:443'],
         ['CONNECT', '/'],
         ['CONNECT', endpoint],
       ];
-      for (const index of Array.from({ length: 27 }, (_, n) => n)) {
+      for (const index of Array.from({ length: 29 }, (_, n) => n)) {
         it(`place ${index + 1}`, async () => {
           const [method = '', path = ''] = places()[index] ?? [];
           expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
