@@ -10,6 +10,7 @@ import { outcomeMethods, outcomes } from './http/outcomes.ts';
 import { problems } from './http/problems.ts';
 import { requestId } from './http/request-id.ts';
 import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/request-metrics.ts';
+import { requireReadablePath } from './http/request-path.ts';
 import { session } from './http/session.ts';
 
 export type AppDeps = {
@@ -45,6 +46,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(closeWhileDraining(deps.isDraining))
     .use(problems(log))
     .use(onDemand(ports))
+    .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))
     .use(session(app, httpDeps, deps.sessionSecrets))
     .use(inConsole.routes())

@@ -45,7 +45,7 @@ function createServer(handler: RequestListener, tls: Config['tls']): Server {
   const server = tls ? createHttpsServer({ ...options, ...tls }, handler) : createHttpServer(options, handler);
   // Node would answer 417 to an unknown expectation before anybody has checked the key.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('connect', (request, socket: Socket) => answerConnect(server, request, socket));
+  answerConnectsInTurn(server);
   return server;
 }
 
@@ -76,10 +76,23 @@ function drainOf(server: Server): () => Promise<void> {
 
 /**
  * Answers CONNECT like every other method, so that nothing tells it apart: Node hands over a bare socket (RFC 9110 §9.3.6), and closes it
- * where nobody listens. Upgrades arrive as ordinary requests while nobody listens for them.
+ * where nobody listens. It keeps no order for it either, and throws where an earlier request of the connection still has the socket: one
+ * packet of a stranger would end the core. Upgrades arrive as ordinary requests while nobody listens for them.
  */
+function answerConnectsInTurn(server: Server): void {
+  const lastResponses = new WeakMap<Socket, ServerResponse>();
+  server.on('request', ({ socket }, response) => lastResponses.set(socket, response));
+  server.on('connect', (request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    const earlier = lastResponses.get(socket);
+    if (!earlier || earlier.closed) answerConnect(server, request, socket);
+    else earlier.once('close', () => answerConnect(server, request, socket));
+  });
+}
+
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
-  socket.on('error', () => socket.destroy());
+  // The earlier answer may have ended the connection.
+  if (!socket.writable) return;
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);

@@ -9,8 +9,8 @@ import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 import { csrf } from './csrf.ts';
-import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { jsonLine, refuse } from './problems.ts';
+import { badEncoding, isDecodable } from './request-path.ts';
 import { isSignedIn } from './session.ts';
 
 type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;

@@ -1,7 +1,7 @@
 import { Problem } from '../domain/problem.ts';
 import type { Middleware } from './context.ts';
-import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { refuse } from './problems.ts';
+import { badEncoding, isDecodable } from './request-path.ts';
 import { isSignedIn } from './session.ts';
 
 /**

@@ -9,8 +9,8 @@ import type { Caller, Digest, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { readBody } from './body.ts';
 import type { Context, Middleware } from './context.ts';
-import { badEncoding, isDecodable } from './percent-encoding.ts';
 import { jsonLine, refuse, write } from './problems.ts';
+import { badEncoding, isDecodable } from './request-path.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;

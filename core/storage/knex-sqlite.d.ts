@@ -2,9 +2,10 @@
 declare module 'knex/lib/dialects/sqlite3/index.js' {
   import { Knex } from 'knex';
   import type { Database } from 'sqlite3';
+  import type { FileGuard } from './sqlite-file.ts';
 
   export default class Client extends Knex.Client {
-    connectionSettings: { filename: string; refuseMoved(): void };
+    connectionSettings: { filename: string; guard: FileGuard };
     transaction(...args: unknown[]): Knex.Transaction;
     acquireRawConnection(): Promise<Database>;
     destroyRawConnection(connection: Database): Promise<void>;

@@ -25,12 +25,21 @@ const statements = new WeakMap<Connection, Map<string, Statement>>();
 /** Connects to a file that is there already: SQLite would make an empty one where the database has gone. */
 export class SqliteClient extends Client {
   override async acquireRawConnection(): Promise<Connection> {
-    const { filename, refuseMoved } = this.connectionSettings;
-    refuseMoved();
-    const connection = await open(filename);
-    const execute = executorOf(connection);
-    for (const pragma of pragmas) await retryWhileBusy(() => execute(pragma));
-    return connection;
+    const { filename, guard } = this.connectionSettings;
+    guard.check();
+    guard.opening();
+    let connection: Connection | undefined;
+    try {
+      connection = await open(filename);
+      const execute = executorOf(connection);
+      for (const pragma of pragmas) await retryWhileBusy(() => execute(pragma));
+      return connection;
+    } catch (error) {
+      // One that stays open would keep its WAL, too.
+      connection?.close();
+      guard.closed();
+      throw error;
+    }
   }
 
   override async destroyRawConnection(connection: Connection): Promise<void> {
@@ -41,6 +50,7 @@ export class SqliteClient extends Client {
     // Where the file was moved, its WAL stays behind: what has been answered goes into the file itself, wherever that is now.
     await executorOf(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
     await super.destroyRawConnection(connection);
+    this.connectionSettings.guard.closed();
   }
 }
 

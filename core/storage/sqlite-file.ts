@@ -34,30 +34,54 @@ function notOpened(filename: string, error: unknown): Problem {
   });
 }
 
+/** Looks whether the files of a database are still those that its connections have open. */
+export type FileGuard = {
+  /** @throws when a name no longer leads to the file that it led to at first */
+  check(): void;
+  /** A connection is about to be opened. */
+  opening(): void;
+  /** A connection was closed, or could not be opened. */
+  closed(): void;
+};
+
 /**
  * A file that is moved, deleted or replaced under open connections takes their writes with it: SQLite goes on without a word. (It looks for
- * this itself only where it makes a rollback journal, which WAL mode does not have.)
- *
- * @returns what throws when the name no longer leads to the file that it led to at first
+ * this itself only where it makes a rollback journal, which WAL mode does not have.) The same goes for the WAL, which has all that was
+ * committed of late. SQLite deletes it itself with the last connection: then the next one makes another.
  */
-export function fileGuard(filename: string): () => void {
-  const identity = () => {
-    const found = statSync(filename, { bigint: true, throwIfNoEntry: false });
-    return found && `${found.dev}:${found.ino}`;
+export function fileGuard(filename: string): FileGuard {
+  const wal = `${filename}-wal`;
+  const atFirst = identityOf(filename);
+  let walAtFirst: string | undefined;
+  let connections = 0;
+  return {
+    check() {
+      if (identityOf(filename) !== atFirst) throw new MovedError(filename, 'put the file back with its -wal, and start it again');
+      if (connections === 0) return;
+      walAtFirst ??= identityOf(wal);
+      if (identityOf(wal) !== walAtFirst)
+        throw new MovedError(wal, 'which then writes all that it acknowledged into the database, and start it again');
+    },
+    opening() {
+      connections++;
+    },
+    closed() {
+      connections--;
+      if (connections === 0) walAtFirst = undefined;
+    },
   };
-  const atFirst = identity();
-  return () => {
-    if (identity() !== atFirst) throw new MovedError(filename);
-  };
+}
+
+function identityOf(file: string): string | undefined {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
 }
 
 class MovedError extends Error {
   /** What SQLite itself calls it. */
   readonly code = 'SQLITE_READONLY_DBMOVED';
 
-  constructor(filename: string) {
-    super(
-      `The database file ${filename} has been moved, deleted or replaced. Stop the core, put the file back with its -wal, and start it again.`,
-    );
+  constructor(file: string, todo: string) {
+    super(`The database file ${file} has been moved, deleted or replaced. Stop the core, ${todo}.`);
   }
 }

@@ -1,5 +1,6 @@
 import knex from 'knex';
 import type { Database as Connection } from 'sqlite3';
+import { deadlines } from '../domain/deadlines.ts';
 import { type Database, quiet } from './database.ts';
 import { markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
@@ -11,8 +12,8 @@ import { fileGuard, prepareFile } from './sqlite-file.ts';
  */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
   prepareFile(filename, ifMissing);
-  const refuseMoved = fileGuard(filename);
-  const connection = { filename, refuseMoved };
+  const guard = fileGuard(filename);
+  const connection = { filename, guard };
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       client,
@@ -20,10 +21,11 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       useNullAsDefault: true,
       log: quiet,
       compileSqlOnError: false,
-      acquireConnectionTimeout: 10_000,
+      // With the statement, less than the six seconds in which everybody has an answer.
+      acquireConnectionTimeout: deadlines.answer - deadlines.statement,
       // One stays open: an idle core still shows that it runs on this file, which a restore must not replace. And the file is looked for
-      // each time that a connection is taken: that costs 2 µs, and a batch takes one connection.
-      pool: { min: 1, max: connections, validate: () => isQuiet(refuseMoved) },
+      // each time that a connection is taken: that costs 4 µs, and a batch takes one connection.
+      pool: { min: 1, max: connections, validate: () => isQuiet(guard.check) },
     });
   const write = open(SqliteWriterClient, 1);
   const read = open(SqliteClient, 2);

@@ -161,12 +161,14 @@ describe('refusals', () => {
         ['GET', '/%zz'],
         ['GET', '//'],
         ['GET', `http://localhost${endpoint}`],
+        ['GET', 'http://[::1'],
+        ['GET', 'http://localhost:port/'],
         ['PROPFIND', '/'],
         ['CONNECT', 'localhost:443'],
         ['CONNECT', '/'],
         ['CONNECT', endpoint],
       ];
-      for (const index of Array.from({ length: 27 }, (_, n) => n)) {
+      for (const index of Array.from({ length: 29 }, (_, n) => n)) {
         it(`place ${index + 1}`, async () => {
           const [method = '', path = ''] = places()[index] ?? [];
           expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
@@ -181,6 +183,12 @@ describe('refusals', () => {
       it('asking for a tunnel and sending on', async () => {
         const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
         expect(answer).to.equal(await reference());
+      });
+
+      it('asking for a tunnel before an earlier request is answered', async () => {
+        const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
+        const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+        expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);
       });
 
       it('with a cookie that opens nothing', async () => {

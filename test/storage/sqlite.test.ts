@@ -86,6 +86,12 @@ describe('the writer of a SQLite file', () => {
     expect(rows).to.deep.equal([{ timeout: deadlines.statement }]);
   });
 
+  it('leaves a statement its time after the wait for the connection', () => {
+    const { read, write } = beside.storage.database;
+    const waits = [read, write].map(({ client }) => client.config.acquireConnectionTimeout + deadlines.statement <= deadlines.answer);
+    expect(waits).to.deep.equal([true, true]);
+  });
+
   it('places nothing into a file that was moved away, and goes on when it is back', async () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
@@ -110,6 +116,16 @@ describe('the writer of a SQLite file', () => {
     expect(await place('before')).to.equal('placed');
     rmSync(filename());
     expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
+  });
+
+  it('places nothing into a WAL that was deleted, and puts what was in it into the database as it ends', async () => {
+    expect(await place('before')).to.equal('placed');
+    rmSync(`${filename()}-wal`);
+    rmSync(`${filename()}-shm`);
+    expect(await place('meanwhile')).to.equal('unavailable');
+    expect(await beside.storage.isReady()).to.equal(false);
+    await beside.close();
+    expect(await found()).to.deep.equal(['before']);
   });
 
   it('places nothing where another file has taken the place of the database', async () => {

@@ -1,4 +1,6 @@
 import { Problem } from '../domain/problem.ts';
+import type { Middleware } from './context.ts';
+import { refuse } from './problems.ts';
 
 /** Whether every percent-encoding in a path or query is one. */
 export function isDecodable(path: string): boolean {
@@ -14,3 +16,13 @@ export function isDecodable(path: string): boolean {
 export function badEncoding(): Problem {
   return new Problem('malformed-request', 'The address has bad percent-encoding.');
 }
+
+/** Answers an address that Node cannot read, such as `http://[::1`, like every unknown path: Koa throws when it is asked for the path. */
+export const requireReadablePath: Middleware = (ctx, next) => {
+  try {
+    void ctx.path;
+  } catch {
+    return refuse(ctx);
+  }
+  return next();
+};
