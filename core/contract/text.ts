@@ -89,8 +89,8 @@ export function normalEmail(text: string): string {
 export const emailSchema = z
   .string()
   .transform(normalEmail)
-  .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text), {
-    error: 'Give an e-mail address.',
+  .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text) && !hidden.test(text), {
+    error: 'Give an e-mail address, without characters that cannot be seen.',
   });
 
 /** How names are compared in a search: without case, accents and the shapes that letters come in. */

@@ -13,6 +13,14 @@ const line = fc.string({ unit: 'binary', minLength: 1, maxLength: 300 });
 
 const hidden = [0x200b, 0x200e, 0x200f, 0x61c, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0xfeff];
 
+describe('an e-mail address', () => {
+  for (const code of hidden) {
+    it(`cannot hold U+${code.toString(16).toUpperCase().padStart(4, '0')}, which nobody sees`, () => {
+      expect(emailSchema.safeParse(`ev${String.fromCodePoint(code)}il@example.com`).success).to.equal(false);
+    });
+  }
+});
+
 describe('the length of a text', () => {
   it('is counted as in a list of its code points', () => {
     fc.assert(fc.property(line, fc.nat(300), (text, max) => isWithinCodePoints(text, max) === codePoints(text) <= max));
@@ -46,7 +54,7 @@ describe('the length of a text', () => {
 
   it('of an e-mail address and of a new password is bounded, too', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
-    expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Give an e-mail address.']);
+    expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Give an e-mail address, without characters that cannot be seen.']);
     expect(messagesOf(marks, newPasswordSchema)).to.deep.equal(['Give at most 128 characters.']);
   });
 });

@@ -87,7 +87,7 @@ describe('the writer of a SQLite file', () => {
   });
 
   it('leaves a statement its time after the wait for the connection', () => {
-    const { read, write } = beside.storage.database;
+    const { read, write } = direct.storage.database;
     const waits = [read, write].map(({ client }) => client.config.acquireConnectionTimeout + deadlines.statement <= deadlines.answer);
     expect(waits).to.deep.equal([true, true]);
   });
@@ -123,8 +123,8 @@ describe('the writer of a SQLite file', () => {
     rmSync(`${filename()}-wal`);
     rmSync(`${filename()}-shm`);
     expect(await place('meanwhile')).to.equal('unavailable');
-    expect(await beside.storage.isReady()).to.equal(false);
-    await beside.close();
+    expect(await direct.storage.isReady()).to.equal(false);
+    await direct.close();
     expect(await found()).to.deep.equal(['before']);
   });
 
