@@ -127,7 +127,10 @@ describe('a core that is told to stop', () => {
       );
       await until(() => accepted >= 200);
       const stopped = core.stop();
-      while (isReady) isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
+      await until(async () => {
+        isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
+        return !isReady;
+      });
       await load;
       expect([await stopped, failures]).to.deep.equal([0, []]);
       const rows: unknown[] = await direct.storage.database.read('calls').pluck('contact_id');

@@ -16,9 +16,7 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(60_000);
-    // The database server is stopped below.
-    const running = openHandles().filter((handle) => handle instanceof ChildProcess && !/postgres$/.test(handle.spawnfile));
-    const left = running.map(nameOf);
+    const left = openHandles().filter(isForgotten).map(nameOf);
     await cleanUp();
     // What was closed just now is gone some turns later.
     for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
@@ -29,6 +27,11 @@ export const mochaHooks = {
     throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
   },
 };
+
+/** A process that goes on, but for the database server, which all tests use and `cleanUp` stops. */
+function isForgotten(handle: unknown): boolean {
+  return handle instanceof ChildProcess && handle.exitCode === null && handle.signalCode === null && !/postgres$/.test(handle.spawnfile);
+}
 
 function leftOpen(): string[] {
   const timers = process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
