@@ -212,7 +212,9 @@ describe('the dialer', () => {
         let tries = 0;
         await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
         const contactId = textAt(await place(), 'contactId');
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: 1, due_at: 1 });
+        // Not so long that nobody dials it any more.
+        const weeksAgo = Date.now() - 14 * 86_400_000;
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: weeksAgo, due_at: weeksAgo });
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
         await receiver.until(2);

@@ -22,10 +22,10 @@ const migrationLock = '27975062105318777';
 /** Starts a core that may not get as far as listening. */
 function start(database: string) {
   const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
-  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  return { child, lines, ended: once(child, 'exit') };
+  for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', (line) => lines.push(line));
+  return { child, lines, ended: once(child, 'close') };
 }
 
 async function connected(database: string): Promise<pg.Client> {
