@@ -37,6 +37,8 @@ type Run = { file: string; part?: string };
 const files = (paths.length > 0 ? paths : ['test'])
   .flatMap((path) => (statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path))
   .sort((a, b) => statSync(b).size - statSync(a).size);
+const needsConsole = files.some((file) => file.includes(join('test', 'desktop')));
+const isBuilt = needsConsole && check('build of the console', 'npm', ['run', '--silent', 'build:desktop']);
 const isChaos = (file: string) => file.endsWith('chaos.test.ts');
 const chaosParts = ['1/4', '2/4', '3/4', '4/4'];
 // Chaos holds a core to deadlines, which the other tests would keep it from meeting. Most of it waits.
@@ -65,7 +67,14 @@ async function run({ file, part = '1/1' }: Run, postgresUrl: string): Promise<vo
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
   const child = spawn(process.execPath, [mocha, '--reporter', 'test/support/reporter.ts', ...colors, ...mochaArgs, file], {
-    env: { ...process.env, ...bareEnvironment, TEST_POSTGRES_URL: postgresUrl, COUNTS_FILE: countsFile, CHAOS_PART: part },
+    env: {
+      ...process.env,
+      ...bareEnvironment,
+      TEST_POSTGRES_URL: postgresUrl,
+      COUNTS_FILE: countsFile,
+      CHAOS_PART: part,
+      CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);

@@ -20,13 +20,19 @@ export const mochaHooks = {
     await cleanUp();
     // What was closed just now is gone some turns later.
     for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
-    left.push(...leftOpen(), ...readdirSync(folder).map((name) => `the temporary ${name}`));
+    left.push(...leftOpen(), ...temporary());
     if (left.length === 0) return;
     // Some of it would keep this process from ending.
     setTimeout(() => process.exit(), 1_000).unref();
     throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
   },
 };
+
+/** Chromium leaves some of its own when it is killed. */
+function temporary(): string[] {
+  const names = readdirSync(folder).filter((name) => !/^(scoped_dir|\.?org\.chromium)/.test(name));
+  return names.map((name) => `the temporary ${name}`);
+}
 
 /** A process that goes on, but for the database server, which all tests use and `cleanUp` stops. */
 function isForgotten(handle: unknown): boolean {
