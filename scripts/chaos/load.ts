@@ -15,7 +15,14 @@ export function startLoad(
   scene: Scene,
   options: { placers?: number; every?: number; url?: (turn: number) => string; extra?: object; stopAt?: number; cancels?: boolean } = {},
 ): Load {
-  const { placers = 16, every = 40, url = () => scene.core().url, extra = {}, stopAt = Number.POSITIVE_INFINITY, cancels = true } = options;
+  const {
+    placers = scene.trial.isQuick ? 8 : 16,
+    every = 40,
+    url = () => scene.core().url,
+    extra = {},
+    stopAt = Number.POSITIVE_INFINITY,
+    cancels = true,
+  } = options;
   const { ledger, campaignId, key } = scene;
   const name = `load${++loads}`;
   let isRunning = true;

@@ -20,7 +20,7 @@ export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]
 }
 
 /**
- * Short attacks mostly wait, so three run at once; whole ones have the machine to themselves.
+ * Short attacks mostly wait, so two run at once; whole ones have the machine to themselves.
  *
  * @returns `rowOf`, which waits for one attack, and begins it and the next ones; and `ended`, which waits for all that were begun
  */
@@ -28,7 +28,7 @@ export function begin(attacks: readonly Attack[], options: Options) {
   const begun = new Map<Attack, Promise<Row>>();
   const rowOf = (attack: Attack): Promise<Row> => {
     const first = attacks.indexOf(attack);
-    for (const next of attacks.slice(first, first + (options.isQuick ? 3 : 1)))
+    for (const next of attacks.slice(first, first + (options.isQuick ? 2 : 1)))
       if (!begun.has(next)) begun.set(next, runCase(next.one, next.kind, options));
     return begun.get(attack) ?? runCase(attack.one, attack.kind, options);
   };

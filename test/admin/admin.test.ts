@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
@@ -148,6 +148,7 @@ describe('the admin command line', () => {
     });
 
     it('checks what could go wrong', async () => {
+      database = await emptyDatabase(kind);
       const before = await admin(['check']);
       if (kind === 'sqlite') expect([before.code, before.stderr.includes('There is no database')]).to.deep.equal([3, true]);
       else expect([before.code, before.stdout.includes('WRONG  schema')]).to.deep.equal([1, true]);

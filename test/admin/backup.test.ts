@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { runScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('backup', () => {
@@ -36,7 +36,7 @@ describe('backup', () => {
   });
 
   it('neither makes nor changes the database that it is to copy', async () => {
-    const database = await freshDatabase('sqlite');
+    const database = await emptyDatabase('sqlite');
     const directory = freshDirectory();
     const { code, stderr } = await runScript('core/admin.ts', ['backup', join(directory, 'b.db')], { env: { DATABASE_URL: database } });
     expect([code, stderr.includes('There is no database')]).to.deep.equal([3, true]);

@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore } from '../support/core.ts';
-import { databaseKinds, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type PostgresServer, startPostgresOfTools } from '../support/postgres.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('restore', () => {
@@ -17,8 +18,7 @@ describe('restore', () => {
         if (kind === 'postgres') server = await startPostgresOfTools();
         // pg_dump, pg_restore and psql are not in any npm package.
         if (kind === 'postgres' && !server) {
-          process.stderr.write('Skipped: no PostgreSQL with its tools in /usr/lib/postgresql.\n');
-          this.skip();
+          skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
         }
       });
       after(() => server?.stop());
@@ -26,7 +26,7 @@ describe('restore', () => {
       let file: string;
       const admin = (...args: string[]) => adminOn(url).admin(args);
       const json = (...args: string[]) => adminOn(url).json(...args);
-      const fresh = () => (server ? server.createDatabase() : freshDatabase('sqlite'));
+      const fresh = () => (server ? server.createDatabase() : emptyDatabase('sqlite'));
       beforeEach(async () => {
         url = await fresh();
         file = join(freshDirectory(), 'backup');

@@ -7,8 +7,8 @@ import * as core from '../../core/storage/migrations/001-core.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
-import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
-import { freePort } from '../support/postgres.ts';
+import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { refusedPort } from '../support/postgres.ts';
 
 describe('the database that DATABASE_URL names', () => {
   for (const [url, filename] of [
@@ -57,7 +57,7 @@ describe('the schema', () => {
     let url: string;
     let location: DatabaseLocation;
     beforeEach(async () => {
-      url = await freshDatabase(kind);
+      url = await emptyDatabase(kind);
       const parsed = parseDatabaseUrl(url);
       if (!parsed) throw new Error('The database has no address.');
       location = parsed;
@@ -159,7 +159,7 @@ describe('a database that does not work', () => {
   });
 
   it('is said to refuse the connection, and where', async () => {
-    const port = await freePort();
+    const port = refusedPort;
     expect(await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`)).to.contain(`connection refused at 127.0.0.1:${port}`);
   });
 

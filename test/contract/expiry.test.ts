@@ -123,15 +123,26 @@ describe('expiry', () => {
   });
 });
 
-/** The days of each change of a zone's offset in ten years, with some days around. */
+const day = 24 * 3_600_000;
+
+/** The days of each change of a zone's offset in ten years, with the day before and the day after. */
 function daysOfChange(zone: string): string[] {
   const iana = IANAZone.create(zone);
-  const day = 24 * 3_600_000;
-  const end = Date.UTC(2036, 10, 21);
   const found = new Set<string>();
-  for (let instant = Date.UTC(2026, 10, 21); instant < end; instant += 4 * day) {
-    if (iana.offset(instant) === iana.offset(instant + 4 * day)) continue;
-    for (let days = -1; days <= 5; days++) found.add(localDay(instant + days * day, zone));
+  let offset = iana.offset(Date.UTC(2026, 10, 21));
+  for (let instant = Date.UTC(2026, 10, 25); instant < Date.UTC(2036, 10, 25); instant += 4 * day) {
+    const before = offset;
+    offset = iana.offset(instant);
+    if (offset === before) continue;
+    const change = changeBetween(iana, instant - 4 * day, instant);
+    for (const days of [-1, 0, 1]) found.add(localDay(change + days * day, zone));
   }
   return [...found];
+}
+
+/** To the minute. */
+function changeBetween(zone: IANAZone, from: number, to: number): number {
+  if (to - from <= 60_000) return to;
+  const middle = (from + to) / 2;
+  return zone.offset(middle) === zone.offset(from) ? changeBetween(zone, middle, to) : changeBetween(zone, from, middle);
 }

@@ -18,6 +18,7 @@ import {
   somePhone,
   type Tenants,
 } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const secret = 'a secret that core and provider share';
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
@@ -59,11 +60,9 @@ describe('the dialer', () => {
     const call = async (contactId: string): Promise<Record<string, unknown>> =>
       direct.storage.database.read('calls').where({ contact_id: contactId }).first();
     /** Waits until the call is in one of these states. */
-    const until = async (contactId: string, ...states: string[]) => {
-      for (;;) {
-        const found = await call(contactId);
-        if (states.includes(String(found['state']))) return found;
-      }
+    const untilState = async (contactId: string, ...states: string[]) => {
+      await until(async () => states.includes(String((await call(contactId))['state'])));
+      return call(contactId);
     };
     const outcome = (body: object, { with: by = secret, at = Math.floor(Date.now() / 1_000) } = {}) => {
       const raw = JSON.stringify(body);
@@ -147,14 +146,14 @@ describe('the dialer', () => {
 
       it('fails a call that the provider rejects, and keeps the reason', async () => {
         await start({}, (_, response) => void response.writeHead(422).end('no such line\n'));
-        const ended = await until(textAt(await place(), 'contactId'), 'failed');
+        const ended = await untilState(textAt(await place(), 'contactId'), 'failed');
         expect(ended['detail']).to.equal('The provider answered 422: no such line');
         expect(receiver.received).to.have.length(1);
       });
 
       it('does not follow a redirect', async () => {
         await start({}, (_, response) => void response.writeHead(307, { Location: '/elsewhere' }).end());
-        await until(textAt(await place(), 'contactId'), 'failed');
+        await untilState(textAt(await place(), 'contactId'), 'failed');
         expect(receiver.received).to.have.length(1);
       });
 
@@ -170,7 +169,7 @@ describe('the dialer', () => {
 
       it('does not hand off again when the answer is lost: the call becomes unknown', async () => {
         await start({}, (_, response) => void response.destroy());
-        const ended = await until(textAt(await place(), 'contactId'), 'unknown');
+        const ended = await untilState(textAt(await place(), 'contactId'), 'unknown');
         expect(ended['detail']).to.contain('answer was lost');
         expect(receiver.received).to.have.length(1);
       });
@@ -192,7 +191,7 @@ describe('the dialer', () => {
         const address = hanging.address();
         await start({ DIALER_URL: `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/` });
         const contactId = textAt(await place(), 'contactId');
-        while ((await call(contactId))['handoff'] !== 'retry');
+        await until(async () => (await call(contactId))['handoff'] === 'retry');
         hanging.close();
         expect(await call(contactId)).to.include({ state: 'dialing' });
       });
@@ -201,11 +200,11 @@ describe('the dialer', () => {
         let status = 503;
         await start({}, (_, response) => response.writeHead(status).end());
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
-        while ((await call(contactId))['handoff'] !== 'retry');
+        await until(async () => (await call(contactId))['handoff'] === 'retry');
         status = 202;
         const { length } = receiver.received;
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
-        await until(contactId, 'failed');
+        await untilState(contactId, 'failed');
         expect(receiver.received).to.have.length(length);
       });
 
@@ -213,21 +212,23 @@ describe('the dialer', () => {
         let tries = 0;
         await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
         const contactId = textAt(await place(), 'contactId');
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: 1, due_at: 1 });
+        // Not so long that nobody dials it any more.
+        const weeksAgo = Date.now() - 14 * 86_400_000;
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: weeksAgo, due_at: weeksAgo });
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
         await receiver.until(2);
-        await until(contactId, 'dialing');
+        await untilState(contactId, 'dialing');
       });
 
       it('does not make up an outcome for a call that another provider has', async () => {
         await start({});
         const contactId = textAt(await place(), 'contactId');
-        while ((await call(contactId))['handoff'] !== 'taken');
+        await until(async () => (await call(contactId))['handoff'] === 'taken');
         await core.stop();
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
         core = await spawnCore(database, { DIALER: 'simulated' });
-        expect(await until(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
+        expect(await untilState(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
           state: 'unknown',
           provider: 'webhook',
         });
@@ -258,7 +259,7 @@ describe('the dialer', () => {
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
-        await until(contactId, 'lapsed');
+        await untilState(contactId, 'lapsed');
         expect(receiver.received).to.deep.equal([]);
       });
 
@@ -296,7 +297,7 @@ describe('the dialer', () => {
     it('simulates: the same outcome for the same number, marked as simulated', async () => {
       await start({ DIALER: 'simulated' });
       const contactId = textAt(await place(), 'contactId');
-      const dialing = await until(contactId, 'dialing');
+      const dialing = await untilState(contactId, 'dialing');
       expect(dialing['provider']).to.equal('simulated');
       const { calls } = callsSchema.parse(
         (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
@@ -305,7 +306,7 @@ describe('the dialer', () => {
       expect(receiver.received).to.deep.equal([]);
       // A minute from now, without waiting for it.
       await direct.storage.database.write('calls').where({ contact_id: contactId }).whereNotNull('dialed_at').update({ due_at: 0 });
-      const ended = await until(contactId, 'completed', 'no_answer', 'busy', 'failed');
+      const ended = await untilState(contactId, 'completed', 'no_answer', 'busy', 'failed');
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
 
@@ -323,7 +324,7 @@ describe('the dialer', () => {
         DIALER_DEDUPLICATES: 'true',
       });
       for (const id of ids) {
-        while ((await call(id))['handoff'] !== 'taken');
+        await until(async () => (await call(id))['handoff'] === 'taken');
       }
       expect(new Set(receiver.received.map(({ handoff }) => handoff.contactId))).to.deep.equal(new Set(ids));
     });

@@ -18,13 +18,14 @@ import {
   somePhone,
   type Tenants,
 } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 /** Longer than any of these tests waits for anything. */
 const long = { DRAIN_DELAY: '300' };
 
 const messages = ({ stdout }: CoreProcess): unknown[] => stdout.map((line) => JSON.parse(line).msg);
 const untilDraining = async (core: CoreProcess) => {
-  while (!messages(core).includes('draining')) await new Promise(setImmediate);
+  await until(() => messages(core).includes('draining'));
 };
 
 describe('a core that is told to stop', () => {
@@ -124,9 +125,12 @@ describe('a core that is told to stop', () => {
           }
         }),
       );
-      while (accepted < 200) await new Promise(setImmediate);
+      await until(() => accepted >= 200);
       const stopped = core.stop();
-      while (isReady) isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
+      await until(async () => {
+        isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
+        return !isReady;
+      });
       await load;
       expect([await stopped, failures]).to.deep.equal([0, []]);
       const rows: unknown[] = await direct.storage.database.read('calls').pluck('contact_id');
@@ -153,7 +157,7 @@ describe('a core that is told to stop', () => {
         DIALER_CONCURRENCY: '1',
       });
       const first = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');
-      while (receiver.received.length === 0) await new Promise(setImmediate);
+      await until(() => receiver.received.length > 0);
       const second = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');
       const stopped = core.stop();
       await untilDraining(core);

@@ -7,11 +7,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
+import { bareEnvironment } from '../support/commands.ts';
 import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 /** "callkey" in ASCII. */
@@ -19,12 +21,11 @@ const migrationLock = '27975062105318777';
 
 /** Starts a core that may not get as far as listening. */
 function start(database: string) {
-  const { PATH = '' } = process.env;
-  const env = { PATH, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
-  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  return { child, lines, ended: once(child, 'exit') };
+  for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', (line) => lines.push(line));
+  return { child, lines, ended: once(child, 'close') };
 }
 
 async function connected(database: string): Promise<pg.Client> {
@@ -34,9 +35,8 @@ async function connected(database: string): Promise<pg.Client> {
 }
 
 /** Waits until a query finds something; or nothing, where that is awaited. */
-async function until(client: pg.Client, sql: string, finds: boolean): Promise<void> {
-  while (((await client.query(sql)).rowCount ?? 0) > 0 !== finds);
-}
+const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
+  until(async () => ((await client.query(sql)).rowCount ?? 0) > 0 === finds);
 
 const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
@@ -52,6 +52,8 @@ async function withKey(database: string, core: CoreProcess): Promise<{ tenants: 
 describe('a core on PostgreSQL', function () {
   // Some wait for the time limits themselves.
   this.timeout(40_000);
+  // Some change the whole server, or stop it.
+  before(() => setUpPostgres());
 
   describe('that is told to stop while it starts', () => {
     for (const [what, hold] of [
@@ -59,7 +61,7 @@ describe('a core on PostgreSQL', function () {
       ['migrates', 'CREATE TABLE schema_migrations (n int)'],
     ] as const) {
       it(`stops at once where it ${what}, and leaves no session on the server`, async () => {
-        const database = await freshDatabase('postgres');
+        const database = await emptyDatabase('postgres');
         const holder = await connected(database);
         await holder.query(`BEGIN; ${hold}`);
         const observer = await connected(database);
@@ -68,10 +70,10 @@ describe('a core on PostgreSQL', function () {
           what === 'migrates'
             ? `${sessions} AND wait_event_type = 'Lock'`
             : `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND (query LIKE '%advisory%') AND pid <> pg_backend_pid() AND pid <> ${(await holder.query('SELECT pg_backend_pid() AS pid')).rows[0].pid}`;
-        await until(observer, isStuck, true);
+        await untilQuery(observer, isStuck, true);
         core.child.kill('SIGTERM');
         expect(await core.ended).to.deep.equal([0, null]);
-        await until(observer, sessions, false);
+        await untilQuery(observer, sessions, false);
         await holder.end();
         await observer.end();
         expect(core.lines.filter((line) => /"level":"(fatal|error)"/.test(line))).to.deep.equal([]);
@@ -147,7 +149,7 @@ describe('a core on PostgreSQL', function () {
       await observer.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${readOnly}`);
       await observer.query('SET default_transaction_read_only = off');
       await observer.query(`SELECT pg_terminate_backend(pid) FROM (${sessions.replace('1', 'pid')}) AS s`);
-      await until(observer, sessions, false);
+      await untilQuery(observer, sessions, false);
       statuses.push(await ready());
     }
     await observer.end();
@@ -155,8 +157,7 @@ describe('a core on PostgreSQL', function () {
     expect(statuses).to.deep.equal([503, 200]);
   });
 
-  it('is not ready, and acknowledges nothing, while a synchronous standby is missing (needs a server of its own)', async function () {
-    if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
+  it('is not ready, and acknowledges nothing, while a synchronous standby is missing', async () => {
     const database = await freshDatabase('postgres');
     const core = await spawnCore(database);
     const { tenants, key } = await withKey(database, core);
@@ -167,7 +168,7 @@ describe('a core on PostgreSQL', function () {
     const configure = async (names: string) => {
       await observer.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
       await observer.query('SELECT pg_reload_conf()');
-      await until(observer, `SELECT 1 WHERE current_setting('synchronous_standby_names') = '${names}'`, true);
+      await untilQuery(observer, `SELECT 1 WHERE current_setting('synchronous_standby_names') = '${names}'`, true);
     };
     try {
       await configure('nobody');
@@ -187,7 +188,6 @@ describe('a core on PostgreSQL', function () {
     const direct = await freshDatabase('postgres');
     const server = await connected(direct);
     try {
-      if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'callkey-test', directory], { stdio: 'ignore' });
     } catch {
       // Only root can mount: elsewhere this one cannot be tried.
@@ -253,10 +253,9 @@ describe('a core on PostgreSQL', function () {
       await observer.end();
     });
 
-    it('answers 503 to each that waits, recovers, and has every acknowledged call once (needs a server of its own)', async function () {
+    it('answers 503 to each that waits, recovers, and has every acknowledged call once', async function () {
       // Far less than a statement may otherwise take.
       this.timeout(11_500);
-      if (process.env['TEST_POSTGRES_URL'] !== undefined) return this.skip();
       const { tenants, key, cookie } = placing;
       let calls = 0;
       const place = (count: number) =>

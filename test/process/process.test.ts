@@ -6,12 +6,14 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { bareEnvironment } from '../support/commands.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { failToStart as fails } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
 import { createKey, createTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
@@ -34,25 +36,27 @@ describe('the process', () => {
   it('goes on serving, and stops when it is told to, with its log on a full disk (needs /dev/full)', async function () {
     if (!existsSync('/dev/full')) this.skip();
     const port = String(await freePort());
-    const { PATH = '' } = process.env;
     const log = openSync('/dev/full', 'w');
-    const env = { PATH, PORT: port, MANAGEMENT_PORT: 'off', LOG_LEVEL: 'debug', DATABASE_URL: await freshDatabase('sqlite') };
+    const env = { ...bareEnvironment, PORT: port, MANAGEMENT_PORT: 'off', LOG_LEVEL: 'debug', DATABASE_URL: await freshDatabase('sqlite') };
     const child = spawn(process.execPath, [main], { env, stdio: ['ignore', log, 'ignore'] });
     closeSync(log);
     const ended = once(child, 'exit');
     const answers: number[] = [];
-    while (answers.length < 20) {
+    await until(async () => {
       const answer = await ask('GET', `http://127.0.0.1:${port}/`).catch(() => null);
       if (answer) answers.push(answer.status);
-    }
+      return answers.length === 20;
+    });
     child.kill('SIGTERM');
     expect([new Set(answers), (await ended)[0]]).to.deep.equal([new Set([401]), 0]);
   });
 
   it('makes the first user once, and tells its password on the terminal and not in the log', async () => {
-    const database = await freshDatabase('sqlite');
+    const database = await emptyDatabase('sqlite');
     const first = await spawnCore(database);
-    const once = /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1] ?? '';
+    const shown = () => /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1];
+    await until(() => shown() !== undefined);
+    const once = shown() ?? '';
     const signedIn = await ask('POST', `${first.url}/console/session`, { body: { email: 'admin@localhost', password: once } });
     await first.stop();
     expect(signedIn.status).to.equal(201);
@@ -139,7 +143,7 @@ describe('the process', () => {
           }
         }),
       );
-      while (accepted < 200) await new Promise((resolve) => setImmediate(resolve));
+      await until(() => accepted >= 200);
       const code = await core.stop();
       await load;
       const [{ calls } = { calls: 0 }]: { calls: number }[] = await direct.storage.database.read('calls').count({ calls: '*' });
@@ -189,7 +193,7 @@ describe('the process', () => {
             }
           }),
         );
-        while (acknowledged.size < goal) await new Promise((resolve) => setImmediate(resolve));
+        await until(() => acknowledged.size >= goal);
         expect(await core.stop('SIGKILL')).to.equal('SIGKILL');
         await load;
         core = await spawnCore(database);

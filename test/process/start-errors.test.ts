@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { failToStart } from '../support/failed-start.ts';
-import { freePort } from '../support/postgres.ts';
+import { refusedPort } from '../support/postgres.ts';
 
 const secrets = { SESSION_SECRETS: 'a secret for tests of at least 32 characters' };
 /** Has no rights of its own anywhere. */
@@ -123,7 +123,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     };
 
     it('that is not running', async () => {
-      const port = String(await freePort());
+      const port = String(refusedPort);
       const refused = await refusal((url) => {
         url.port = port;
       });

@@ -8,6 +8,7 @@ import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const day = 86_400_000;
 
@@ -89,7 +90,7 @@ describe('queued calls', () => {
       expect(await ports.stores.apiKeys.find({ kind: 'all' }, 'goes')).to.equal(null);
       expect(await unfinished()).to.deep.equal(['goes']);
       const core = await startCoreHere(database, { clock });
-      while ((await unfinished()).length > 0) await new Promise(setImmediate);
+      await until(async () => (await unfinished()).length === 0);
       expect(await states()).to.deep.equal({ cancelled: 31 });
       await core.close();
     });
@@ -108,7 +109,7 @@ describe('queued calls', () => {
       await addCalls('later', 1, { not_after: notAfter + day });
       clock.advance({ hours: 1 });
       const core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
-      while ((await states())['lapsed'] !== 3) await new Promise(setImmediate);
+      await until(async () => (await states())['lapsed'] === 3);
       await core.close();
       expect(await states()).to.deep.equal({ lapsed: 3, queued: 1 });
       const ends: number[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
@@ -162,7 +163,7 @@ describe('queued calls', () => {
       clock.advance({ days: 91 });
       const core = await startCoreHere(database, { clock, environment: { RETENTION_DAYS: '60' } });
       const phones = (): Promise<unknown[]> => direct.storage.database.read('calls').whereNotNull('phone').pluck('phone');
-      while ((await phones()).length > 0) await new Promise(setImmediate);
+      await until(async () => (await phones()).length === 0);
       await core.close();
       const erased: object[] = await direct.storage.database.read('calls');
       for (const call of erased) {

@@ -11,8 +11,9 @@ import { lastUsedOf } from '../../core/storage/last-used.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { callerOf, createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const locate = (url: string) => {
   const location = parseDatabaseUrl(url);
@@ -23,7 +24,7 @@ const locate = (url: string) => {
 describe('storage', () => {
   onEachDatabase((kind) => {
     it('is migrated once by many at once, and not again', async () => {
-      const location = locate(await freshDatabase(kind));
+      const location = locate(await emptyDatabase(kind));
       const databases = Array.from({ length: 4 }, () => openDatabase(location, 'make'));
       const applied = await Promise.all(databases.map((database) => migrate(database)));
       const again = await Promise.all(databases.map((database) => migrate(database)));
@@ -33,7 +34,7 @@ describe('storage', () => {
     });
 
     it('is left as it was by a migration that is cut off', async () => {
-      const location = locate(await freshDatabase(kind));
+      const location = locate(await emptyDatabase(kind));
       const database = openDatabase(location, 'make');
       const cutOff = database.write
         .transaction(async (trx) => {
@@ -138,13 +139,17 @@ describe('storage', () => {
       await stuck.query(`INSERT INTO calls (${columns}) VALUES ($1, '', '', '', '', 0, 'one')`, [campaign.id]);
       const placing = placeCall(ports, callerOf(digestOf(keyValue)), campaign.id, input);
       const isThere = async (condition: string) =>
-        (await storage.database.read('pg_stat_activity').whereRaw(`pid <> pg_backend_pid() AND ${condition}`)).length > 0;
-      while (!(await isThere(`wait_event = 'transactionid'`))) await new Promise(setImmediate);
+        (
+          await storage.database
+            .read('pg_stat_activity')
+            .whereRaw(`datname = current_database() AND pid <> pg_backend_pid() AND ${condition}`)
+        ).length > 0;
+      await until(() => isThere(`wait_event = 'transactionid'`));
       let hasLeft = false;
       const leaving = leave(viewer, apiKey.id).then(() => {
         hasLeft = true;
       });
-      while (!hasLeft && !(await isThere(`query LIKE '%virtualtransaction%'`))) await new Promise(setImmediate);
+      await until(async () => hasLeft || (await isThere(`query LIKE '%virtualtransaction%'`)));
       await stuck.query('ROLLBACK');
       const { requestId } = await placing;
       await leaving;

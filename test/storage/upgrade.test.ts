@@ -4,7 +4,7 @@ import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 
 /** Brings an empty database to the first schema that there was. */
 async function migrateToFirst({ write, kind }: Database): Promise<void> {
@@ -72,7 +72,7 @@ describe('a database of an earlier release', () => {
       }),
     ];
     beforeEach(async () => {
-      const location = parseDatabaseUrl(await freshDatabase(kind));
+      const location = parseDatabaseUrl(await emptyDatabase(kind));
       if (!location) throw new Error('The database has no address.');
       database = openDatabase(location, 'make');
       await migrateToFirst(database);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 
 export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
@@ -26,8 +27,7 @@ export class CliHome {
   }
 
   start(args: string[], { environment = {}, input, main = cliMain }: CliOptions = {}): CliProcess {
-    const { PATH = '' } = process.env;
-    const env = { PATH, HOME: this.directory, ...this.environment, ...environment };
+    const env = { ...bareEnvironment, HOME: this.directory, ...this.environment, ...environment };
     const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', 'pipe', 'pipe'] });
     child.stdin.on('error', () => undefined);
     child.stdin.end(input ?? '');

@@ -10,6 +10,7 @@ import type { Clock } from '../../core/domain/ports.ts';
 import { createLog } from '../../core/log.ts';
 import { systemClock } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
+import { bareEnvironment } from './commands.ts';
 
 export const testSecret = 'a secret for tests of at least 32 characters';
 
@@ -75,9 +76,8 @@ export async function spawnCore(
   environment: Record<string, string> = {},
   directory = process.cwd(),
 ): Promise<CoreProcess> {
-  const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [...startArgs, main], {
-    env: { PATH, HOME, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
+    env: { ...bareEnvironment, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: directory,
   });
@@ -85,7 +85,8 @@ export async function spawnCore(
   const stderr: string[] = [];
   const urls = new Map<unknown, string>();
   running.add(child);
-  const ended = once(child, 'exit').finally(() => running.delete(child));
+  // Not its exit: it may have written what has not been read yet.
+  const ended = once(child, 'close').finally(() => running.delete(child));
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line));
   const listening = new Promise<void>((resolve) => {
     createInterface({ input: child.stdout }).on('line', (line) => {

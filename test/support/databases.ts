@@ -1,26 +1,60 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import { openStorage, unobserved } from '../../core/storage/index.ts';
+import { systemClock } from '../../core/system.ts';
 import { killAll } from './core.ts';
-import { type PostgresServer, startPostgres } from './postgres.ts';
+import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.ts';
 
 export const databaseKinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
 let postgres: Promise<PostgresServer> | undefined;
+const templates = new Map<DatabaseKind, Promise<string>>();
 const directories: string[] = [];
 
-/** @returns the DATABASE_URL of a fresh, empty database */
+/** @returns the DATABASE_URL of a fresh database that has the whole schema, and no rows */
 export async function freshDatabase(kind: DatabaseKind): Promise<string> {
-  if (kind === 'sqlite') return `sqlite:${join(freshDirectory(), 'callkey.db')}`;
-  postgres ??= startPostgres();
-  return (await postgres).createDatabase();
+  const template = await templateOf(kind);
+  if (kind === 'postgres') return (await thePostgres()).createDatabase(template);
+  const file = newSqliteFile();
+  copyFileSync(template, file);
+  return `sqlite:${file}`;
 }
 
-/** Starts the PostgreSQL server with settings of one's own, before it is first used. */
-export async function setUpPostgres(settings: readonly string[]): Promise<void> {
+/** @returns the DATABASE_URL of a database without a schema; on SQLite, without a file */
+export async function emptyDatabase(kind: DatabaseKind): Promise<string> {
+  return kind === 'sqlite' ? `sqlite:${newSqliteFile()}` : (await thePostgres()).createDatabase();
+}
+
+const newSqliteFile = () => join(freshDirectory(), 'callkey.db');
+
+function thePostgres(): Promise<PostgresServer> {
+  postgres ??= sharedPostgres();
+  return postgres;
+}
+
+/** Has the databases of this process on a server of its own, with settings of its own, and not on the one that all files share. */
+export async function setUpPostgres(settings: readonly string[] = []): Promise<void> {
   postgres = startPostgres(settings);
+  templates.delete('postgres');
   await postgres;
+}
+
+/** Migrations take longer than a copy of what they make. @returns a SQLite file, or the name of a database */
+function templateOf(kind: DatabaseKind): Promise<string> {
+  const made = templates.get(kind) ?? makeTemplate(kind);
+  templates.set(kind, made);
+  return made;
+}
+
+async function makeTemplate(kind: DatabaseKind): Promise<string> {
+  const location = parseDatabaseUrl(await emptyDatabase(kind));
+  if (!location) throw new Error('The template has no address.');
+  const storage = openStorage(location, systemClock, unobserved);
+  await storage.migrate().finally(() => storage.close());
+  return location.kind === 'sqlite' ? location.filename : new URL(location.url).pathname.slice(1);
 }
 
 /** A directory that is gone after the tests. */
@@ -42,10 +76,3 @@ export async function cleanUp(): Promise<void> {
   await (await postgres?.catch(() => undefined))?.stop();
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 }
-
-export const mochaHooks = {
-  async afterAll(this: Mocha.Context): Promise<void> {
-    this.timeout(60_000);
-    await cleanUp();
-  },
-};

@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { chownSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
 /** Starts a core that is expected to give up. @param user under whose id it runs, where the tests run as root */
 export function failToStart(environment: Record<string, string>, user?: number): { status: number | null; stdout: string; stderr: string } {
-  const { PATH = '' } = process.env;
   const directory = freshDirectory();
   if (user !== undefined) chownSync(directory, user, user);
   const { status, stdout, stderr } = spawnSync(process.execPath, [main], {
-    env: { PATH, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
+    env: { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
     encoding: 'utf8',
     cwd: directory,
     timeout: 15_000,

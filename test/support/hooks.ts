@@ -1,0 +1,60 @@
+import { ChildProcess } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { Server, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cleanUp } from './databases.ts';
+
+// All that is temporary goes into one folder, which shows afterwards what was left. Other users get to it: PostgreSQL does not run as root.
+const folder = mkdtempSync(join(tmpdir(), 'callkey-tests-'));
+chmodSync(folder, 0o755);
+process.env['TMPDIR'] = folder;
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+/** Fails a file that leaves anything behind. */
+export const mochaHooks = {
+  async afterAll(this: Mocha.Context): Promise<void> {
+    this.timeout(60_000);
+    const left = openHandles().filter(isForgotten).map(nameOf);
+    await cleanUp();
+    // What was closed just now is gone some turns later.
+    for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
+    left.push(...leftOpen(), ...temporary());
+    if (left.length === 0) return;
+    // Some of it would keep this process from ending.
+    setTimeout(() => process.exit(), 1_000).unref();
+    throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
+  },
+};
+
+/** Chromium leaves some of its own when it is killed. */
+function temporary(): string[] {
+  const names = readdirSync(folder).filter((name) => !/^(scoped_dir|\.?org\.chromium)/.test(name));
+  return names.map((name) => `the temporary ${name}`);
+}
+
+/** A process that goes on, but for the database server, which all tests use and `cleanUp` stops. */
+function isForgotten(handle: unknown): boolean {
+  return handle instanceof ChildProcess && handle.exitCode === null && handle.signalCode === null && !/postgres$/.test(handle.spawnfile);
+}
+
+function leftOpen(): string[] {
+  const timers = process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
+  // One is Mocha's own, for this hook.
+  return [...openHandles().map(nameOf), ...(timers > 1 ? [`${timers - 1} timers`] : [])];
+}
+
+/** What keeps this process from ending: processes, servers and sockets, but for its own standard streams. Node documents only their types. */
+function openHandles(): unknown[] {
+  const handles: unknown[] = Reflect.get(process, '_getActiveHandles').call(process);
+  return handles.filter((handle) => !(handle instanceof Socket && Number(Reflect.get(handle, 'fd') ?? 3) < 3));
+}
+
+function nameOf(handle: unknown): string {
+  if (handle instanceof ChildProcess) return `the process ${handle.pid} (${handle.spawnargs.join(' ')})`;
+  if (handle instanceof Server) return `a server at ${JSON.stringify(handle.address())}`;
+  if (handle instanceof Socket && handle.remotePort === undefined) return 'a pipe';
+  if (handle instanceof Socket) return `a socket from port ${handle.localPort} to ${handle.remoteAddress}:${handle.remotePort}`;
+  return `a ${handle?.constructor.name}`;
+}
