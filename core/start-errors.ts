@@ -12,7 +12,7 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
     case 'EADDRINUSE':
       return new ConfigError(
         `${prefix}PORT`,
-        `${port} on ${host} is taken by another listener (EADDRINUSE). Stop that one, or give another port.`,
+        `${port} on ${host} is taken by another listener (EADDRINUSE). Stop that listener, or give another port.`,
       );
     case 'EACCES':
       return new ConfigError(
@@ -20,10 +20,10 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
         `this user may not listen on ${port} (EACCES). Give a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
       );
     case 'EADDRNOTAVAIL':
-      return new ConfigError(`${prefix}HOST`, `${host} is no address of this machine (EADDRNOTAVAIL).`);
+      return new ConfigError(`${prefix}HOST`, `${host} is not an address of this machine (EADDRNOTAVAIL). Give one that is.`);
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError(`${prefix}HOST`, `${host} is not known (${codeOf(error)}). Give an IP address of this machine.`);
+      return new ConfigError(`${prefix}HOST`, `the host name ${host} is not known (${codeOf(error)}). Give an IP address of this machine.`);
     default:
       return error;
   }
