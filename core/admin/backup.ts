@@ -1,37 +1,45 @@
-import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import type { Command } from 'commander';
+import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
-import type { DatabaseLocation } from '../storage/database.ts';
-import type { Storage } from '../storage/index.ts';
+import { explainDatabaseError } from '../storage/error-text.ts';
+import type { AdminContext, Runner } from './context.ts';
+import { flushToDisk } from './flush.ts';
 import { ended, startPostgresTool } from './postgres-tools.ts';
 
-/** Writes a consistent copy of the database, while cores go on working. Refuses to write over a file. */
-export async function backUp(storage: Storage, location: DatabaseLocation, file: string): Promise<void> {
-  try {
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
-      throw new Problem('conflict', `There is a file ${file} already. Name another one, or move it away.`);
-    }
-    throw new Problem('invalid', `${file} cannot be written (${error instanceof Error ? error.message : String(error)}).`);
-  }
+export function backupCommand(program: Command, { withDatabase }: Runner): void {
+  program
+    .command('backup')
+    .argument('<file>')
+    .description('write a consistent copy of the database, while cores work on')
+    .action(withDatabase(runBackup, 'inspect'));
+}
+
+async function runBackup({ storage, location, output }: AdminContext, file: string): Promise<void> {
+  createFile(file);
   try {
     if (location.kind === 'sqlite') await storage.database.read.raw('VACUUM INTO ?', [file]);
     else await dump(location.url, file);
-    sync(file);
+    flushToDisk(file);
   } catch (error) {
     rmSync(file, { force: true });
-    throw error;
+    const explained = explainDatabaseError(error);
+    throw explained ? new Error(`The backup ${file} cannot be made: ${explained.cause}. ${explained.remedy}`.trimEnd()) : error;
+  }
+  output.answer({ backup: { file } }, `Wrote ${file}.`);
+}
+
+/** @throws Problem `conflict` rather than to write over a file */
+function createFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') throw new Problem('conflict', `The file ${file} exists already. Give another name, or move it away.`);
+    throw new Problem('invalid', `${file} cannot be written: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
 }
 
-/** Has the disk hold a file's or a folder's content. */
-export function sync(file: string): void {
-  const descriptor = openSync(file, 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
-}
-
-/** PostgreSQL's own tool, in its own format: `pg_restore` reads it. */
+/** In the format of PostgreSQL's own tool, which `pg_restore` reads. */
 async function dump(url: string, file: string): Promise<void> {
   await ended(startPostgresTool(url, 'pg_dump', ['--format=custom', `--file=${file}`]));
 }

@@ -1,13 +1,32 @@
 import { existsSync, statSync } from 'node:fs';
+import type { Command } from 'commander';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
-import { databaseErrorText } from '../storage/error-text.ts';
+import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../storage/tallies.ts';
+import type { AdminContext, Runner } from './context.ts';
 
-export type Finding = { name: string; ok: boolean; detail: string };
+export function checkCommand(program: Command, { withDatabase }: Runner): void {
+  program
+    .command('check')
+    .option('--repair', 'correct the kept counts of API keys')
+    .description('look for problems in the database; without --repair, change nothing')
+    .action(withDatabase(runCheck, 'inspect'));
+}
 
-/** Looks for what would make a core lose something or let somebody in. Changes nothing but what is to be repaired. */
-export async function findings(storage: Storage, location: DatabaseLocation, repair: boolean): Promise<Finding[]> {
+/** @returns whether all is well */
+async function runCheck({ storage, location, output }: AdminContext, options: { repair?: true }): Promise<boolean> {
+  const findings = await lookForProblems(storage, location, options.repair ?? false);
+  const ok = findings.every((finding) => finding.ok);
+  const lines = findings.map((finding) => `${finding.ok ? 'ok   ' : 'WRONG'}  ${finding.name}: ${finding.detail}`);
+  output.answer({ ok, checks: findings }, lines.join('\n'));
+  return ok;
+}
+
+type Finding = { name: string; ok: boolean; detail: string };
+
+/** What would make a core lose data, or let a stranger in. */
+async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
     await database.read.raw('SELECT 1');
@@ -21,11 +40,11 @@ export async function findings(storage: Storage, location: DatabaseLocation, rep
   });
   const users = schema.ok ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
   const tallies = schema.ok ? [await attempt('tallies', () => recount(database, repair))] : [];
-  const particular = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, schema, ...users, ...tallies, ...particular];
+  const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
+  return [reachable, schema, ...users, ...tallies, ...specific];
 }
 
-/** How many keys there are is kept beside them, and counted here one by one. */
+/** Compares the kept counts of API keys with the keys themselves. */
 async function recount(database: Database, repair: boolean): Promise<string> {
   const wrong = await countWrongCounts(database);
   if (wrong === 0) return 'agree with the API keys';
@@ -52,11 +71,11 @@ function privacyOf(file: string): Finding {
   return {
     name: 'privacy',
     ok: isPrivate,
-    detail: isPrivate ? `${file} is its owner's alone` : `${file} can be read by others: chmod 600 ${file}`,
+    detail: isPrivate ? `only its owner can read ${file}` : `other users can read ${file}: chmod 600 ${file}`,
   };
 }
 
-/** The server's settings under which an answered call outlives a power cut. `synchronous_commit` is set by each connection. */
+/** Without these server settings, an answered call may not survive a power cut. Each connection sets `synchronous_commit` itself. */
 async function postgresFindings({ read }: Database): Promise<Finding[]> {
   const durability = ['fsync', 'full_page_writes'].map((setting) =>
     attempt(setting, async () => {
@@ -77,6 +96,6 @@ async function attempt(name: string, look: () => Promise<string>): Promise<Findi
   try {
     return { name, ok: true, detail: await look() };
   } catch (error) {
-    return { name, ok: false, detail: databaseErrorText(error) ?? (error instanceof Error ? error.message : String(error)) };
+    return { name, ok: false, detail: explainDatabaseError(error)?.cause ?? (error instanceof Error ? error.message : String(error)) };
   }
 }

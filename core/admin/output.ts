@@ -1,13 +1,15 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** How an answer is written: one JSON object, or for people. */
+/** Writes answers as one JSON object each, or as text. */
 export type Output = {
   answer(json: object, text: string): void;
-  /** What a person should know besides, on standard error. */
+  /** Goes to standard error, which leaves standard output to the answer. */
   note(text: string): void;
 };
 
 type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
+
+export const oneTimePasswordNote = 'The password is shown this once. It works for seven days, or until its user chooses another.';
 
 export function outputTo(streams: Streams, asJson: boolean): Output {
   return {
@@ -16,22 +18,22 @@ export function outputTo(streams: Streams, asJson: boolean): Output {
   };
 }
 
-/** What can reorder or hide text on a terminal: bidirectional formatting (UAX #9) and the line separators of Unicode. */
+/** These can reorder or hide text on a terminal: bidirectional formatting (UAX #9), and Unicode's line separators. */
 const formatting = '\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
 const unsafe = new RegExp(`[${formatting}]|[^\\P{Cc}\\n]`, 'gu');
 const unsafeInJson = new RegExp(`[${formatting}\\u007f-\\u009f]`, 'gu');
 
-/** Names, files and messages of others must not steer the terminal (CWE-150). Line ends stay: answers have several lines. */
+/** Names, files and messages from outside must not steer the terminal (CWE-150). Keeps line ends: answers have several lines. */
 export function stripControls(text: string): string {
   return stripVTControlCharacters(text).replace(unsafe, '');
 }
 
-/** For text of others within a line: it must not begin lines of its own, which would pass for ours. */
+/** For text from outside within a line: a line break in it would begin a line that looks like ours. */
 export function oneLine(text: string): string {
   return stripControls(text.replace(/\s+/g, ' ')).trim();
 }
 
-/** JSON.stringify escapes C0 alone. These characters occur only within its strings, where an escape means the same. */
+/** JSON.stringify escapes C0 only. The other characters occur only within its strings, where an escape means the same. */
 function safeJson(json: object): string {
   return JSON.stringify(json).replace(unsafeInJson, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -48,4 +50,9 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** RFC 3339, in UTC. */
+export function timestamp(at: { toJSDate(): Date }): string {
+  return at.toJSDate().toISOString();
 }

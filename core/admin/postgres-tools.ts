@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Problem } from '../domain/problem.ts';
 
-/** One of PostgreSQL's own programs, and what it complains of. */
+/** One of PostgreSQL's own programs, and its messages on standard error. */
 export type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
 
 /** The address goes through the environment, which `ps` does not show. */
@@ -12,20 +12,20 @@ export function startPostgresTool(url: string, name: string, args: readonly stri
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
   });
-  // A tool that has ended takes no more: its exit code says why.
+  // A tool that has ended takes no more input: its exit code says why.
   child.stdin.on('error', () => undefined);
   return { name, child, complaint: () => complaint };
 }
 
-/** @throws Problem `unavailable` when the tool is not there, or fails */
+/** @throws Problem `unavailable` when the tool is not installed, or fails */
 export async function ended({ name, child, complaint }: PostgresTool): Promise<void> {
   const [code] = await once(child, 'close').catch(() => {
-    throw new Problem('unavailable', `PostgreSQL's own ${name} is needed, and not installed here. Install the PostgreSQL client tools.`);
+    throw new Problem('unavailable', `PostgreSQL's own ${name} is not installed here. Install the PostgreSQL client tools.`);
   });
   if (code !== 0) throw new Problem('unavailable', `${name} failed: ${cause(complaint())}`);
 }
 
-/** The error without the rows that PostgreSQL shows as its context. */
+/** The error alone: PostgreSQL adds rows, which can be personal data, as its context. */
 function cause(complaint: string): string {
   const lines = complaint.trim().split('\n');
   return lines.find((line) => /error/i.test(line)) ?? lines[0] ?? '';

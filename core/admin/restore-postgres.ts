@@ -3,30 +3,30 @@ import { text } from 'node:stream/consumers';
 import { Problem } from '../domain/problem.ts';
 import { inChunks } from '../storage/chunks.ts';
 import type { Database } from '../storage/database.ts';
-import { databaseErrorText } from '../storage/error-text.ts';
+import { explainDatabaseError } from '../storage/error-text.ts';
 import { schemaOf } from '../storage/migrations/index.ts';
 import { openDatabase } from '../storage/open.ts';
 import { ended, startPostgresTool } from './postgres-tools.ts';
-import type { Restored, Revived } from './restore.ts';
+import type { RestoreResult, Revived } from './restore-result.ts';
 
-export async function restorePostgres(url: string, file: string): Promise<Restored> {
+export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
   const missing = await missingIn(url, file);
   const database = openDatabase({ kind: 'postgres', url }, 'refuse');
   try {
-    const gone = await goneFrom(database);
+    const gone = await findGone(database);
     await replaceAll(url, file, await refuseOthers(database));
-    return { before: null, revived: await backAmong(database, gone), missing };
+    return { before: null, revived: await findRevived(database, gone), missing };
   } finally {
     await database.close();
   }
 }
 
-/** Reads the list of migrations out of a dump. @returns what its schema lacks */
+/** Reads the applied migrations from a dump. @returns those that it lacks */
 async function missingIn(url: string, file: string): Promise<string[]> {
   try {
     closeSync(openSync(file, 'r'));
   } catch (error) {
-    throw new Problem('invalid', `${file} cannot be read: ${databaseErrorText(error) ?? String(error)}.`);
+    throw new Problem('invalid', `${file} cannot be read: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
   const tool = startPostgresTool(url, 'pg_restore', ['--data-only', '--table=schema_migrations', '--file=-', file]);
   const [, sql] = await Promise.all([
@@ -38,11 +38,11 @@ async function missingIn(url: string, file: string): Promise<string[]> {
   const copied = /^COPY \S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
   const column = copied?.[1]?.split(', ').indexOf('name') ?? -1;
   const applied = (copied?.[2] ?? '').split('\n').flatMap((row) => row.split('\t')[column] ?? []);
-  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is no backup of Callkey.`);
+  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is not a backup of Callkey.`);
   return schemaOf(applied, file).missing;
 }
 
-/** @returns the process on the server that this one is connected to */
+/** @returns the id of the server's process that serves this connection */
 async function refuseOthers({ read }: Database): Promise<number> {
   const { rows }: { rows: { own: number; others: number }[] } = await read.raw(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
@@ -57,8 +57,8 @@ const others = (own: string) => `datname = current_database() AND application_na
 
 type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[] };
 
-/** The keys and users that are gone from the database as it is. */
-async function goneFrom({ read }: Database): Promise<Gone> {
+/** The API keys that are revoked and the users who are deleted before the restore. */
+async function findGone({ read }: Database): Promise<Gone> {
   if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [] };
   return {
     apiKeys: await read('retired_api_keys')
@@ -72,8 +72,8 @@ async function goneFrom({ read }: Database): Promise<Gone> {
   };
 }
 
-/** Those who were gone and are there again. */
-async function backAmong({ read }: Database, gone: Gone): Promise<Revived> {
+/** The keys and users that the restore has brought back. */
+async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
   const keys = new Set<string>();
   for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
     for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);
@@ -93,27 +93,27 @@ async function backAmong({ read }: Database, gone: Gone): Promise<Revived> {
 }
 
 /**
- * In one transaction. `pg_restore --clean` drops only what the backup has, so what a later release added would stay in the way of its
- * migration: the script of pg_restore runs after all has been dropped, as the dump has all of the database in it. A core that starts
- * meanwhile waits for the lock of the migrations.
+ * Replaces all in one transaction. `pg_restore --clean` drops only what the backup contains: a table that a later release has added would
+ * make its migration fail. So everything is dropped first, then pg_restore's script runs. A core that starts meanwhile waits for the
+ * migrations' lock.
  */
 async function replaceAll(url: string, file: string, own: number): Promise<void> {
   const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
   const done = ended(psql);
-  // It is awaited below, once pg_restore has ended.
+  // Awaited below: a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', ['--no-owner', '--file=-', file]);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
-  // Where psql fails, pg_restore would wait for somebody to read on.
+  // When psql fails, nothing reads pg_restore's output any more, and it would wait for ever.
   psql.child.once('close', () => restoring.child.kill());
   const failure = await ended(restoring).then(
     () => undefined,
     (error: unknown) => error,
   );
-  // Without the COMMIT, all of it is rolled back.
+  // Without the COMMIT, the server rolls all back.
   stdin?.end(failure === undefined ? 'RESET search_path;\nDELETE FROM sessions;\nCOMMIT;\n' : '');
   await done;
   if (failure !== undefined) throw failure;

@@ -2,18 +2,19 @@ import { chownSync, constants, copyFileSync, existsSync, linkSync, mkdirSync, re
 import { chmod } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
+import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
 import { quiet } from '../storage/database.ts';
-import { databaseErrorText } from '../storage/error-text.ts';
+import { explainDatabaseError } from '../storage/error-text.ts';
 import { isLocked } from '../storage/errors.ts';
 import { schemaOf } from '../storage/migrations/index.ts';
-import { sync } from './backup.ts';
-import type { Restored, Revived, RevivedKey, RevivedUser } from './restore.ts';
+import { flushToDisk } from './flush.ts';
+import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
 
-/** What SQLite keeps beside a database, and would apply to whatever takes its place. */
+/** SQLite keeps these beside a database. It would apply them to the backup that replaces it. */
 const companions = ['-wal', '-shm', '-journal'];
 
-export async function restoreSqlite(filename: string, file: string, now: Date): Promise<Restored> {
+export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {
   const target = existsSync(filename) ? realpathSync(filename) : filename;
   refuseLiveFile(file, target);
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
@@ -23,67 +24,67 @@ export async function restoreSqlite(filename: string, file: string, now: Date): 
     copyFileSync(file, copy, constants.COPYFILE_EXCL);
     await chmod(copy, 0o600);
     const missing = await prepare(copy, file);
-    giveAway(copy, existsSync(target) ? target : dirname(target));
-    sync(copy);
+    copyOwner(copy, existsSync(target) ? target : dirname(target));
+    flushToDisk(copy);
     const before = `${target}.before-restore-${stamp}`;
     const replaced = existsSync(target) ? await replace(target, copy, before) : place(target, copy, before);
     return { ...replaced, missing };
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem('unavailable', `The backup cannot be put in place: ${databaseErrorText(error) ?? String(error)}.`, { cause: error });
+    throw new Problem('unavailable', `The backup cannot be put in place: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   } finally {
     for (const suffix of ['', ...companions]) rmSync(`${copy}${suffix}`, { force: true });
   }
 }
 
 function refuseLiveFile(file: string, target: string): void {
-  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `There is no file ${file}.`);
-  if (existsSync(target) && realpathSync(file) === realpathSync(target)) throw new Problem('invalid', `${file} is the database itself.`);
+  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `There is no file ${file}. Give the path of a backup.`);
+  if (existsSync(target) && realpathSync(file) === realpathSync(target))
+    throw new Problem('invalid', `${file} is the database itself. Give the path of a backup.`);
   const live = ['-wal', '-journal'].find((suffix) => existsSync(`${file}${suffix}`) && statSync(`${file}${suffix}`).size > 0);
   if (live)
-    throw new Problem('invalid', `${file} is no backup but a database in use: there is a ${file}${live}. Make one with: admin backup`);
+    throw new Problem('invalid', `${file} is not a backup but a database in use: there is a ${file}${live}. Make one: admin backup`);
 }
 
-/** Checks the copy of a backup. @returns what its schema lacks */
+/** Checks the copy of a backup, and makes it ready. @returns the migrations that it lacks */
 async function prepare(copy: string, file: string): Promise<string[]> {
   const database = open(copy);
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
-    if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}`);
+    if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable('schema_migrations'))
       ? await database('schema_migrations').pluck('name')
       : [];
-    if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is no backup of Callkey.`);
+    if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is not a backup of Callkey.`);
     const { missing } = schemaOf(applied, file);
     await database.raw('PRAGMA journal_mode = DELETE');
     await database('sessions').delete();
     return missing;
   } catch (error) {
-    const cause = databaseErrorText(error);
-    throw cause === undefined ? error : new Problem('invalid', `${file} cannot be restored: ${cause}.`, { cause: error });
+    const explained = explainDatabaseError(error);
+    throw explained ? new Problem('invalid', `${file} cannot be restored: ${explained.cause}.`) : error;
   } finally {
     await database.destroy();
   }
 }
 
-/** Where there is no database, there can still be what another one left behind. */
-function place(target: string, copy: string, before: string): Omit<Restored, 'missing'> {
+/** A database that was deleted can have left its companions behind. */
+function place(target: string, copy: string, before: string): Omit<RestoreResult, 'missing'> {
   moveCompanions(target, before);
-  // Unlike a rename, this fails where a core has just made a database.
-  linkSync(copy, target);
-  sync(dirname(target));
+  linkUnlessThere(copy, target);
+  flushToDisk(dirname(target));
   return { before: null, revived: { apiKeys: [], users: [] } };
 }
 
-async function replace(target: string, copy: string, before: string): Promise<Omit<Restored, 'missing'>> {
+async function replace(target: string, copy: string, before: string): Promise<Omit<RestoreResult, 'missing'>> {
   const database = open(target);
   try {
     const revived = await lock(database, copy, target);
     linkSync(target, before);
     moveCompanions(target, before);
-    // The name never points to nothing: a core that starts now finds the one or the other.
+    // A rename replaces in one step: a core that starts now finds the old or the new database, never none.
     renameSync(copy, target);
-    sync(dirname(target));
+    flushToDisk(dirname(target));
     return { before, revived };
   } finally {
     await database.destroy();
@@ -91,10 +92,10 @@ async function replace(target: string, copy: string, before: string): Promise<Om
 }
 
 /**
- * Keeps everybody else out, until the connection is closed. SQLite leaves WAL mode only for the one connection that has the file open, and
- * writes the WAL back on the way; outside WAL mode an exclusive transaction keeps out readers, too.
+ * Locks the database against all other connections, until this one is closed. SQLite leaves WAL mode only if no other connection has the
+ * file open, and writes the WAL back then; outside WAL mode, an exclusive transaction also excludes readers.
  *
- * @returns null when the database cannot be read, which is one reason to restore another
+ * @returns null when the database cannot be read, which is a reason to restore
  */
 async function lock(database: Knex, copy: string, target: string): Promise<Revived | null> {
   try {
@@ -107,13 +108,13 @@ async function lock(database: Knex, copy: string, target: string): Promise<Reviv
     return await revivedBy(database);
   } catch (error) {
     if (isLocked(error)) throw inUse(target);
-    if (error instanceof Problem || databaseErrorText(error) === undefined) throw error;
+    if (error instanceof Problem || explainDatabaseError(error) === undefined) throw error;
     return null;
   }
 }
 
 function inUse(target: string): Problem {
-  return new Problem('conflict', `${target} is in use. Stop the core, and whatever else has it open, then restore again.`);
+  return new Problem('conflict', `${target} is in use. Stop the core, and other programs that have it open, then restore again.`);
 }
 
 async function revivedBy(database: Knex): Promise<Revived> {
@@ -129,18 +130,27 @@ async function revivedBy(database: Knex): Promise<Revived> {
   return { apiKeys, users };
 }
 
+/** Unlike a rename, a link fails if a core has just created a database. */
+function linkUnlessThere(copy: string, target: string): void {
+  try {
+    linkSync(copy, target);
+  } catch (error) {
+    throw codeOf(error) === 'EEXIST' ? inUse(target) : error;
+  }
+}
+
 function moveCompanions(target: string, before: string): void {
   for (const suffix of companions) if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${before}${suffix}`);
 }
 
-/** The core that runs under its own user must be able to open what root has restored. */
-function giveAway(copy: string, like: string): void {
+/** A core runs under a user of its own, who must be able to open what root has restored. */
+function copyOwner(copy: string, like: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(like);
   chownSync(copy, uid, gid);
 }
 
-/** One plain connection: no setting of the core's, which would change the file. */
+/** One plain connection: the core's settings would change the file. */
 function open(filename: string): Knex {
   return knex({
     client: 'sqlite3',

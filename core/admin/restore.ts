@@ -1,26 +1,68 @@
-import type { DatabaseLocation } from '../storage/database.ts';
+import type { Command } from 'commander';
+import { requireFile } from '../storage/sqlite-file.ts';
+import { systemClock } from '../system.ts';
+import type { Runner, Settings } from './context.ts';
+import { table } from './output.ts';
 import { restorePostgres } from './restore-postgres.ts';
+import type { RestoreResult, RevivedKey, RevivedUser } from './restore-result.ts';
 import { restoreSqlite } from './restore-sqlite.ts';
 
-export type RevivedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
-export type RevivedUser = { id: string; email: string; name: string; deletedAt: number };
-
-/** What a restore brought back to life. */
-export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[] };
-
-export type Restored = {
-  /** Where the database is that was there before; null where there was none, or it is not kept. */
-  before: string | null;
-  /** Null where the database that was there cannot be read. */
-  revived: Revived | null;
-  /** What the schema of the backup lacks. */
-  missing: string[];
-};
+export function restoreCommand(program: Command, { withoutDatabase }: Runner): void {
+  program
+    .command('restore')
+    .argument('<file>')
+    .description('replace the database by a backup, while no core runs; list the revoked keys and deleted users that it brings back')
+    .action(withoutDatabase(runRestore));
+}
 
 /**
- * Puts a backup in the place of the database: all of it or nothing, and not while a core runs on it. Sessions are not restored: signing
- * out, or a password reset, would be undone with them.
+ * Puts a backup in the place of the database: all of it or nothing, and not while a core runs on it. Does not restore sessions, which would
+ * undo a sign-out or a password reset.
  */
-export function restore(location: DatabaseLocation, file: string, now: Date): Promise<Restored> {
-  return location.kind === 'sqlite' ? restoreSqlite(location.filename, file, now) : restorePostgres(location.url, file);
+async function runRestore({ location, isDatabaseNamed, output }: Settings, file: string): Promise<void> {
+  if (location.kind === 'sqlite' && !isDatabaseNamed) requireFile(location.filename);
+  const restored =
+    location.kind === 'sqlite'
+      ? await restoreSqlite(location.filename, file, systemClock.now().toJSDate())
+      : await restorePostgres(location.url, file);
+  const { before, revived, missing } = restored;
+  const json = {
+    restored: { file, before, missing },
+    revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
+    deletedUsers: revived?.users.map(userJson) ?? null,
+  };
+  output.answer(json, textOf(file, restored));
+}
+
+function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
+  return { ...key, owner: { id: creatorId, name: creatorName }, revokedAt: timestampOf(revokedAt) };
+}
+
+function userJson({ deletedAt, ...user }: RevivedUser) {
+  return { ...user, deletedAt: timestampOf(deletedAt) };
+}
+
+function textOf(file: string, { before, revived, missing }: RestoreResult): string {
+  const lines = [
+    before === null ? `Restored ${file}.` : `Restored ${file}. The database that was there is now ${before}.`,
+    'All sessions have ended: all users sign in again, with the password that they had at the time of the backup.',
+  ];
+  if (missing.length > 0)
+    lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
+  if (!revived) lines.push('The database that was there cannot be read: the API keys that were revoked since the backup are not known.');
+  if (revived && revived.apiKeys.length > 0) {
+    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [id, name, creatorName, timestampOf(revokedAt)]);
+    lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
+    lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
+  }
+  if (revived && revived.users.length > 0) {
+    const rows = revived.users.map(({ email, name, deletedAt }) => [email, name, timestampOf(deletedAt)]);
+    lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
+    lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
+  }
+  return lines.join('\n');
+}
+
+function timestampOf(millis: number): string {
+  return new Date(millis).toISOString();
 }

@@ -1,44 +1,91 @@
-/** What the codes of SQLite and of the file system come to. */
-const causes: readonly (readonly [RegExp, string])[] = [
-  [/^SQLITE_NOTADB/, 'the file is not a database'],
-  [/^SQLITE_CORRUPT/, 'the database file is damaged'],
-  [/^SQLITE_(BUSY|LOCKED)/, 'another process holds its lock'],
-  [/^(SQLITE_READONLY|EROFS)/, 'it is read-only'],
-  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full'],
-  [/^SQLITE_IOERR/, 'the disk fails'],
-  [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied'],
-  [/^ENOENT/, 'there is no such file or folder'],
-  [/^ENOTDIR/, 'a part of its path is no folder'],
-  [/^EISDIR/, 'it is a folder'],
-  [/^SQLITE_CANTOPEN/, 'the file cannot be opened (a folder, or permission denied)'],
-  [/^(ENOTFOUND|EAI_AGAIN)/, 'its host is not known'],
-  [/^(EHOSTUNREACH|ENETUNREACH)/, 'its host cannot be reached'],
-  [/^(ECONNRESET|EPIPE)/, 'the connection broke'],
-  [/^ETIMEDOUT/, 'no answer'],
+import { codeOf } from '../domain/error-code.ts';
+import type { DatabaseLocation } from './database.ts';
+
+/** Why a database does not work, and what to do about it; `remedy` is empty for an error that the table does not know. */
+type Explanation = { cause: string; remedy: string };
+
+/** By the codes of SQLite, of the file system and of sockets. */
+const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[] = [
+  [/^SQLITE_NOTADB/, 'the file is not a SQLite database', 'Set DATABASE_URL to a Callkey database, or to a file that does not exist yet.'],
+  [/^SQLITE_CORRUPT/, 'the file is damaged', 'Restore a backup.'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another process holds its lock', 'Stop that process, or try again.'],
+  [
+    /^SQLITE_READONLY_DBMOVED/,
+    'the file has been moved, deleted or replaced',
+    'Stop the core, put the file back with its -wal, and start it again.',
+  ],
+  [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Let this user write the file and its folder.'],
+  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free some space.'],
+  [/^(SQLITE_IOERR|EIO)/, 'the disk fails', 'Check the disk.'],
+  [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Let this user read and write the file and its folder.'],
+  [/^SQLITE_CANTOPEN/, 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
+  [/^ENOENT/, 'there is no such file or folder', 'Check the path.'],
+  [/^ENOTDIR/, 'a part of its path is not a folder', 'Check the path.'],
+  [/^EISDIR/, 'it is a folder', 'Give the path of a file.'],
+  [/^ECONNREFUSED/, 'connection refused', 'Start PostgreSQL there, or correct the address.'],
+  [/^(ENOTFOUND|EAI_AGAIN)/, 'the host name is not known', 'Check the host name in DATABASE_URL.'],
+  [/^(EHOSTUNREACH|ENETUNREACH)/, 'the host cannot be reached', 'Check the network between here and there.'],
+  [/^(ECONNRESET|EPIPE)/, 'the connection broke', 'Check that PostgreSQL runs there, then try again.'],
+  [/^ETIMEDOUT/, 'no answer', 'Check the address, and the firewalls on the way.'],
 ];
-const timeout = /timeout|timed out/i;
+
+/** By SQLSTATE: PostgreSQL says the cause best itself, with the names in it. */
+const remedies: readonly (readonly [state: RegExp, remedy: string])[] = [
+  [/^3D000/, 'Create the database first, with createdb.'],
+  [/^28P01/, 'Correct the user and the password in DATABASE_URL.'],
+  [/^28000/, 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
+  [/^42501/, 'Grant the user what is missing.'],
+  [/^25006/, 'Set DATABASE_URL to the primary server.'],
+  [/^53300/, 'Raise max_connections, or stop other programs that use the server.'],
+  [/^57P0/, 'Try again when the server is up.'],
+];
 
 /**
- * What went wrong with a database, in a few words: "connection refused at 127.0.0.1:5432". Never the address that was given, which may
- * have a password in it, nor the statement.
+ * Says why a database does not work. Leaves out the address that was given, which may contain a password, and the statement.
  *
- * @returns undefined for an error that is no database's
+ * @returns undefined for an error that no database, file or connection has caused
  */
-export function databaseErrorText(error: unknown): string | undefined {
+export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (!(error instanceof Error)) return undefined;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code === 'ECONNREFUSED') return `connection refused${placeOf(error)}`;
-  const known = causes.find(([pattern]) => pattern.test(code));
-  if (known) return known[1];
-  // PostgreSQL says it best itself, with the names. Knex puts the statement before it.
-  if (/^[0-9A-Z]{5}$/.test(code) && 'severity' in error) return error.message.split(' - ').at(-1)?.split('\n')[0];
-  if (error.name === 'KnexTimeoutError' || (code === '' && timeout.test(error.message))) return 'no answer';
-  return databaseErrorText(error.cause);
+  const code = codeOf(error);
+  const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
+  if (known) return { cause: `${known[1]}${addressOf(error)} (${code})`, remedy: known[2] };
+  if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
+    return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.find(([pattern]) => pattern.test(code))?.[1] ?? '' };
+  }
+  if (code === '' && /client password must be a (non-empty )?string/.test(error.message)) {
+    return { cause: 'PostgreSQL asks for a password, and there is none', remedy: 'Put it into DATABASE_URL.' };
+  }
+  if (error.name === 'KnexTimeoutError' || (code === '' && /timeout|timed out/i.test(error.message))) {
+    return { cause: 'no answer', remedy: 'Check the address, and the firewalls on the way.' };
+  }
+  return explainDatabaseError(error.cause);
 }
 
-/** A host name may have several addresses, each refused. */
-function placeOf(error: Error): string {
+/** One sentence on what happened and one on what to do, the same at a core's start and in `admin`. */
+export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
+  const explained = explainDatabaseError(error);
+  return explained && `The database ${nameOf(location)} cannot be used: ${explained.cause}. ${explained.remedy}`.trimEnd();
+}
+
+function nameOf(location: DatabaseLocation): string {
+  if (location.kind === 'sqlite') return location.filename;
+  const { host, pathname } = new URL(location.url);
+  return host === '' ? pathname.slice(1) : `${pathname.slice(1)} at ${host}`;
+}
+
+/** mkdir reports a file where a folder has to be as one that exists already. */
+function blocksPath(error: Error): boolean {
+  return codeOf(error) === 'EEXIST' && 'syscall' in error && error.syscall === 'mkdir';
+}
+
+/** Knex puts the statement before the message. */
+function serverMessage(error: Error): string {
+  return (error.message.split(' - ').at(-1)?.split('\n')[0] ?? '').replace(/\.$/, '');
+}
+
+/** A host name can have several addresses, each of which refuses. */
+function addressOf(error: Error): string {
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  if (!(one instanceof Error && 'address' in one && 'port' in one)) return '';
-  return ` at ${one.address}:${one.port}`;
+  return one instanceof Error && 'address' in one && 'port' in one ? ` at ${one.address}:${one.port}` : '';
 }

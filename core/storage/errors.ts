@@ -1,3 +1,4 @@
+import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
 
 const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
@@ -10,10 +11,6 @@ const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
 
 /** The database could not be asked, or could not keep what it was told. */
 export function isOutage(error: unknown): boolean {

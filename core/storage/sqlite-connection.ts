@@ -4,6 +4,7 @@ import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.
 import Client from 'knex/lib/dialects/sqlite3/index.js';
 import sqlite3, { type Database as Connection, type Statement } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
+import { codeOf } from '../domain/error-code.ts';
 import type { Row } from './database.ts';
 import { isDataError } from './errors.ts';
 
@@ -130,7 +131,7 @@ async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error;
+      if (codeOf(error) !== 'SQLITE_BUSY') throw error;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

@@ -1,7 +1,8 @@
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
-import { databaseErrorText } from './error-text.ts';
+import { explainDatabaseError } from './error-text.ts';
 
 /** Makes sure that the file is there. A new one can be read by its owner alone. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
@@ -23,15 +24,19 @@ export function requireFile(filename: string): void {
   try {
     statSync(filename);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw notOpened(filename, error);
+    if (codeOf(error) !== 'ENOENT') throw notOpened(filename, error);
     throw new Problem('not-found', `There is no database ${filename}. Set DATABASE_URL to the one that is meant, or start a core first.`);
   }
 }
 
 function notOpened(filename: string, error: unknown): Problem {
-  return new Problem('unavailable', `The database file ${filename} cannot be opened: ${databaseErrorText(error) ?? String(error)}.`, {
-    cause: error,
-  });
+  return new Problem(
+    'unavailable',
+    `The database file ${filename} cannot be opened: ${explainDatabaseError(error)?.cause ?? String(error)}.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 /** Looks whether the files of a database are still those that its connections have open. */

@@ -183,7 +183,7 @@ describe('a database that does not work', () => {
   it('is said to be no database', async () => {
     const file = join(freshDirectory(), 'notes.txt');
     writeFileSync(file, 'These are my notes. '.repeat(100));
-    expect(await complaintOn(`sqlite:${file}`)).to.contain('the file is not a database');
+    expect(await complaintOn(`sqlite:${file}`)).to.contain('the file is not a SQLite database');
   });
 
   it('is said to be a folder', async () => {

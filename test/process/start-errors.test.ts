@@ -86,13 +86,13 @@ describe('a start that fails says why in one line, and ends with 1', () => {
 
     it('that is a folder', () => {
       const folder = freshDirectory();
-      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${folder}`, ...secrets }), 'DATABASE_URL', folder, 'is a folder');
+      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${folder}`, ...secrets }), 'DATABASE_URL', folder, 'it is a folder');
     });
 
     it('beneath a file', () => {
       const file = join(freshDirectory(), 'file');
       writeFileSync(file, '');
-      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${file}/callkey.db` }), 'DATABASE_URL', file, 'not a folder');
+      expectRefusal(failToStart({ DATABASE_URL: `sqlite:${file}/callkey.db` }), 'DATABASE_URL', file, 'a part of its path is not a folder');
     });
 
     for (const [what, more] of [
@@ -105,7 +105,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
         chmodSync(join(folder, '..'), 0o755);
         chmodSync(folder, 0o555);
         const refused = failToStart({ DATABASE_URL: `sqlite:${folder}/callkey.db`, ...more }, isRoot ? nobody : undefined);
-        expectRefusal(refused, 'DATABASE_URL', folder, 'cannot be written', 'EACCES');
+        expectRefusal(refused, 'DATABASE_URL', folder, 'permission denied', 'EACCES');
       });
     }
   });
@@ -134,14 +134,14 @@ describe('a start that fails says why in one line, and ends with 1', () => {
       const refused = await refusal((url) => {
         url.pathname = '/nowhere';
       });
-      expectRefusal(refused, 'DATABASE_URL', 'database nowhere does not exist');
+      expectRefusal(refused, 'DATABASE_URL', 'database "nowhere" does not exist', 'createdb');
     });
 
     it('with another password', async () => {
       const refused = await refusal((url) => {
         url.password = 'a wrong password';
       });
-      expectRefusal(refused, 'DATABASE_URL', 'refuses the password of the user postgres');
+      expectRefusal(refused, 'DATABASE_URL', 'password authentication failed for user "postgres"');
       expect(refused.stderr).not.to.contain('a wrong password');
     });
 

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { operator } from '../domain/audit.ts';
+import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/import.ts';
+import { Problem } from '../domain/problem.ts';
+import type { AdminContext, Runner } from './context.ts';
+import { parseInput } from './input.ts';
+import { type Output, oneLine, oneTimePasswordNote, table } from './output.ts';
+
+export function importCommand(program: Command, { withDatabase }: Runner): void {
+  program
+    .command('import')
+    .argument('<file>')
+    .description('create and change partners, accounts, campaigns and users as a JSON file says; run again, it does the rest')
+    .action(withDatabase(runImport, 'fill'));
+}
+
+async function runImport({ ports, storage, output }: AdminContext, file: string): Promise<void> {
+  const wanted = parseInput(importFileSchema, await readJson(file), file);
+  try {
+    answer(output, await importAll(ports, storage.imports, pause, operator, wanted));
+  } catch (error) {
+    if (!(error instanceof ImportInterrupted)) throw error;
+    // Nothing can show the one-time passwords of the users that it has created later.
+    answer(output, error.soFar);
+    throw error;
+  }
+}
+
+const interruption: { by?: NodeJS.Signals } = {};
+
+/**
+ * SQLite's lock is not fair: a process that has waited for a while looks for it only every 100 ms. Without a pause as long, the next step
+ * would take the lock again before a running core has looked. An interrupted import ends between two steps, and shows its passwords.
+ */
+async function pause(): Promise<void> {
+  if (process.listenerCount('SIGINT') === 0) {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => Object.assign(interruption, { by: signal }));
+  }
+  await setTimeout(120);
+  if (interruption.by) throw new Error(`${interruption.by} was received.`);
+}
+
+function answer(output: Output, { passwords, ...counts }: ImportResult): void {
+  const rows = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [kind, ...[added, changed, unchanged].map(String)]);
+  const lines = [table(['', 'ADDED', 'CHANGED', 'UNCHANGED'], rows)];
+  if (passwords.length > 0) {
+    const cells = passwords.map(({ email, password }) => [email, password]);
+    lines.push('', table(['E-MAIL', 'ONE-TIME PASSWORD'], cells), oneTimePasswordNote);
+  }
+  output.answer({ ...counts, passwords }, lines.join('\n'));
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new Problem('invalid', oneLine(`${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`));
+  }
+}

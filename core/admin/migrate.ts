@@ -1,0 +1,15 @@
+import type { Command } from 'commander';
+import type { AdminContext, Runner } from './context.ts';
+
+export function migrateCommand(program: Command, { withDatabase }: Runner): void {
+  program
+    .command('migrate')
+    .description('bring the schema up to date, as a core does when it starts')
+    .action(withDatabase(runMigrate, 'migrate'));
+}
+
+async function runMigrate({ storage, output }: AdminContext): Promise<void> {
+  const applied = await storage.migrate();
+  const text = applied.length === 0 ? 'Nothing to do: the schema is complete.' : `Applied ${applied.join(', ')}.`;
+  output.answer({ migrations: applied }, text);
+}

@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { runScript } from '../support/commands.ts';
+import { spawnCore } from '../support/core.ts';
+import { emptyDatabase } from '../support/databases.ts';
+import { placeCall, signIn } from '../support/tenants.ts';
+
+describe('the demo', () => {
+  it('fills an empty database, and its first call works as printed', async () => {
+    const database = await emptyDatabase('sqlite');
+    const demo = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    expect(demo.code).to.equal(0);
+    const key = /CALLKEY_API_KEY=(\S+)/.exec(demo.stdout)?.[1] ?? '';
+    const campaign = /campaigns\/([\w-]+)\//.exec(demo.stdout)?.[1] ?? '';
+    const body = /-d '(\{.*\})'/.exec(demo.stdout)?.[1] ?? '';
+    const core = await spawnCore(database);
+    expect((await placeCall(core.url, campaign, key, JSON.parse(body))).status).to.equal(202);
+    const cookie = await signIn(core.url, 'sam@callkey.example', /password {2}(\S+)/.exec(demo.stdout)?.[1] ?? '');
+    await core.stop();
+    expect(cookie).to.contain('callkey_session=');
+  });
+
+  it('is refused on a database that has users', async () => {
+    const database = await emptyDatabase('sqlite');
+    await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    const again = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    expect([again.code, again.stdout]).to.deep.equal([1, '']);
+    expect(again.stderr).to.contain('has users already');
+  });
+});
