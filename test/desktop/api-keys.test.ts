@@ -223,7 +223,7 @@ describeDesktop('API keys in the console', () => {
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
     await button('Find Key').click();
-    await harness.page.getByText('This is no key value').waitFor();
+    await harness.page.getByText('This is not a key value').waitFor();
     await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
     await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
@@ -248,7 +248,7 @@ describeDesktop('API keys in the console', () => {
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
-    await harness.page.getByText('This is no key that you can see').waitFor();
+    await harness.page.getByText('None of the keys that you can see').waitFor();
   });
 
   describe('revoking', () => {

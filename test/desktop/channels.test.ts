@@ -13,13 +13,14 @@ describeDesktop('the bridge to the page', () => {
 
   it('has these functions and no others', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
-      'addUser',
-      'begin',
       'changePassword',
       'closeWindow',
       'copySecret',
       'createApiKey',
+      'createUser',
       'deleteUser',
+      'dismissSecret',
+      'getStartupState',
       'identifyApiKey',
       'listAccounts',
       'listActivity',
@@ -32,7 +33,6 @@ describeDesktop('the bridge to the page', () => {
       'previewRevocation',
       'revokeApiKey',
       'searchTenancies',
-      'secretIsGone',
       'selectTenancy',
       'signIn',
       'signOut',
@@ -61,9 +61,9 @@ describeDesktop('the bridge to the page', () => {
 
   it('cannot be changed by the page', async () => {
     const isSame = await running.page.evaluate(() => {
-      const { begin } = window.callkey;
+      const { getStartupState } = window.callkey;
       const attempts = [
-        () => Object.assign(window.callkey, { begin: null }),
+        () => Object.assign(window.callkey, { getStartupState: null }),
         () => Object.assign(window, { callkey: null }),
         () => Object.defineProperty(window, 'callkey', { value: null }),
       ];
@@ -74,7 +74,7 @@ describeDesktop('the bridge to the page', () => {
           // As it should.
         }
       }
-      return window.callkey.begin === begin;
+      return window.callkey.getStartupState === getStartupState;
     });
     expect(isSame).to.equal(true);
   });
@@ -125,11 +125,11 @@ describeDesktop('who may call', () => {
   });
   afterEach(() => running.close());
 
-  const refusal = "Error invoking remote method 'begin': Error: This frame may not call.";
-  const begin = `callkey.begin().then(() => 'answered', (error) => error.message)`;
+  const refusal = "Error invoking remote method 'getStartupState': Error: This frame may not call.";
+  const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
 
   it('is the page of the app', async () => {
-    expect(await running.page.evaluate(begin)).to.equal('answered');
+    expect(await running.page.evaluate(call)).to.equal('answered');
   });
 
   it('is not a second window with the same page and the same preload', async () => {
@@ -139,7 +139,7 @@ describeDesktop('who may call', () => {
         await window.loadURL('app://callkey/index.html');
         return window.webContents.executeJavaScript(code);
       },
-      ['/dist/desktop/preload/preload.cjs', begin] as const,
+      ['/dist/desktop/preload/preload.cjs', call] as const,
     );
     expect(outcome).to.equal(refusal);
   });
@@ -154,7 +154,7 @@ describeDesktop('who may call', () => {
       type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
       const { _invokeHandlers } = ipcMain as unknown as Handlers;
       return _invokeHandlers
-        .get('begin')?.({ senderFrame })
+        .get('getStartupState')?.({ senderFrame })
         .then(
           () => 'answered',
           (error: Error) => error.message,
@@ -168,7 +168,7 @@ describeDesktop('who may call', () => {
       const [window] = BrowserWindow.getAllWindows();
       await window?.loadURL('about:blank');
       return window?.webContents.executeJavaScript(code);
-    }, begin);
+    }, call);
     expect(outcome).to.equal(refusal);
   });
 
@@ -177,7 +177,7 @@ describeDesktop('who may call', () => {
       const [window] = BrowserWindow.getAllWindows();
       await window?.loadURL('app://callkey.example.com/index.html');
       return window?.webContents.executeJavaScript(code);
-    }, begin);
+    }, call);
     expect(outcome).to.equal(refusal);
   });
 });

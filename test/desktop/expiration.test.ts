@@ -52,7 +52,7 @@ describeDesktop('choosing when a key ends', () => {
     await harness.page.getByText('Any day from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     for (const outside of ['2026-11-21', '2031-11-21']) {
       await lastDay().fill(outside);
-      await harness.page.getByText('The date has to be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
+      await harness.page.getByText('The date must be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     }
     await lastDay().fill('2027-01-31');
     expect(await words().innerText()).to.equal('Works until 31 Jan 2027, 23:59:59 Europe/Berlin (in 71 days)');
@@ -102,7 +102,7 @@ describeDesktop('choosing when a key ends', () => {
     await harness.page.getByText('Works until 22 Nov 2026').waitFor();
     clock.advance({ minutes: 2 });
     await harness.page.clock.fastForward('02:00');
-    await harness.page.getByText('The date has to be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
+    await harness.page.getByText('The date must be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
     expect(await lastDay().getAttribute('min')).to.equal('2026-11-23');
   });
 

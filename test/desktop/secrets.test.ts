@@ -56,7 +56,7 @@ describeDesktop('secrets', () => {
     expect(answer.ok).to.equal(true);
     const more = await running.page.evaluate(async () => [
       document.cookie,
-      await window.callkey.begin(),
+      await window.callkey.getStartupState(),
       await window.callkey.listApiKeys(),
       { ...localStorage, ...sessionStorage },
       await indexedDB.databases(),
@@ -82,8 +82,8 @@ describeDesktop('secrets', () => {
 
   it('where a keyring is missing, keeping signed in is refused with a plain word', async () => {
     await launch();
-    const { keeping } = await running.page.evaluate(() => window.callkey.begin());
-    expect(keeping).to.deep.equal({
+    const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
+    expect(persistence).to.deep.equal({
       possible: false,
       reason: 'This system offers no keyring, so the session would be kept in plain text.',
     });
@@ -95,7 +95,7 @@ describeDesktop('secrets', () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
     await launch({ userData });
-    expect((await running.page.evaluate(() => window.callkey.begin())).session).to.equal(null);
+    expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
   });
 
   describe('while a key value shows', () => {
@@ -127,7 +127,7 @@ describeDesktop('secrets', () => {
       await showKeyValue();
       await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
       await heardClose();
-      await running.page.evaluate(() => window.callkey.secretIsGone());
+      await running.page.evaluate(() => window.callkey.dismissSecret());
       await running.app.evaluate(({ BrowserWindow }) => setImmediate(() => BrowserWindow.getAllWindows()[0]?.close()) && undefined);
       await endOf(running);
     });
@@ -234,7 +234,7 @@ describeDesktop('secrets', () => {
     it('keep one signed in, until one signs out', async () => {
       await launch({ args });
       const { userData } = running;
-      expect((await running.page.evaluate(() => window.callkey.begin())).keeping).to.deep.equal({ possible: true });
+      expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
       await signIn(running, network.url, true);
       await running.page.evaluate(() => window.callkey.listApiKeys());
       await running.close();
@@ -245,7 +245,7 @@ describeDesktop('secrets', () => {
       }
 
       await launch({ args, userData });
-      const { session } = await running.page.evaluate(() => window.callkey.begin());
+      const { session } = await running.page.evaluate(() => window.callkey.getStartupState());
       expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
       expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
       await running.close();

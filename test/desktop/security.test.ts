@@ -80,11 +80,11 @@ describeDesktop('the walls around the page', () => {
     });
 
     it('opens no window', async () => {
-      const opened = await running.page.evaluate(
+      const openDialog = await running.page.evaluate(
         (url) => [window.open(url), window.open('about:blank'), window.open('app://callkey/index.html')].map((other) => other !== null),
         site.url,
       );
-      expect(opened).to.deep.equal([false, false, false]);
+      expect(openDialog).to.deep.equal([false, false, false]);
     });
 
     it('attaches no webview', async () => {
@@ -116,18 +116,18 @@ describeDesktop('the walls around the page', () => {
   });
 
   describe('the browser', () => {
-    const opened = (what: () => Promise<unknown>) => async () => {
+    const openDialog = (what: () => Promise<unknown>) => async () => {
       await running.app.evaluate(({ shell }) => {
         const addresses: string[] = [];
-        Object.assign(globalThis, { opened: addresses });
+        Object.assign(globalThis, { openDialog: addresses });
         shell.openExternal = async (address) => void addresses.push(address);
       });
       await what();
-      return running.app.evaluate(() => (globalThis as unknown as { opened: string[] }).opened);
+      return running.app.evaluate(() => (globalThis as unknown as { openDialog: string[] }).openDialog);
     };
 
     it('opens a link of the list', async () => {
-      const addresses = opened(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
+      const addresses = openDialog(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
       expect(await addresses()).to.deep.equal(['https://www.iana.org/time-zones']);
     });
 
@@ -140,12 +140,12 @@ describeDesktop('the walls around the page', () => {
         'mailto:a@example.com',
         'javascript:1',
       ];
-      const addresses = opened(() => running.page.evaluate((urls) => urls.map((url) => window.open(url)?.closed), others));
+      const addresses = openDialog(() => running.page.evaluate((urls) => urls.map((url) => window.open(url)?.closed), others));
       expect(await addresses()).to.deep.equal([]);
     });
 
     it('opens the links of the Help menu', async () => {
-      const addresses = opened(() =>
+      const addresses = openDialog(() =>
         running.app.evaluate(({ Menu }) => {
           for (const item of Menu.getApplicationMenu()?.items.at(-1)?.submenu?.items ?? [])
             if (item.type === 'normal' && !item.role) item.click();

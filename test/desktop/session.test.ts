@@ -78,7 +78,7 @@ describeDesktop('a session of the console', () => {
     await listed();
     await endSessions();
     await button('Activity').click();
-    await button('Leave This Behind').click();
+    await button('Discard and sign out').click();
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
   });
@@ -102,8 +102,8 @@ describeDesktop('a session of the console', () => {
     await through();
     network.faults.push({ status: 503 });
     await button('Activity').click();
-    await harness.page.getByRole('heading', { name: 'The core is out of reach' }).waitFor();
-    await harness.page.getByText('What is in front of the core answers 503.').waitFor();
+    await harness.page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
+    await harness.page.getByText('The proxy in front of the core answered 503. Check that the core is running.').waitFor();
     // No press on anything: it is tried again every few seconds.
     await harness.page.getByText('signed in').waitFor();
   });
@@ -112,11 +112,11 @@ describeDesktop('a session of the console', () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
     await harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
-    await harness.page.getByText('This is what was there before.').waitFor();
+    await harness.page.getByText('You see what was loaded before.').waitFor();
     await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.length = 0;
     await button('Try again').click();
-    await harness.page.getByText('This is what was there before.').waitFor({ state: 'detached' });
+    await harness.page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
   });
 
   it('keeps a form as it is when sending it fails', async () => {
@@ -126,7 +126,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push({ status: 502 });
     await button('Create Key').click();
-    await harness.page.getByText('The core cannot be reached.').waitFor();
+    await harness.page.getByText('The console cannot reach the core.').waitFor();
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();

@@ -133,7 +133,7 @@ describeDesktop('the menu', () => {
     K: 'switch-tenancy',
     1: 'show-api-keys',
     2: 'show-calls',
-    3: 'show-people',
+    3: 'show-users',
     4: 'show-activity',
   };
   const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
@@ -272,7 +272,7 @@ describeDesktop('what goes wrong', () => {
       { message: 'The window has stopped working.', detail: 'You stay signed in.', buttons: ['Open Again', 'Quit'] },
     ]);
     const answer = await running.app.evaluate(({ BrowserWindow }) =>
-      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript('callkey.begin().then(({ session }) => session)'),
+      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript('callkey.getStartupState().then(({ session }) => session)'),
     );
     expect(answer).to.equal(null);
   });

@@ -64,7 +64,7 @@ describeDesktop('signing in to the console', () => {
 
   it('says of every field that is empty what to give', async () => {
     await submit('', '', '');
-    await harness.page.getByText('Give the address of your core.').waitFor();
+    await harness.page.getByText('Enter the address of your core.').waitFor();
     for (const label of ['Server address', 'E-mail', 'Password']) {
       expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
@@ -78,11 +78,11 @@ describeDesktop('signing in to the console', () => {
 
   it('says why a server is out of reach', async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
-    await harness.page.getByText('The core cannot be reached. Nothing listens at that address.').waitFor();
+    await harness.page.getByText('The console cannot reach the core. Nothing listens at that address.').waitFor();
   });
 
   const others: readonly (readonly [string, RequestListener, string])[] = [
-    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is no Callkey core'],
+    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is not a Callkey core'],
     ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This core is too old for this console'],
     [
       'a core of the next generation',
@@ -109,11 +109,11 @@ describeDesktop('signing in to the console', () => {
     const { page, core, tenants } = harness;
     await signInAs(harness, 'partner');
     await page.getByRole('button', { name: 'People' }).click();
-    await page.getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('button', { name: 'Create User' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     const oneTime = await page.getByLabel('One-time password').inputValue();
     await page.getByRole('button', { name: "I've Saved It" }).click();
     await signOut();

@@ -52,13 +52,13 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByLabel('Server address').waitFor();
     yield stop('sign-in');
     await button('Sign in').click();
-    await page.getByText('Give your password.').waitFor();
+    await page.getByText('Enter your password.').waitFor();
     yield stop('sign-in-incomplete');
     await page.getByLabel('Server address').fill('http://127.0.0.1:1');
     await page.getByLabel('E-mail').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
-    await page.getByText('The core cannot be reached.').waitFor();
+    await page.getByText('The console cannot reach the core.').waitFor();
     yield stop('sign-in-unreachable');
 
     await signInAs(behindNetwork, 'account');
@@ -96,14 +96,14 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
 
     network.faults.push({ status: 502 }, { status: 502 });
     await order('refresh');
-    await page.getByText('This is what was there before.').waitFor();
+    await page.getByText('You see what was loaded before.').waitFor();
     yield stop('api-keys-stale');
     network.faults.length = 0;
     await button('Try again').click();
-    await page.getByText('This is what was there before.').waitFor({ state: 'detached' });
+    await page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Activity').click();
-    await page.getByText('The core is out of reach').waitFor();
+    await page.getByText('Cannot reach the core').waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;
     await button('Try again').click();
@@ -140,7 +140,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button('Create Key').click();
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     yield stop('session-ended');
-    await button('Leave This Behind').click();
+    await button('Discard and sign out').click();
 
     await signInAs(harness, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
@@ -174,7 +174,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
       await page.getByLabel('Server address').fill(network.url);
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByText(/too (old|new) for this console|no Callkey core/).waitFor();
+      await page.getByText(/too (old|new) for this console|not a Callkey core/).waitFor();
       yield stop(name);
       await button('Use another server').click();
     }
@@ -212,11 +212,11 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
     await button('Find Key').click();
-    await page.getByText('This is no key value').waitFor();
+    await page.getByText('This is not a key value').waitFor();
     yield stop('which-key');
     await page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
-    await page.getByText('This is no key that you can see').waitFor();
+    await page.getByText('None of the keys that you can see').waitFor();
     yield stop('which-key-none');
     await page.getByLabel('Key value').fill(ownKeyValue);
     await button('Find Key').click();
@@ -227,28 +227,28 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
   async function* people({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
     await proceed('People');
     await page.getByRole('table').waitFor();
-    yield stop('people');
+    yield stop('users');
     await page.getByLabel('Search by name or e-mail').fill('zzz');
-    await page.getByText('Nobody matches').waitFor();
-    yield stop('people-no-match');
+    await page.getByText('No user matches').waitFor();
+    yield stop('users-no-match');
     await page.getByLabel('Search by name or e-mail').fill('');
     await button('Delete Tom Teammate').click();
     await page.getByText('stop working').waitFor();
-    yield stop('delete-person');
+    yield stop('delete-user');
     await button('Cancel').click();
-    await button('Add Person').click();
+    await button('Create User').click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    yield stop('add-person');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    yield stop('create-user');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     await page.getByRole('alertdialog', { name: 'Hand over the password' }).waitFor();
     oneTimePassword = await page.getByLabel('One-time password').inputValue();
     await coverUp('One-time password');
     yield stop('one-time-password');
     await button("I've Saved It").click();
-    await page.getByText('Nora New is added.').waitFor();
-    yield stop('people-announcement');
+    await page.getByText('User Nora New was created.').waitFor();
+    yield stop('users-announcement');
   }
 
   function coverUp(label: string): Promise<void> {

@@ -97,7 +97,7 @@ describeDesktop('calls and people in the console', () => {
     await page.getByText('50 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Show older calls').click();
-    await page.getByText('This is what was there before.').waitFor();
+    await page.getByText('You see what was loaded before.').waitFor();
     expect(await page.locator('tbody tr').count()).to.equal(50);
     network.faults.length = 0;
     await page.getByText('51 calls').waitFor();
@@ -108,20 +108,20 @@ describeDesktop('calls and people in the console', () => {
     const { tenants, page } = harness;
     await signInAs(harness, 'partner');
     await button('People').click();
-    await button('Add Person').click();
+    await button('Create User').click();
     expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     await page.getByText('Give at least one character.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill(tenants.users.account.email);
     await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     await page
       .getByRole('alert')
       .getByText(/already/)
       .waitFor();
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
     await button("I've Saved It").click();
     expect((await cells('Nora New')).slice(0, 4)).to.deep.equal(['Account user', 'Green Clinic', '0', 'Never']);
@@ -131,7 +131,7 @@ describeDesktop('calls and people in the console', () => {
     const { page } = harness;
     await signInAs(harness, 'tied');
     await button('People').click();
-    await button('Add Person').click();
+    await button('Create User').click();
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
     expect(await page.getByLabel('Tied to').inputValue()).to.equal(harness.tenants.account.id);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { placeOnScreen } from '../../desktop/main/window-place.ts';
+import { boundsOnScreen } from '../../desktop/main/window-bounds.ts';
 
 const main = { x: 0, y: 24, width: 1600, height: 1000 };
 const second = { x: 1600, y: 0, width: 1280, height: 1024 };
@@ -7,19 +7,19 @@ const kept = (x: number, y: number, width = 900, height = 600) => ({ x, y, width
 
 describe('where the window opens', () => {
   it('is the middle of the screen at first', () => {
-    expect(placeOnScreen(null, [main, second])).to.deep.equal({ width: 1100, height: 760 });
+    expect(boundsOnScreen(null, [main, second])).to.deep.equal({ width: 1100, height: 760 });
   });
 
   it('is where it was', () => {
-    expect(placeOnScreen(kept(100, 80), [main])).to.deep.equal({ x: 100, y: 80, width: 900, height: 600 });
+    expect(boundsOnScreen(kept(100, 80), [main])).to.deep.equal({ x: 100, y: 80, width: 900, height: 600 });
   });
 
   it('is where it was on the second screen', () => {
-    expect(placeOnScreen(kept(1700, 80), [main, second])).to.deep.equal({ x: 1700, y: 80, width: 900, height: 600 });
+    expect(boundsOnScreen(kept(1700, 80), [main, second])).to.deep.equal({ x: 1700, y: 80, width: 900, height: 600 });
   });
 
   it('is where it was when its greater part is beyond the edge, but its title can be dragged', () => {
-    expect(placeOnScreen(kept(1400, 900), [main])).to.deep.equal({ x: 1400, y: 900, width: 900, height: 600 });
+    expect(boundsOnScreen(kept(1400, 900), [main])).to.deep.equal({ x: 1400, y: 900, width: 900, height: 600 });
   });
 
   for (const [what, place] of Object.entries({
@@ -30,12 +30,12 @@ describe('where the window opens', () => {
     'with its title above the screen': kept(100, -40),
   })) {
     it(`is the middle, in its size, when it was ${what}`, () => {
-      expect(placeOnScreen(place, [main])).to.deep.equal({ width: 900, height: 600 });
+      expect(boundsOnScreen(place, [main])).to.deep.equal({ width: 900, height: 600 });
     });
   }
 
   it('is no larger than the screen', () => {
-    expect(placeOnScreen(kept(0, 24, 3000, 2000), [main])).to.deep.equal({ x: 0, y: 24, width: 1600, height: 1000 });
-    expect(placeOnScreen(null, [{ x: 0, y: 0, width: 1024, height: 700 }])).to.deep.equal({ width: 1024, height: 700 });
+    expect(boundsOnScreen(kept(0, 24, 3000, 2000), [main])).to.deep.equal({ x: 0, y: 24, width: 1600, height: 1000 });
+    expect(boundsOnScreen(null, [{ x: 0, y: 0, width: 1024, height: 700 }])).to.deep.equal({ width: 1024, height: 700 });
   });
 });
