@@ -63,7 +63,7 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
   // An AppImage must be started by its own file: the mounted executable disappears with this process.
   const { APPIMAGE } = process.env;
   if (response === 0) app.relaunch(APPIMAGE === undefined ? {} : { execPath: APPIMAGE });
-  // Without openQuestion the page, as closing does.
+  // Destroyed, not closed: closing may ask the page.
   for (const window of BrowserWindow.getAllWindows()) window.destroy();
   app.quit();
 }

@@ -71,7 +71,7 @@ describeDesktop('a key value in the console', () => {
     const keyValue = await create();
     await button('Copy').click();
     // In the dialog: a screen reader hears nothing of what is outside.
-    await saveDialog().getByRole('status').getByText('Key value copied. The clipboard is cleared in a minute.').waitFor();
+    await saveDialog().getByRole('status').getByText('Key value copied. The console clears the clipboard in a minute.').waitFor();
     expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
   });
 

@@ -85,7 +85,7 @@ describeDesktop('secrets', () => {
     const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
     expect(persistence).to.deep.equal({
       possible: false,
-      reason: 'This system offers no keyring, so the session would be kept in plain text.',
+      reason: 'This system has no keyring, so your session would be stored as plain text. Install a keyring to stay signed in.',
     });
     await signIn(running, core.url, true);
     expect(readdirSync(running.userData)).not.to.include('session');
@@ -145,7 +145,9 @@ describeDesktop('secrets', () => {
           }),
       );
       const ended = endOf(running);
-      expect(await detail).to.equal('You stay signed in. The key value that was showing is gone. Revoke that key, and create another.');
+      expect(await detail).to.equal(
+        'You stay signed in. The key value or password that was visible is lost. Revoke that key or delete that user, and create another.',
+      );
       await ended;
       expect(running.output()).not.to.include(keyValue);
       for (const { name, text } of filesOf(running.userData)) expect(text.includes(keyValue), name).to.equal(false);

@@ -402,13 +402,13 @@ describeDesktop('the files of the app', () => {
     '/__proto__',
   ]) {
     it(`are all there is: not ${path}`, async () => {
-      expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is nothing here.']);
+      expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is no such file.']);
     });
   }
 
   for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
     it(`are not served at ${host}`, async () => {
-      expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is nothing here.']);
+      expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is no such file.']);
     });
   }
 

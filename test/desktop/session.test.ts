@@ -196,7 +196,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push('lose the answer');
     await button('Create Key').click();
-    await harness.page.getByText('The key may have been created all the same').waitFor();
+    await harness.page.getByText('The core may have created the key nevertheless').waitFor();
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 

@@ -78,7 +78,9 @@ describeDesktop('signing in to the console', () => {
 
   it('says why a server is out of reach', async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
-    await harness.page.getByText('The console cannot reach the core. Nothing listens at that address.').waitFor();
+    await harness.page
+      .getByText('The console cannot reach the core. Nothing listens at this address. Check the address and that the core is running.')
+      .waitFor();
   });
 
   const others: readonly (readonly [string, RequestListener, string])[] = [

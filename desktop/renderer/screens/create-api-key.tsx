@@ -83,7 +83,7 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
             clearError();
           }}
         />
-        <output class="resolved">{resolved.ok ? resolved.words : ''}</output>
+        <output class="resolved">{resolved.ok ? resolved.text : ''}</output>
         <Guidance session={session} />
         <FormError
           text={

@@ -19,13 +19,13 @@ export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
 export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
 
 /** What a draft means at this moment: an expiration and its description, or the field that is missing or wrong. */
-export type Resolved = { ok: true; expiration: Expiration; words: string } | { ok: false; field: 'choice' | 'date'; problem: string };
+export type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
 
 const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
 
 export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTime): Resolved {
   if (choice === '') return { ok: false, field: 'choice', problem: 'Choose an expiration.' };
-  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, words: 'Works until it is revoked.' };
+  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, text: 'Works until it is revoked.' };
   if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
   const range = customRange(now, timeZone);
   if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${describeRange(now, timeZone)}.` };
@@ -42,7 +42,7 @@ export function describeRange(now: DateTime, timeZone: string): string {
 
 function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
   const instant = expiryInstant(expiration, now, timeZone);
-  return { ok: true, expiration, words: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
+  return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
 }
 
 /** The machine's own zone, `UTC`, and then every zone that the machine knows. */
