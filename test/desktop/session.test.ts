@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
@@ -111,7 +111,7 @@ describeDesktop('a session of the console', () => {
   it('keeps what it shows while the core is out of reach, and says that it is old', async () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
-    await harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
+    await chooseCommand(harness.desktop, 'refresh');
     await harness.page.getByText('You see what was loaded before.').waitFor();
     await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.length = 0;

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
+import { screens, showCommand } from '../../desktop/screens.ts';
 import { freshDirectory } from '../support/databases.ts';
 import {
   consoleArgs,
@@ -126,16 +127,13 @@ describeDesktop('the menu', () => {
     expect((await heard()).toSorted()).to.deep.equal(commands.filter((command) => command !== 'close').toSorted());
   });
 
-  const shortcuts = {
-    N: 'new-api-key',
-    F: 'find',
-    R: 'refresh',
-    K: 'switch-tenancy',
-    1: 'show-api-keys',
-    2: 'show-calls',
-    3: 'show-users',
-    4: 'show-activity',
-  };
+  const shortcuts = [
+    ['CmdOrCtrl+N', 'new-api-key'],
+    ['CmdOrCtrl+F', 'find'],
+    ['CmdOrCtrl+R', 'refresh'],
+    ['CmdOrCtrl+K', 'switch-tenancy'],
+    ...screens.map(({ name, shortcut }) => [shortcut, showCommand(name)] as const),
+  ] as const;
   const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
     running.app.evaluate(
       ({ BrowserWindow }, [key, held]) => {
@@ -146,9 +144,9 @@ describeDesktop('the menu', () => {
     );
   const hearsOne = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
 
-  for (const [key, command] of Object.entries(shortcuts)) {
-    it(`has Ctrl+${key} for ${command}`, async () => {
-      await press(key, [process.platform === 'darwin' ? 'meta' : 'control']);
+  for (const [shortcut, command] of shortcuts) {
+    it(`has ${shortcut} for ${command}`, async () => {
+      await press(shortcut.replace('CmdOrCtrl+', ''), [process.platform === 'darwin' ? 'meta' : 'control']);
       await hearsOne();
       expect(await heard()).to.deep.equal([command]);
     });
@@ -158,6 +156,24 @@ describeDesktop('the menu', () => {
     await press('F5', []);
     await hearsOne();
     expect(await heard()).to.deep.equal(['refresh']);
+  });
+
+  it('keeps commands that come while the page loads, and delivers them in order', async () => {
+    const { app, page } = running;
+    await page.addInitScript(() => {
+      const heard: string[] = [];
+      Object.assign(window, { heard });
+      window.callkey.onCommand((command) => heard.push(command));
+    });
+    await app.evaluate(({ BrowserWindow, Menu }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      contents?.once('did-start-navigation', () => {
+        for (const id of ['show-calls', 'find']) Menu.getApplicationMenu()?.getMenuItemById(id)?.click();
+      });
+    });
+    await page.reload();
+    await page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length >= 2);
+    expect(await heard()).to.deep.equal(['show-calls', 'find']);
   });
 
   it('has no way to reload the page', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 
 describeDesktop('the tenancy switcher', () => {
@@ -23,9 +23,7 @@ describeDesktop('the tenancy switcher', () => {
   it('finds an account with the keyboard alone, and everything follows', async () => {
     const { page } = harness;
     const { keyboard } = page;
-    await harness.desktop.app.evaluate(({ BrowserWindow }) =>
-      BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'switch-tenancy'),
-    );
+    await chooseCommand(harness.desktop, 'switch-tenancy');
     await page.getByRole('combobox').waitFor();
     await keyboard.type('clinic');
     await page.getByText('2 matches').waitFor();
@@ -72,5 +70,34 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('button', { name: 'Create API Key' }).click();
     await page.getByText('every campaign of Blue Clinic').waitFor();
+  });
+});
+
+describeDesktop('a command of the menu', () => {
+  let harness: ConsoleHarness;
+  beforeEach(async () => {
+    harness = await openConsole();
+  });
+  afterEach(() => harness.close());
+
+  it('is done as soon as the screen shows, before the page has had another frame', async () => {
+    const { page, desktop } = harness;
+    await page.getByLabel('Server address').waitFor();
+    // No frame and no timer from here on: what waits for one does not happen.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await signInAs(harness, 'staff');
+    await chooseCommand(desktop, 'switch-tenancy');
+    await page.getByRole('combobox').waitFor();
+  });
+
+  it('is dropped on the sign-in screen: the next session must not begin with it', async () => {
+    const { page, desktop } = harness;
+    await page.getByLabel('Server address').waitFor();
+    await chooseCommand(desktop, 'sign-out');
+    await chooseCommand(desktop, 'switch-tenancy');
+    await signInAs(harness, 'staff');
+    await page.getByText('Choose an account or partner first').waitFor();
+    expect(await page.getByRole('combobox').count()).to.equal(0);
   });
 });

@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { type ConsoleHarness, openConsole, signInAs } from './console-harness.ts';
+import { chooseCommand } from './electron.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn } from './sample-data.ts';
 import { password } from './tenants.ts';
 
-/** A screen or a state of the console that a tour has come to. */
+/** A screen of the console in one state. */
 export type ScreenState = {
   name: string;
   page: Page;
@@ -16,8 +17,7 @@ export type ScreenState = {
 };
 
 /**
- * Goes through every screen and state of the console, one after the other: for whoever wants to look at each. A secret that shows is
- * covered up first.
+ * Shows every screen of the console in every state, one after the other. It covers secrets before it stops.
  */
 export async function* walkThrough(): AsyncGenerator<ScreenState> {
   const harness = await openConsole({ env: { TZ: 'Europe/Berlin' } });
@@ -26,11 +26,11 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
   const zoom = (factor: number) =>
     harness.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
   const picture = async () => {
-    // Two frames: one that the change made, and one that shows it.
+    // Two frames: the first makes the change, the second shows it.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     const base64 = await harness.desktop.app.evaluate(async ({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      // The first one may still be of before.
+      // The first one may still show the previous state.
       await contents?.capturePage();
       const image = await contents?.capturePage();
       return image?.toPNG().toString('base64') ?? '';
@@ -45,8 +45,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button(screen).click();
     await page.getByRole('heading', { name: screen, exact: true }).waitFor();
   };
-  const order = (command: Command) =>
-    harness.desktop.app.evaluate(({ BrowserWindow }, name) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', name), command);
+  const choose = (command: Command) => chooseCommand(harness.desktop, command);
 
   try {
     await page.getByLabel('Server address').waitFor();
@@ -95,7 +94,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button('OK').click();
 
     network.faults.push({ status: 502 }, { status: 502 });
-    await order('refresh');
+    await choose('refresh');
     await page.getByText('You see what was loaded before.').waitFor();
     yield stop('api-keys-stale');
     network.faults.length = 0;
@@ -116,8 +115,8 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByText('No call matches').waitFor();
     yield stop('calls-no-match');
 
-    yield* people(harness);
-    await order('change-password');
+    yield* users(harness);
+    await choose('change-password');
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();
@@ -134,7 +133,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByRole('alertdialog', { name: /too new/ }).waitFor();
     yield stop('core-became-too-new');
     await button('Try again').click();
-    // What is loaded anew then has come before this.
+    // Every reload has finished by then.
     await page.evaluate('callkey.listApiKeys().then(() => callkey.listApiKeys())');
     await harness.direct.storage.database.write('sessions').delete();
     await button('Create Key').click();
@@ -224,7 +223,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('which-key-found');
   }
 
-  async function* people({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
+  async function* users({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
     await proceed('People');
     await page.getByRole('table').waitFor();
     yield stop('users');
