@@ -1,5 +1,5 @@
-// Takes a picture of every screen and state of the console, from the real app, light and dark: into the given folder, all of them, at
-// once and twice the size, for looking at; without one, the few that the README for administrators shows.
+// Takes pictures of the real console, light and dark. With a folder: every screen in every state, at 100 % and 200 %. Without: the few
+// that for-administrators.md shows.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -39,7 +39,7 @@ describeDesktop('the bridge to the page', () => {
     ]);
   });
 
-  it('is all that the page has beyond any other page', async () => {
+  it('is the only global that the page has beyond any other page', async () => {
     const plain = await running.app.evaluate(async ({ BrowserWindow }) => {
       const window = new BrowserWindow({ show: false });
       await window.loadURL('app://callkey/index.html');
@@ -48,11 +48,11 @@ describeDesktop('the bridge to the page', () => {
       return names as string[];
     });
     const own = await running.page.evaluate(() => Object.getOwnPropertyNames(window));
-    // What the test's own driver puts there.
+    // Playwright adds globals of its own.
     expect(own.filter((name) => !plain.includes(name) && !/playwright/i.test(name))).to.deep.equal(['callkey']);
   });
 
-  it('brings nothing of Node or Electron', async () => {
+  it('exposes nothing of Node or Electron', async () => {
     const found = await running.page.evaluate(() =>
       ['require', 'process', 'module', 'Buffer', 'global', 'electron', 'ipcRenderer'].filter((name) => name in window),
     );
@@ -71,7 +71,7 @@ describeDesktop('the bridge to the page', () => {
         try {
           attempt();
         } catch {
-          // As it should.
+          // Expected.
         }
       }
       return window.callkey.getStartupState === getStartupState;
@@ -91,7 +91,7 @@ describeDesktop('a channel', () => {
   const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
 
   for (const name of Object.values(channelNames)) {
-    it(`${name} refuses what has the wrong shape, and quotes nothing of it`, async () => {
+    it(`${name} refuses an input of the wrong shape without quoting it`, async () => {
       const outcomes = await running.page.evaluate(
         ([channel, inputs]) =>
           Promise.all(
@@ -110,7 +110,7 @@ describeDesktop('a channel', () => {
     });
   }
 
-  it('takes no further inputs after the first', async () => {
+  it('ignores inputs after the first', async () => {
     const answer = await running.page.evaluate(() =>
       (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
     );
@@ -150,7 +150,7 @@ describeDesktop('who may call', () => {
       await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
       const senderFrame = window?.webContents.mainFrame.frames[0];
       if (!senderFrame) throw new Error('There is no frame.');
-      // The preload does not run in frames, so what one would send is given to the handler as Electron gives it.
+      // The preload does not run in frames, so the test calls the handler as Electron would.
       type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
       const { _invokeHandlers } = ipcMain as unknown as Handlers;
       return _invokeHandlers

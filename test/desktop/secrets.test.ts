@@ -20,7 +20,7 @@ async function startFilledCore(): Promise<RunningCore> {
 const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean) =>
   page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 
-/** All that the console has written into its folder, Chromium's own files included. */
+/** Everything in the console's folder, with Chromium's own files. */
 const filesOf = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -50,7 +50,7 @@ describeDesktop('secrets', () => {
   };
   afterEach(() => running.close());
 
-  it('the session’s cookie stays in the main process, out of reach of the page and of every file', async () => {
+  it('the session’s cookie stays in the main process: no page and no file has it', async () => {
     await launch();
     const answer = await signIn(running, network.url, true);
     expect(answer.ok).to.equal(true);
@@ -80,7 +80,7 @@ describeDesktop('secrets', () => {
     expect(settings).to.include({ email: 'ada@example.com', server: core.url });
   });
 
-  it('where a keyring is missing, keeping signed in is refused with a plain word', async () => {
+  it('without a keyring, the console does not store the session, and says why', async () => {
     await launch();
     const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
     expect(persistence).to.deep.equal({
@@ -91,7 +91,7 @@ describeDesktop('secrets', () => {
     expect(readdirSync(running.userData)).not.to.include('session');
   });
 
-  it('a kept session that cannot be read counts as none', async () => {
+  it('a stored session that cannot be read counts as none', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
     await launch({ userData });
@@ -118,7 +118,7 @@ describeDesktop('secrets', () => {
       await running.app.evaluate(({ app }) => app.quit());
       await heardClose();
       const ended = endOf(running);
-      // The page may be gone before it can answer.
+      // The page may close before it answers.
       await running.page.evaluate(() => window.callkey.closeWindow()).catch(() => undefined);
       await ended;
     });
@@ -158,7 +158,7 @@ describeDesktop('secrets', () => {
     const secret = 'a secret that was copied';
     const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
 
-    /** Has timers of the main process wait until they are let run, in place of a clock. */
+    /** Replaces the main process's timers: they run when the test says so. */
     const holdTimers = () =>
       running.app.evaluate(() => {
         const held: { run: () => unknown; afterMs: number }[] = [];
@@ -178,7 +178,7 @@ describeDesktop('secrets', () => {
     const copy = (text: string) => running.page.evaluate((value) => window.callkey.copySecret(value), text);
     const copyElsewhere = (text: string) => running.app.evaluate(async ({ clipboard }, value) => clipboard.writeText(value), text);
 
-    it('is off the clipboard after a minute', async () => {
+    it('is cleared from the clipboard after a minute', async () => {
       await launch();
       await holdTimers();
       await copy(secret);
@@ -187,7 +187,7 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('');
     });
 
-    it('makes way for what was copied since', async () => {
+    it('does not clear what was copied since', async () => {
       await launch();
       await holdTimers();
       await copy(secret);
@@ -196,13 +196,13 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('a shopping list');
     });
 
-    /** What the clipboard holds once the app is about to end: on Linux it ends with the app. */
+    /** The clipboard just before the app ends: on Linux, it ends with the app. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
       await running.app.evaluate(async ({ app, clipboard }, path) => {
         const { writeFileSync: write } = process.getBuiltinModule('node:fs');
         const quit = app.quit.bind(app);
-        // The app quits twice: the second time once all is finished.
+        // The app quits twice: it delays the first time until its work is done.
         app.quit = async () => {
           write(path, await clipboard.readText());
           quit();
@@ -212,13 +212,13 @@ describeDesktop('secrets', () => {
       return readFileSync(file, 'utf8');
     };
 
-    it('is off the clipboard when the app quits', async () => {
+    it('is cleared from the clipboard when the app quits', async () => {
       await launch();
       await copy(secret);
       expect(await clipboardAtTheEnd()).to.equal('');
     });
 
-    it('leaves what was copied since when the app quits', async () => {
+    it('does not clear what was copied since when the app quits', async () => {
       await launch();
       await copy(secret);
       await copyElsewhere('a shopping list');
@@ -233,7 +233,7 @@ describeDesktop('secrets', () => {
     }
     const args = ['--password-store=gnome-libsecret'];
 
-    it('keep one signed in, until one signs out', async () => {
+    it('keeps the user signed in until they sign out', async () => {
       await launch({ args });
       const { userData } = running;
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });

@@ -36,7 +36,7 @@ describeDesktop('the tenancy switcher', () => {
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
   });
 
-  it('selects what is typed, however fast Enter comes', async () => {
+  it('selects the first match for the typed text even if Enter comes before the search answers', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('option').first().waitFor();
@@ -45,7 +45,7 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'Partner Southgate Calling' }).waitFor();
   });
 
-  it('selects a partner, and none again', async () => {
+  it('selects a partner, and then none', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('northwind');
@@ -57,13 +57,13 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByText('Choose an account or partner first').waitFor();
   });
 
-  it('says that nothing matches', async () => {
+  it('says that no account or partner matches', async () => {
     await harness.page.getByRole('button', { name: 'None selected' }).click();
     await harness.page.getByRole('combobox').fill('no such place');
     await harness.page.getByText('No account or partner matches “no such place”.').waitFor();
   });
 
-  it('creates a staff key for the tenancy, and says what it will reach', async () => {
+  it('says which campaigns a staff key will have access to', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('blue');
@@ -80,10 +80,10 @@ describeDesktop('a command of the menu', () => {
   });
   afterEach(() => harness.close());
 
-  it('is done as soon as the screen shows, before the page has had another frame', async () => {
+  it('works as soon as the screen is visible, before its first frame and timer', async () => {
     const { page, desktop } = harness;
     await page.getByLabel('Server address').waitFor();
-    // No frame and no timer from here on: what waits for one does not happen.
+    // From here on no frame and no timer runs: effects that wait for one do not happen.
     await page.clock.install();
     await page.clock.pauseAt(Date.now() + 60_000);
     await signInAs(harness, 'staff');
