@@ -39,8 +39,8 @@ export function createChannels({ settings, sessionStore, clipboard, window }: Ch
 
   /** Stores the session, or deletes the stored one. A failure must not stop the user from signing in. */
   async function storeSession(client: CoreClient): Promise<void> {
-    const persistence = staysSignedIn ? sessionStore.write({ server: client.server, cookies: client.cookies() }) : sessionStore.delete();
-    await persistence.catch(() => undefined);
+    const done = staysSignedIn ? sessionStore.write({ server: client.server, cookies: client.cookies() }) : sessionStore.delete();
+    await done.catch(() => undefined);
   }
 
   /** Protects the window before a secret arrives. The page calls `dismissSecret` when it no longer shows. */

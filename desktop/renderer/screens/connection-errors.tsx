@@ -73,7 +73,7 @@ export function Unreachable({ detail }: { detail: string }) {
 export function Splash() {
   return (
     <main class="entrance" aria-busy="true">
-      <section class="card opening">
+      <section class="card splash">
         <Mark />
         <p role="status" class="loading">
           Opening your session …
@@ -92,9 +92,9 @@ function ErrorCard({ title, text }: { title: string; text: string }) {
     });
   return (
     <main class="entrance">
-      <section class="card" aria-labelledby="obstacle-title">
+      <section class="card" aria-labelledby="connection-error-title">
         <Mark />
-        <h1 id="obstacle-title">{title}</h1>
+        <h1 id="connection-error-title">{title}</h1>
         <p>{text}</p>
         <p class="hint">{server.value}</p>
         <div class="actions">
