@@ -17,73 +17,74 @@ import type {
   UserView,
 } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
+import { screens, showCommand } from './screens.ts';
 
-/** Why the core did not do what was asked, in kinds that each have their own way on. */
+/** Why a request to the core failed. Each kind asks something else of the user. */
 export type Failure =
-  /** No answer came from there: try again. */
+  /** The core did not answer: try again. */
   | { kind: 'unreachable'; detail: string }
   /** Sign in again. */
   | { kind: 'session-ended' }
-  /** Something answers that this console cannot work with: a core of another generation, or no core at all. */
+  /** A core of another generation answered, or something that is no core. */
   | { kind: 'incompatible'; core: 'older' | 'newer' | 'unknown' }
-  /** The core says no, and why. */
+  /** The core refused the request, and says why. */
   | { kind: 'refused'; code: ProblemCode; detail: string; errors: FieldError[]; retryAfterSeconds: number | null };
 
 export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: Failure };
 
-/** Whether a session can be kept with the system's encrypted storage, and if not, why in a plain word. */
-export type Keeping = { possible: true } | { possible: false; reason: string };
+/** Whether the system's encrypted storage can keep a session, and if not, why: the sign-in form shows the reason. */
+export type SessionPersistence = { possible: true } | { possible: false; reason: string };
 
-/** What the console starts with. */
-export type Beginning = {
+/** What the page needs before it can show its first screen. */
+export type StartupState = {
   remembered: { server: string; email: string };
-  keeping: Keeping;
-  /** The kept session, looked up in its core; null where none was kept. */
+  persistence: SessionPersistence;
+  /** The stored session, as its core answered for it; null where none is stored. */
   session: Result<SessionView> | null;
 };
 
-/** @property keepSignedIn null leaves it as it is */
+/** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 export type PasswordChange = { currentPassword: string; newPassword: string };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
 export type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
 export type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
-export type Removal = { id: string; cancelQueuedCalls: boolean };
+export type Deletion = { id: string; cancelQueuedCalls: boolean };
 
-/** What the renderer may ask of the main process. Each is a channel of its name; main checks sender and input of each. */
+/** The functions that the main process offers the page. Each is a channel of the same name; main checks every call's sender and input. */
 export type Channels = {
-  begin(): Promise<Beginning>;
+  getStartupState(): Promise<StartupState>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
   signOut(): Promise<Result<null>>;
   changePassword(input: PasswordChange): Promise<Result<null>>;
   selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
   searchTenancies(search: string): Promise<Result<TenanciesView>>;
   listApiKeys(): Promise<Result<ApiKeysView>>;
-  /** While its value shows, the window is protected from screen capture and does not close: until `secretIsGone`. */
+  /** Until `dismissSecret`, the window is hidden from screen capture and asks before it closes. */
   createApiKey(input: CreateApiKey): Promise<Result<CreatedApiKeyView>>;
-  secretIsGone(): Promise<void>;
+  dismissSecret(): Promise<void>;
   previewRevocation(id: string): Promise<Result<RevocationView>>;
-  revokeApiKey(removal: Removal): Promise<Result<null>>;
+  revokeApiKey(input: Deletion): Promise<Result<null>>;
   /** The pasted key value is hashed in the main process; only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   listAccounts(): Promise<Result<AccountsView>>;
   listCampaigns(): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
   listUsers(): Promise<Result<{ users: UserView[] }>>;
-  /** Guards the window in the same way, for the one-time password. */
-  addUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
+  /** Protects the window like `createApiKey`, for the one-time password. */
+  createUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
   previewDeletion(id: string): Promise<Result<DeletionView>>;
-  deleteUser(removal: Removal): Promise<Result<null>>;
+  deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
-  /** Copies a secret, and clears the clipboard after a minute and on quitting if it is still there. */
+  /** Copies a secret. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
   copySecret(secret: string): Promise<void>;
-  /** Closes the window, whatever is showing. */
+  /** Closes the window without asking. */
   closeWindow(): Promise<void>;
 };
 
-/** The names of all channels, once each: the compiler sees to it that none is missing. */
+/** Every channel's name. The compiler reports one that is missing. */
 export const channelNames: { readonly [Name in keyof Channels]: Name } = {
-  begin: 'begin',
+  getStartupState: 'getStartupState',
   signIn: 'signIn',
   signOut: 'signOut',
   changePassword: 'changePassword',
@@ -91,7 +92,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   searchTenancies: 'searchTenancies',
   listApiKeys: 'listApiKeys',
   createApiKey: 'createApiKey',
-  secretIsGone: 'secretIsGone',
+  dismissSecret: 'dismissSecret',
   previewRevocation: 'previewRevocation',
   revokeApiKey: 'revokeApiKey',
   identifyApiKey: 'identifyApiKey',
@@ -99,7 +100,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   listCampaigns: 'listCampaigns',
   listCalls: 'listCalls',
   listUsers: 'listUsers',
-  addUser: 'addUser',
+  createUser: 'createUser',
   previewDeletion: 'previewDeletion',
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
@@ -107,16 +108,13 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   closeWindow: 'closeWindow',
 };
 
-/** What the menu asks of the renderer. `close` comes when the window is to be closed while a key value shows. */
+/** What the menu asks of the renderer, and `close`: the window asks the page before it closes while a secret is visible. */
 export const commands = [
+  ...screens.map(({ name }) => showCommand(name)),
   'new-api-key',
   'find',
   'refresh',
   'which-key',
-  'show-api-keys',
-  'show-calls',
-  'show-people',
-  'show-activity',
   'switch-tenancy',
   'change-password',
   'sign-out',
@@ -124,10 +122,10 @@ export const commands = [
 ] as const;
 export type Command = (typeof commands)[number];
 
-/** The channel on which main sends commands. */
+/** Main sends commands on this channel. */
 export const commandChannel = 'command';
 
-/** What the preload exposes, as `window.callkey`. */
+/** The preload exposes this as `window.callkey`. */
 export type Bridge = Channels & {
   /** @returns stops listening */
   onCommand(listener: (command: Command) => void): () => void;

@@ -1,5 +1,5 @@
-// Draws desktop/icon/icon.svg in the sizes that the systems ask for, into desktop/icon/png. Runs in Electron, which can draw, so that no
-// further program is needed: `npm run icons`; where there is no display, `xvfb-run npm run icons`.
+// Draws desktop/icon/icon.svg in every size that the systems need, into desktop/icon/png: `npm run icons`, or `xvfb-run npm run icons`
+// without a display. It runs in Electron, so that it needs no other program to draw.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

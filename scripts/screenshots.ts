@@ -1,5 +1,5 @@
-// Takes a picture of every screen and state of the console, from the real app, light and dark: into the given folder, all of them, at
-// once and twice the size, for looking at; without one, the few that the README for administrators shows.
+// Takes pictures of the real console, light and dark. With a folder: every screen in every state, at 100 % and 200 %. Without: the few
+// that for-administrators.md shows.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { buildConsole } from '../test/support/electron.ts';
 import { walkThrough } from '../test/support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
-const shown = new Set(['api-keys', 'create-key', 'save-key', 'revoke', 'calls', 'delete-person', 'tenancy-switcher']);
+const shown = new Set(['api-keys', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);
 const target = folder ?? fileURLToPath(new URL('../desktop/screenshots', import.meta.url));
 const zooms = folder === undefined ? [1] : [1, 2];
 

@@ -13,7 +13,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** From nothing upwards: what the page has no use for stays forbidden. There is no `connect-src`: the network is the main process's. */
+/** Allows what the page needs and nothing else. No `connect-src`: all requests to the core leave from the main process. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -26,14 +26,14 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Has to be called before the app is ready. */
+/** Call before the app is ready. */
 export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: 'app', privileges: { standard: true, secure: true, codeCache: true } }]);
 }
 
 /**
- * Serves the files of a folder at `app://callkey/`. What is served is listed once, at the start: no path that a request may come up with
- * leads anywhere else.
+ * Serves the files of a folder at `app://callkey/`. The files are listed once, at the start: no path in a request can lead outside the
+ * folder.
  */
 export function serveApp(folder: string): void {
   const files = new Map(
@@ -44,7 +44,7 @@ export function serveApp(folder: string): void {
   );
   protocol.handle('app', async ({ url, method }) => {
     const file = files.get(url);
-    if (file === undefined || method !== 'GET') return new Response('There is nothing here.', { status: 404, headers: headersFor('.txt') });
+    if (file === undefined || method !== 'GET') return new Response('There is no such file.', { status: 404, headers: headersFor('.txt') });
     return new Response(await readFile(file), { headers: headersFor(extname(file)) });
   });
 }

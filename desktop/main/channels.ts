@@ -17,135 +17,134 @@ import {
 import { isKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { readServerAddress } from '#contract/server-address.ts';
-import type { Channels, Failure, Removal, Result } from '../ipc.ts';
+import type { Channels, Deletion, Failure, Result } from '../ipc.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
-import type { KeptSessionFile } from './kept-session.ts';
+import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 
 export type ChannelDeps = {
   settings: SettingsFile;
-  kept: KeptSessionFile;
+  sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  /** The window, as far as a key value that shows in it is concerned. */
-  window: { guardKeyValue(shows: boolean): void; close(): void };
+  window: { setSecretVisible(isVisible: boolean): void; close(): void };
 };
 
-/** What the renderer may ask for: the session with the core is held here, and the renderer never sees its cookie. */
-export function createChannels({ settings, kept, clipboard, window }: ChannelDeps): Channels {
+/** Implements the channels. It holds the session with the core: the renderer never sees its cookie. */
+export function createChannels({ settings, sessionStore, clipboard, window }: ChannelDeps): Channels {
   let core: CoreClient | null = null;
-  let isKept = false;
+  let staysSignedIn = false;
 
-  const signedIn = (): CoreClient => core ?? noCore;
+  const currentClient = (): CoreClient => core ?? signedOutClient;
 
-  /** Keeps the session, or forgets the one that was kept. Where that cannot be done, one is signed in all the same. */
-  async function keep(client: CoreClient): Promise<void> {
-    const keeping = isKept ? kept.keep({ server: client.server, cookies: client.cookies() }) : kept.forget();
-    await keeping.catch(() => undefined);
+  /** Stores the session, or deletes the stored one. A failure must not stop the user from signing in. */
+  async function storeSession(client: CoreClient): Promise<void> {
+    const done = staysSignedIn ? sessionStore.write({ server: client.server, cookies: client.cookies() }) : sessionStore.delete();
+    await done.catch(() => undefined);
   }
 
-  /** Protects the window before a secret comes, and until the page says that it is gone. */
-  async function guarded<Value>(asking: () => Promise<Result<Value>>): Promise<Result<Value>> {
-    window.guardKeyValue(true);
-    const answer = await asking();
-    if (!answer.ok) window.guardKeyValue(false);
+  /** Protects the window before a secret arrives. The page calls `dismissSecret` when it no longer shows. */
+  async function withProtectedWindow<Value>(request: () => Promise<Result<Value>>): Promise<Result<Value>> {
+    window.setSecretVisible(true);
+    const answer = await request();
+    if (!answer.ok) window.setSecretVisible(false);
     return answer;
   }
 
   return {
-    async begin() {
+    async getStartupState() {
       const { server, email } = settings.current;
       const remembered = { server, email };
-      const [keeping, session] = await Promise.all([kept.keeping(), kept.read()]);
-      if (!session) return { remembered, keeping, session: null };
-      isKept = true;
-      // It may be the next try at the same one, with the last still under way.
+      const [persistence, session] = await Promise.all([sessionStore.persistence(), sessionStore.read()]);
+      if (!session) return { remembered, persistence, session: null };
+      staysSignedIn = true;
+      // The page retries while the core does not answer: keep one client.
       core ??= coreClient(session.server, session.cookies);
-      const answer = await core.ask('GET', paths.session, sessionSchema);
-      if (!answer.ok && answer.failure.kind === 'session-ended') await kept.forget().catch(() => undefined);
-      return { remembered, keeping, session: answer };
+      const answer = await core.requestJson('GET', paths.session, sessionSchema);
+      if (!answer.ok && answer.failure.kind === 'session-ended') await sessionStore.delete().catch(() => undefined);
+      return { remembered, persistence, session: answer };
     },
 
     async signIn({ server, email, password, keepSignedIn }) {
       const read = readServerAddress(server.includes('://') ? server : `https://${server}`);
       if (!read.ok) return refused('server', read.problem);
       const client = coreClient(read.address);
-      const answer = await client.ask('POST', paths.session, sessionSchema, { email, password });
+      const answer = await client.requestJson('POST', paths.session, sessionSchema, { email, password });
       if (!answer.ok) {
         await client.close();
         return answer.failure.kind === 'session-ended' ? refused('email', 'The e-mail address or the password is wrong.') : answer;
       }
       await core?.close();
       core = client;
-      isKept = keepSignedIn ?? isKept;
-      await Promise.all([keep(client), settings.change({ server: read.address, email: email.trim() })]);
+      staysSignedIn = keepSignedIn ?? staysSignedIn;
+      await Promise.all([storeSession(client), settings.change({ server: read.address, email: email.trim() })]);
       return answer;
     },
 
     async signOut() {
-      const client = signedIn();
-      // Signed out here at once, whatever the core says and however long it takes: somebody may sign in anew meanwhile.
+      const client = currentClient();
+      // Does not wait for the core: somebody may sign in again meanwhile.
       core = null;
-      isKept = false;
-      await kept.forget().catch(() => undefined);
-      const answer = await client.tell('DELETE', paths.session);
+      staysSignedIn = false;
+      await sessionStore.delete().catch(() => undefined);
+      const answer = await client.requestEmpty('DELETE', paths.session);
       await client.close();
       return answer;
     },
 
-    changePassword: (input) => signedIn().tell('POST', paths.password, input),
+    changePassword: (input) => currentClient().requestEmpty('POST', paths.password, input),
 
-    selectTenancy: (choice) => signedIn().ask('PUT', paths.sessionTenancy, sessionSchema, choice),
-    searchTenancies: (search) => signedIn().ask('GET', `${paths.tenancies}${queryOf({ search })}`, tenanciesSchema),
+    selectTenancy: (choice) => currentClient().requestJson('PUT', paths.sessionTenancy, sessionSchema, choice),
+    searchTenancies: (search) => currentClient().requestJson('GET', `${paths.tenancies}${queryOf({ search })}`, tenanciesSchema),
 
-    listApiKeys: () => signedIn().ask('GET', paths.apiKeys, apiKeysSchema),
+    listApiKeys: () => currentClient().requestJson('GET', paths.apiKeys, apiKeysSchema),
     async createApiKey(input) {
-      const answer = await guarded(() => signedIn().ask('POST', paths.apiKeys, createdApiKeySchema, input));
-      if (answer.ok) clipboard.know(answer.value.keyValue);
+      const answer = await withProtectedWindow(() => currentClient().requestJson('POST', paths.apiKeys, createdApiKeySchema, input));
+      if (answer.ok) clipboard.trackVisible(answer.value.keyValue);
       return answer;
     },
-    async secretIsGone() {
-      window.guardKeyValue(false);
-      await clipboard.dropSelection();
+    async dismissSecret() {
+      window.setSecretVisible(false);
+      await clipboard.clearSelection();
     },
-    previewRevocation: (id) => signedIn().ask('GET', pathTo(paths.apiKeyRevocation, { id }), revocationSchema),
-    revokeApiKey: (removal) => signedIn().tell('DELETE', removalPath(paths.apiKey, removal)),
+    previewRevocation: (id) => currentClient().requestJson('GET', pathTo(paths.apiKeyRevocation, { id }), revocationSchema),
+    revokeApiKey: (deletion) => currentClient().requestEmpty('DELETE', deletionPath(paths.apiKey, deletion)),
     async identifyApiKey(pasted) {
       const keyValue = pasted.trim();
       if (!isKeyValue(keyValue)) {
-        return refused('keyValue', 'This is no key value. One begins with svc_sk_live_ and is 61 characters long: was all of it pasted?');
+        return refused('keyValue', 'This is not a key value. A key value starts with svc_sk_live_ and has 61 characters. Paste all of it.');
       }
       const sha256 = hash('sha256', keyValue);
-      const answer = await signedIn().ask('POST', paths.identifyApiKey, identifiedApiKeySchema, { sha256 });
+      const answer = await currentClient().requestJson('POST', paths.identifyApiKey, identifiedApiKeySchema, { sha256 });
       return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
     },
 
-    listAccounts: () => signedIn().ask('GET', paths.accounts, accountsSchema),
-    listCampaigns: () => signedIn().ask('GET', paths.campaigns, campaignsSchema),
+    listAccounts: () => currentClient().requestJson('GET', paths.accounts, accountsSchema),
+    listCampaigns: () => currentClient().requestJson('GET', paths.campaigns, campaignsSchema),
     listCalls: ({ campaignId: id, state, search, cursor }) =>
-      signedIn().ask('GET', `${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema),
+      currentClient().requestJson('GET', `${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema),
 
-    listUsers: () => signedIn().ask('GET', paths.users, usersSchema),
-    async addUser(input) {
-      const answer = await guarded(() => signedIn().ask('POST', paths.users, createdUserSchema, input));
-      if (answer.ok) clipboard.know(answer.value.password);
+    listUsers: () => currentClient().requestJson('GET', paths.users, usersSchema),
+    async createUser(input) {
+      const answer = await withProtectedWindow(() => currentClient().requestJson('POST', paths.users, createdUserSchema, input));
+      if (answer.ok) clipboard.trackVisible(answer.value.password);
       return answer;
     },
-    previewDeletion: (id) => signedIn().ask('GET', pathTo(paths.userDeletion, { id }), deletionSchema),
-    deleteUser: (removal) => signedIn().tell('DELETE', removalPath(paths.user, removal)),
+    previewDeletion: (id) => currentClient().requestJson('GET', pathTo(paths.userDeletion, { id }), deletionSchema),
+    deleteUser: (deletion) => currentClient().requestEmpty('DELETE', deletionPath(paths.user, deletion)),
 
-    listActivity: (cursor) => signedIn().ask('GET', `${paths.activity}${queryOf({ cursor })}`, activitySchema),
+    listActivity: (cursor) => currentClient().requestJson('GET', `${paths.activity}${queryOf({ cursor })}`, activitySchema),
 
     copySecret: async (secret) => clipboard.copy(secret),
     closeWindow: async () => window.close(),
   };
 }
 
-/** Stands in where nobody has signed in. */
-const noCore: CoreClient = {
+/** Answers every request with `session-ended` while nobody is signed in. */
+const signedOutClient: CoreClient = {
   server: '',
-  ask: async () => ({ ok: false, failure: { kind: 'session-ended' } }),
-  tell: async () => ({ ok: false, failure: { kind: 'session-ended' } }),
+  requestJson: async () => ({ ok: false, failure: { kind: 'session-ended' } }),
+  requestEmpty: async () => ({ ok: false, failure: { kind: 'session-ended' } }),
   cookies: () => ({}),
   close: async () => undefined,
 };
@@ -157,7 +156,7 @@ function refused(path: string, message: string): { ok: false; failure: Failure }
   };
 }
 
-function removalPath(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Removal): string {
+function deletionPath(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Deletion): string {
   return pathTo(path, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : '');
 }
 

@@ -3,40 +3,40 @@ import { clipboard } from 'electron';
 
 const clearedAfterMs = 60_000;
 
-/** Puts secrets on the clipboard, and takes them off again if they are still there: after a minute, and when the app quits. */
+/** Copies secrets, and clears the clipboard after a minute and on quitting if the secret is still there. */
 export class SecretClipboard {
-  /** Enough to recognise the secret by, and nothing more of it. */
-  #digest: string | null = null;
+  /** Of the copied secret: enough to recognise it, without keeping it. */
+  #copiedDigest: string | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** What shows, as far as it takes to recognise it: on Linux, selecting a text copies it. */
-  #shown: string | null = null;
+  /** Of the visible secret: on Linux, selecting a text copies it to the primary selection. */
+  #visibleDigest: string | null = null;
 
-  know(secret: string): void {
-    this.#shown = hash('sha256', secret);
+  trackVisible(secret: string): void {
+    this.#visibleDigest = hash('sha256', secret);
   }
 
-  /** Takes what showed off Linux's selection, from where a middle click would paste it. */
-  async dropSelection(): Promise<void> {
-    const shown = this.#shown;
-    this.#shown = null;
-    // Electron has it on Linux alone.
+  /** Clears Linux's primary selection, which a middle click would paste, if it holds the secret. */
+  async clearSelection(): Promise<void> {
+    const digest = this.#visibleDigest;
+    this.#visibleDigest = null;
+    // Electron has it only on Linux.
     const selection: Electron.Clipboard | undefined = clipboard.selection;
-    if (!selection || shown === null) return;
-    if (hash('sha256', (await selection.readText()).trim()) === shown) selection.clear();
+    if (!selection || digest === null) return;
+    if (hash('sha256', (await selection.readText()).trim()) === digest) selection.clear();
   }
 
   async copy(secret: string): Promise<void> {
     await clipboard.writeText(secret);
-    this.#digest = hash('sha256', secret);
+    this.#copiedDigest = hash('sha256', secret);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
   }
 
   async clear(): Promise<void> {
     clearTimeout(this.#timer);
-    const digest = this.#digest;
-    this.#digest = null;
+    const digest = this.#copiedDigest;
+    this.#copiedDigest = null;
     if (digest !== null && hash('sha256', await clipboard.readText()) === digest) await clipboard.clear();
   }
 }

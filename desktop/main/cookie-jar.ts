@@ -1,37 +1,37 @@
-/** The cookies of a session, by name. They are as good as a password. */
-export type KeptCookies = Readonly<Record<string, string>>;
+/** The cookies of a session, by name. As sensitive as a password. */
+export type SessionCookies = Readonly<Record<string, string>>;
 
-/** A core sets a session's cookie and its signature, with a prefix when it is served over https. */
+/** The session's cookie and its signature; over https, with a prefix (RFC 6265bis §4.1.3.2). */
 const sessionCookie = /^(?:__Host-)?callkey_session(?:\.sig)?$/;
 
-/** Holds the cookies of one session with one core. All others that a server may set are passed over. */
+/** Holds the cookies of one session with one core, and ignores all others that a server sets. */
 export class CookieJar {
   readonly #cookies: Map<string, string>;
 
-  constructor(kept: KeptCookies) {
-    this.#cookies = new Map(Object.entries(kept).filter(([name]) => sessionCookie.test(name)));
+  constructor(stored: SessionCookies) {
+    this.#cookies = new Map(Object.entries(stored).filter(([name]) => sessionCookie.test(name)));
   }
 
   /** @param lines of the Set-Cookie header (RFC 6265 §4.1) */
-  take(lines: string | readonly string[]): void {
+  update(lines: string | readonly string[]): void {
     for (const line of [lines].flat()) {
       const [pair = ''] = line.split(';', 1);
       const end = pair.indexOf('=');
       const name = pair.slice(0, end).trim();
       if (end < 1 || !sessionCookie.test(name)) continue;
       const value = pair.slice(end + 1).trim();
-      // A core takes a cookie back by making it empty.
+      // The core deletes a cookie by setting it to the empty string.
       if (value === '') this.#cookies.delete(name);
       else this.#cookies.set(name, value);
     }
   }
 
-  /** The Cookie header; empty where there is no session. */
+  /** The Cookie header; empty without a session. */
   header(): string {
     return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }
 
-  all(): KeptCookies {
+  all(): SessionCookies {
     return Object.fromEntries(this.#cookies);
   }
 }

@@ -5,40 +5,40 @@ import type { z } from 'zod';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import type { Failure, Result } from '../ipc.ts';
-import { CookieJar, type KeptCookies } from './cookie-jar.ts';
-import { whyUnreachable } from './unreachable.ts';
+import { CookieJar, type SessionCookies } from './cookie-jar.ts';
+import { describeNetworkError } from './network-errors.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** One core, and the session with it. */
+/** A client of one core, with one session. */
 export type CoreClient = {
   server: string;
-  /** @param schema of the answer */
-  ask<Schema extends z.ZodType>(method: Method, path: string, schema: Schema, body?: unknown): Promise<Result<z.output<Schema>>>;
-  /** Asks for something whose answer has nothing to read. */
-  tell(method: Method, path: string, body?: unknown): Promise<Result<null>>;
-  /** The cookies of the session, for keeping. */
-  cookies(): KeptCookies;
+  /** @param schema checks the answer */
+  requestJson<Schema extends z.ZodType>(method: Method, path: string, schema: Schema, body?: unknown): Promise<Result<z.output<Schema>>>;
+  /** A request whose answer has no body to read. */
+  requestEmpty(method: Method, path: string, body?: unknown): Promise<Result<null>>;
+  /** The cookies of the session, to store. */
+  cookies(): SessionCookies;
   close(): Promise<void>;
 };
 
 type Answer = { status: number; headers: IncomingHttpHeaders; text: string };
 
-const timeouts = { connect: 5_000, answer: 15_000 };
-const largestAnswer = 8 * 1024 * 1024;
+const timeoutsMs = { connect: 5_000, answer: 15_000 };
+const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** Redirects are answers like any other here: the session's cookie never goes to where one points. */
-export function coreClient(server: string, kept: KeptCookies = {}): CoreClient {
+/** Follows no redirect: the session's cookie must not go to another server. */
+export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
-  const jar = new CookieJar(kept);
+  const jar = new CookieJar(stored);
   const agent = new Agent({
     connections: 4,
     pipelining: 1,
-    // A self-hoster's own authority is known to the system, if it is known at all.
-    connect: { timeout: timeouts.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
-    headersTimeout: timeouts.answer,
-    bodyTimeout: timeouts.answer,
-    maxResponseSize: largestAnswer,
+    // Self-hosters install their own certificate authority in the system's store.
+    connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
+    headersTimeout: timeoutsMs.answer,
+    bodyTimeout: timeoutsMs.answer,
+    maxResponseSize: maxAnswerBytes,
   });
 
   async function send(method: Method, path: string, body: unknown): Promise<Answer> {
@@ -56,7 +56,7 @@ export function coreClient(server: string, kept: KeptCookies = {}): CoreClient {
     };
     const response = await agent.request(options);
     const answer = { status: response.statusCode, headers: response.headers, text: await response.body.text() };
-    jar.take(answer.headers['set-cookie'] ?? []);
+    jar.update(answer.headers['set-cookie'] ?? []);
     return answer;
   }
 
@@ -64,35 +64,36 @@ export function coreClient(server: string, kept: KeptCookies = {}): CoreClient {
     try {
       return read(await send(method, path, body));
     } catch (error) {
-      return failed({ kind: 'unreachable', detail: whyUnreachable(error) });
+      return failed({ kind: 'unreachable', detail: describeNetworkError(error) });
     }
   }
 
   return {
     server,
-    ask: (method, path, schema, body) => exchange(method, path, body, (answer) => readAnswer(answer, schema)),
-    tell: (method, path, body) => exchange(method, path, body, (answer) => refusalIn(answer) ?? { ok: true, value: null }),
+    requestJson: (method, path, schema, body) => exchange(method, path, body, (answer) => readAnswer(answer, schema)),
+    requestEmpty: (method, path, body) => exchange(method, path, body, (answer) => failureIn(answer) ?? { ok: true, value: null }),
     cookies: () => jar.all(),
     close: () => agent.destroy(),
   };
 }
 
 function readAnswer<Schema extends z.ZodType>(answer: Answer, schema: Schema): Result<z.output<Schema>> {
-  const refusal = refusalIn(answer);
-  if (refusal) return refusal;
+  const failure = failureIn(answer);
+  if (failure) return failure;
   const parsed = schema.safeParse(parseJson(answer.text));
   return parsed.success ? { ok: true, value: parsed.data } : failed({ kind: 'incompatible', core: 'unknown' });
 }
 
-/** What keeps an answer from being what was asked for, if anything does. */
-function refusalIn(answer: Answer): Result<never> | null {
+/** The failure that an answer stands for; null if it succeeded. */
+function failureIn(answer: Answer): Result<never> | null {
   const { status, headers, text } = answer;
-  if (status >= 200 && status < 300) return otherGeneration(headers);
+  if (status >= 200 && status < 300) return generationMismatch(headers);
   const problem = headers['content-type']?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;
   const code = problem?.success ? problemCode(problem.data.type) : undefined;
   if (!problem?.success || !code) {
-    // A proxy, whose core is being restarted or that has troubles of its own.
-    if (status >= 500 || status === 429) return failed({ kind: 'unreachable', detail: `What is in front of the core answers ${status}.` });
+    // Not the core's own format: a proxy in front of it answered.
+    if (status >= 500 || status === 429)
+      return failed({ kind: 'unreachable', detail: `The proxy in front of the core answered ${status}. Check that the core is running.` });
     return failed({ kind: 'incompatible', core: 'unknown' });
   }
   if (code === 'unauthorized') return failed({ kind: 'session-ended' });
@@ -107,10 +108,10 @@ function refusalIn(answer: Answer): Result<never> | null {
   });
 }
 
-function otherGeneration(headers: IncomingHttpHeaders): Result<never> | null {
-  const named = headers[generationHeader.toLowerCase()];
-  if (named === String(generation)) return null;
-  const number = named === undefined ? 0 : Number(named);
+function generationMismatch(headers: IncomingHttpHeaders): Result<never> | null {
+  const header = headers[generationHeader.toLowerCase()];
+  if (header === String(generation)) return null;
+  const number = header === undefined ? 0 : Number(header);
   if (Number.isNaN(number)) return failed({ kind: 'incompatible', core: 'unknown' });
   return failed({ kind: 'incompatible', core: number < generation ? 'older' : 'newer' });
 }

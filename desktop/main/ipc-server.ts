@@ -1,29 +1,29 @@
 import { ipcMain, type WebContents } from 'electron';
 import { type Channels, channelNames } from '../ipc.ts';
 import { appOrigin } from './app-protocol.ts';
-import { inputs } from './inputs.ts';
+import { channelSchemas } from './channel-schemas.ts';
 
 type Handler = (input: unknown) => Promise<unknown>;
 
 /**
- * Serves the channels to the page of the app, and to nothing else.
+ * Serves the channels to the app's page only.
  *
- * @param page whose top frame alone may call
+ * @param page only its top frame may call
  */
 export function serveChannels(channels: Channels, page: WebContents): void {
   for (const name of Object.values(channelNames)) {
     const handler = channels[name] as Handler;
     ipcMain.handle(name, async (event, input: unknown) => {
       if (!isOurPage(event.senderFrame, page)) throw new Error('This frame may not call.');
-      const parsed = inputs[name].safeParse(input);
-      // Not what was sent: it may be secret.
+      const parsed = channelSchemas[name].safeParse(input);
+      // Without the input: it may be secret.
       if (!parsed.success) throw new Error(`The input of ${name} has the wrong shape.`);
       return handler(parsed.data);
     });
   }
 }
 
-/** The origin of a URL with a scheme of our own is the string `null`: so its parts are compared. */
+/** Compares the URL's parts: the `origin` of a custom scheme is the string "null". */
 function isOurPage(frame: Electron.WebFrameMain | null, page: WebContents): boolean {
   if (!frame || frame.parent !== null || frame !== page.mainFrame) return false;
   const url = URL.parse(frame.url);

@@ -1,6 +1,6 @@
 import { shell } from 'electron';
 
-/** All that the console ever opens in the browser. */
+/** The only addresses that the console opens in the browser. */
 export const links = {
   timeZones: 'https://www.iana.org/time-zones',
   keepingSecrets: 'https://cheatsheetseries.owasp.org/cheatsheets/Secrets_Management_Cheat_Sheet.html',
@@ -8,7 +8,7 @@ export const links = {
 
 const allowed: ReadonlySet<string> = new Set(Object.values(links));
 
-/** Opens a link of the list in the browser. Any other is passed over: what an address may do on this machine is not ours to guess. */
+/** Opens a listed link in the browser and ignores any other: an arbitrary URL can start other programs on the machine. */
 export function openLink(url: string): void {
   if (allowed.has(url)) void shell.openExternal(url).catch(() => undefined);
 }

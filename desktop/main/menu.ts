@@ -1,18 +1,20 @@
 import { app, Menu, type MenuItemConstructorOptions } from 'electron';
 import type { Command } from '../ipc.ts';
+import { screens, showCommand } from '../screens.ts';
 import { links, openLink } from './links.ts';
 
 type Item = MenuItemConstructorOptions;
 const separator: Item = { type: 'separator' };
 
 /**
- * The menu as the platform expects it.
+ * Installs the app's menu, in the order that the platforms' guidelines give.
  *
- * @param send what a command of the menu asks of the page
+ * @param send hands a command to the page
  */
 export function installMenu(send: (command: Command) => void): void {
   const isMac = process.platform === 'darwin';
   const command = (label: string, name: Command, accelerator?: string): Item => ({
+    id: name,
     label,
     click: () => send(name),
     ...(accelerator === undefined ? {} : { accelerator }),
@@ -51,20 +53,17 @@ function viewMenu(command: CommandItem): Item {
   return {
     role: 'viewMenu',
     submenu: [
-      command('&API Keys', 'show-api-keys', 'CmdOrCtrl+1'),
-      command('&Calls', 'show-calls', 'CmdOrCtrl+2'),
-      command('&People', 'show-people', 'CmdOrCtrl+3'),
-      command('Ac&tivity', 'show-activity', 'CmdOrCtrl+4'),
+      ...screens.map(({ menuLabel, name, shortcut }) => command(menuLabel, showCommand(name), shortcut)),
       separator,
       command('&Find', 'find', 'CmdOrCtrl+F'),
       command('&Refresh', 'refresh', 'CmdOrCtrl+R'),
-      // The key of Windows and Linux. An item has one accelerator.
-      { ...command('Refresh', 'refresh', 'F5'), visible: false },
+      // Windows and Linux refresh with F5. An item has only one accelerator.
+      { ...command('Refresh', 'refresh', 'F5'), id: 'refresh-f5', visible: false },
       command('&Switch Account or Partner…', 'switch-tenancy', 'CmdOrCtrl+K'),
       separator,
       { role: 'resetZoom' },
       { role: 'zoomIn' },
-      // Plus without Shift, where it shares a key with the equals sign.
+      // On many keyboards, plus is Shift and this key.
       { role: 'zoomIn', accelerator: 'CmdOrCtrl+=', visible: false },
       { role: 'zoomOut' },
       separator,
@@ -80,13 +79,13 @@ function helpMenu(isMac: boolean): Item {
     submenu: [
       { label: 'About &Time Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
-      // On macOS it is in the menu of the app.
+      // On macOS, the app menu has it.
       ...(isMac ? [] : [separator, { role: 'about' } satisfies Item]),
     ],
   };
 }
 
-/** What a right click offers: the editing that works there. Chromium brings no menu of its own. */
+/** Shows the editing commands that apply where the user right-clicked. Electron has no default context menu. */
 export function showEditMenu({ editFlags, isEditable, selectionText }: Electron.ContextMenuParams): void {
   const { canCut, canCopy, canPaste, canSelectAll } = editFlags;
   const copy: Item = { role: 'copy', enabled: canCopy };

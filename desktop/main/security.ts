@@ -1,17 +1,17 @@
 import { app, type Session, type WebContents } from 'electron';
 import { openLink } from './links.ts';
 
-/** Has to be called before the app is ready. */
-export function cutOffFromNetwork(): void {
-  // Neither a policy nor a filter of requests sees every look-up, such as those that a page asks for in advance. All that the app
-  // asks of a network goes through Node, which this does not touch.
+/** Call before the app is ready. */
+export function blockNetwork(): void {
+  // DNS prefetches bypass both the content security policy and the request filter. The app's own requests go through Node, which
+  // ignores this switch.
   app.commandLine.appendSwitch('host-resolver-rules', 'MAP * ~NOTFOUND');
-  // No fuse closes this door: whoever can open it reads what is in the page.
+  // Remote debugging reads everything in the page, and no fuse disables it.
   if (app.isPackaged) for (const name of ['remote-debugging-port', 'remote-debugging-pipe']) app.commandLine.removeSwitch(name);
 }
 
-/** No page but our own, nothing from the network, no permission: whatever a page may ask for. */
-export function denyEverythingElse(session: Session): void {
+/** Denies pages every permission, download and network request. */
+export function restrictSession(session: Session): void {
   session.setPermissionRequestHandler((_page, _permission, answer) => answer(false));
   session.setPermissionCheckHandler(() => false);
   session.setDevicePermissionHandler(() => false);
@@ -19,12 +19,12 @@ export function denyEverythingElse(session: Session): void {
   const ours = app.isPackaged ? /^app:/ : /^(?:app|devtools):/;
   session.webRequest.onBeforeRequest(({ url }, answer) => answer({ cancel: !ours.test(url) }));
   session.on('will-download', (event) => event.preventDefault());
-  // Dictionaries would be fetched from the network.
+  // The spell checker downloads dictionaries.
   session.setSpellCheckerEnabled(false);
-  app.on('web-contents-created', (_event, contents) => keepWithin(contents));
+  app.on('web-contents-created', (_event, contents) => restrictNavigation(contents));
 }
 
-function keepWithin(contents: WebContents): void {
+function restrictNavigation(contents: WebContents): void {
   contents.on('will-navigate', (event) => event.preventDefault());
   contents.on('will-frame-navigate', (event) => event.preventDefault());
   contents.on('will-redirect', (event) => event.preventDefault());
@@ -33,6 +33,6 @@ function keepWithin(contents: WebContents): void {
     openLink(url);
     return { action: 'deny' };
   });
-  // Peer connections are outside of policies and filters: without this they send to whomever a page names.
+  // WebRTC bypasses both the content security policy and the request filter.
   contents.setWebRTCIPHandlingPolicy('disable_non_proxied_udp');
 }

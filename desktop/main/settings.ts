@@ -6,7 +6,7 @@ import { z } from 'zod';
 const settingsSchema = z.object({
   server: z.string().default(''),
   email: z.string().default(''),
-  /** Where the window was, in device-independent pixels. */
+  /** The window's last bounds, in device-independent pixels. */
   window: z
     .object({ x: z.number().int(), y: z.number().int(), width: z.number().int(), height: z.number().int(), isMaximized: z.boolean() })
     .nullable()
@@ -14,13 +14,13 @@ const settingsSchema = z.object({
 });
 export type Settings = z.infer<typeof settingsSchema>;
 
-/** What the console remembers from one start to the next. Nothing secret is among it. */
+/** What the console remembers between starts. Nothing in it is secret. */
 export class SettingsFile {
   readonly #path: string;
   #settings: Settings;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param folder of the user's profile. A file that cannot be understood counts as none. */
+  /** @param folder of the user's profile. An unreadable file counts as missing. */
   constructor(folder: string) {
     this.#path = join(folder, 'settings.json');
     this.#settings = settingsSchema.parse(readJson(this.#path));
@@ -30,7 +30,7 @@ export class SettingsFile {
     return this.#settings;
   }
 
-  /** Remembers the changes. One write follows another, each replacing the whole file. */
+  /** Writes one after the other; each replaces the whole file, so that a crash leaves the old one or the new one. */
   change(changes: Partial<Settings>): Promise<void> {
     this.#settings = { ...this.#settings, ...changes };
     const text = `${JSON.stringify(this.#settings, undefined, 2)}\n`;

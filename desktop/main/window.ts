@@ -1,30 +1,33 @@
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, nativeTheme, screen } from 'electron';
+import { CommandQueue } from '../command-queue.ts';
 import { type Command, commandChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
 import { showEditMenu } from './menu.ts';
 import type { SettingsFile } from './settings.ts';
-import { placeOnScreen } from './window-place.ts';
+import { boundsOnScreen } from './window-bounds.ts';
 
-/** What shows before the page does: the page's own ground (tokens.css), so that nothing flashes. */
+/** The page's own background (tokens.css): another colour would flash before the page paints. */
 const backgrounds = { light: '#fbfbfa', dark: '#17191c' };
 const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : backgrounds.light);
 
-/** The one window of the app. */
+/** The app's only window. */
 export class ConsoleWindow {
   readonly browserWindow: BrowserWindow;
   readonly #settings: SettingsFile;
-  #showsKeyValue = false;
+  /** While the page loads, Electron would drop what is sent to it. */
+  readonly #commands = new CommandQueue();
+  #showsSecret = false;
 
   constructor(settings: SettingsFile) {
     this.#settings = settings;
-    const kept = settings.current.window;
+    const last = settings.current.window;
     const { id } = screen.getPrimaryDisplay();
     const screens = screen.getAllDisplays().toSorted((one, other) => Number(other.id === id) - Number(one.id === id));
     this.browserWindow = new BrowserWindow({
-      ...placeOnScreen(
-        kept,
+      ...boundsOnScreen(
+        last,
         screens.map(({ workArea }) => workArea),
       ),
       minWidth: 480,
@@ -40,7 +43,7 @@ export class ConsoleWindow {
         devTools: !app.isPackaged,
       },
     });
-    if (kept?.isMaximized) this.browserWindow.maximize();
+    if (last?.isMaximized) this.browserWindow.maximize();
     this.#listen();
   }
 
@@ -48,30 +51,43 @@ export class ConsoleWindow {
     const { browserWindow } = this;
     browserWindow.once('ready-to-show', () => browserWindow.show());
     browserWindow.on('close', (event) => {
-      this.#rememberPlace();
-      if (!this.#showsKeyValue) return;
+      this.#saveBounds();
+      if (!this.#showsSecret) return;
       event.preventDefault();
       this.focus();
       this.send('close');
     });
-    browserWindow.webContents.on('context-menu', (_event, asked) => showEditMenu(asked));
+    browserWindow.webContents.on('context-menu', (_event, params) => showEditMenu(params));
+    this.#deliverCommands();
     const repaint = () => browserWindow.setBackgroundColor(background());
     nativeTheme.on('updated', repaint);
     browserWindow.once('closed', () => nativeTheme.off('updated', repaint));
   }
 
-  #rememberPlace(): void {
-    const place = { ...this.browserWindow.getNormalBounds(), isMaximized: this.browserWindow.isMaximized() };
-    void this.#settings.change({ window: place });
+  /** The page's script listens before `dom-ready`: it is a module, and those run before the document counts as parsed. */
+  #deliverCommands(): void {
+    const { webContents } = this.browserWindow;
+    let stop = () => {};
+    webContents.on('dom-ready', () => {
+      stop = this.#commands.listen((command) => webContents.send(commandChannel, command));
+    });
+    webContents.on('did-start-navigation', ({ isMainFrame, isSameDocument }) => {
+      if (isMainFrame && !isSameDocument) stop();
+    });
+  }
+
+  #saveBounds(): void {
+    const window = { ...this.browserWindow.getNormalBounds(), isMaximized: this.browserWindow.isMaximized() };
+    void this.#settings.change({ window });
   }
 
   async open(): Promise<void> {
     try {
       await this.browserWindow.loadURL(startPage);
     } catch (error) {
-      // Electron tells of a crash after this.
+      // Electron reports a crash only after this rejection.
       await setImmediate();
-      // Closed or crashed before it had opened: that is seen to elsewhere.
+      // Closing is no error, and crash-recovery.ts handles a crash.
       const isGone = this.browserWindow.isDestroyed() || this.browserWindow.webContents.isCrashed();
       if (!isGone) throw error;
     }
@@ -84,21 +100,21 @@ export class ConsoleWindow {
   }
 
   send(command: Command): void {
-    this.browserWindow.webContents.send(commandChannel, command);
+    this.#commands.push(command);
   }
 
-  get showsKeyValue(): boolean {
-    return this.#showsKeyValue;
+  get showsSecret(): boolean {
+    return this.#showsSecret;
   }
 
-  /** While a key value shows, screens are not captured and closing asks first. */
-  guardKeyValue(shows: boolean): void {
-    this.#showsKeyValue = shows;
-    this.browserWindow.setContentProtection(shows);
+  /** While a secret is visible, the window is hidden from screen capture and asks before it closes. */
+  setSecretVisible(isVisible: boolean): void {
+    this.#showsSecret = isVisible;
+    this.browserWindow.setContentProtection(isVisible);
   }
 
   close(): void {
-    this.#showsKeyValue = false;
+    this.#showsSecret = false;
     this.browserWindow.close();
   }
 }

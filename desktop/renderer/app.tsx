@@ -3,21 +3,22 @@ import type { SessionView } from '#contract/console.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
 import { ChangePassword } from './screens/change-password.tsx';
-import { BecameIncompatible, Incompatible, Opening, Unreachable } from './screens/obstacles.tsx';
+import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/connection-errors.tsx';
 import { SessionEnded } from './screens/session-ended.tsx';
 import { Shell } from './screens/shell.tsx';
 import { SignIn } from './screens/sign-in.tsx';
-import { begin, beginning, hasEnded, obstacle, session } from './state/session.ts';
+import { useIgnoredCommands } from './state/commands.ts';
+import { connectionError, loadStartupState, session, sessionHasEnded, startupState } from './state/session.ts';
 
 export function App() {
   useEffect(() => {
-    void begin();
+    void loadStartupState();
   }, []);
   return (
     <>
       <Content />
-      {hasEnded.value && <SessionEnded />}
-      {session.value && obstacle.value?.kind === 'incompatible' && <BecameIncompatible core={obstacle.value.core} />}
+      {sessionHasEnded.value && <SessionEnded />}
+      {session.value && connectionError.value?.kind === 'incompatible' && <BecameIncompatible core={connectionError.value.core} />}
       <Announcer />
       <Tooltip />
     </>
@@ -26,13 +27,24 @@ export function App() {
 
 function Content() {
   if (session.value) return <SignedIn session={session.value} />;
-  if (!beginning.value) return <Opening />;
-  if (obstacle.value?.kind === 'incompatible') return <Incompatible core={obstacle.value.core} />;
-  if (obstacle.value) return <Unreachable detail={obstacle.value.detail} />;
+  // Commands wait here, as the user may be signed in already.
+  if (!startupState.value) return <Splash />;
+  return <SignedOut />;
+}
+
+function SignedOut() {
+  useIgnoredCommands();
+  if (connectionError.value?.kind === 'incompatible') return <Incompatible core={connectionError.value.core} />;
+  if (connectionError.value) return <Unreachable detail={connectionError.value.detail} />;
   return <SignIn />;
 }
 
 function SignedIn({ session }: { session: SessionView }) {
-  if (session.passwordChangeDue) return <ChangePassword isDue />;
+  if (session.passwordChangeDue) return <PasswordChangeDue />;
   return <Shell session={session} />;
+}
+
+function PasswordChangeDue() {
+  useIgnoredCommands();
+  return <ChangePassword isDue />;
 }

@@ -2,7 +2,7 @@ import type { Bridge } from '../ipc.ts';
 
 declare global {
   interface Window {
-    /** What the preload exposes. */
+    /** The preload exposes it. */
     readonly callkey: Bridge;
   }
 }

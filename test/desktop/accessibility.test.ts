@@ -7,15 +7,15 @@ import { type ScreenState, walkThrough } from '../support/screen-walkthrough.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-describeDesktop('the console for everybody', () => {
-  it('gives axe nothing to find, on any screen, in either theme', async function () {
+describeDesktop('the accessibility of the console', () => {
+  it('has no axe violation on any screen, in either theme', async function () {
     this.timeout(180_000);
     const found: string[] = [];
     let stops = 0;
     for await (const stop of walkThrough()) {
       stops += 1;
       for (const colorScheme of ['light', 'dark'] as const) {
-        // Without motion: half-way between two themes, colours are none of either.
+        // During a transition, colours belong to neither theme.
         await stop.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         found.push(...(await findings(stop)).map((finding) => `${stop.name}, ${colorScheme}: ${finding}`));
       }

@@ -45,7 +45,7 @@ describeDesktop('API keys in the console', () => {
     expect(await harness.page.content()).not.to.include(keyValue);
   });
 
-  it('offers the choices of expiration in the words of the product', async () => {
+  it('offers the expirations of the specification', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     const choices = await harness.page.getByLabel('Expiration').getByRole('option').allInnerTexts();
@@ -60,11 +60,11 @@ describeDesktop('API keys in the console', () => {
     ]);
   });
 
-  it('has the focus in a dialog before anything can be typed', async () => {
+  it('moves the focus into a dialog before the next key press', async () => {
     await signInAs(harness, 'account');
     const focused = await button('Create API Key').evaluate(async (element) => {
       element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-      // Sooner than a frame.
+      // Before the next frame.
       await new Promise((resolve) => setTimeout(resolve));
       return document.activeElement?.closest('.field')?.querySelector('label')?.textContent;
     });
@@ -98,7 +98,7 @@ describeDesktop('API keys in the console', () => {
     await focusIn(harness.page.getByLabel('Name', { exact: true }));
   });
 
-  it('counts the characters of a name as people do, up to 200', async () => {
+  it('counts a name in characters, not in UTF-16 units, up to 200', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     const name = harness.page.getByLabel('Name', { exact: true });
@@ -169,7 +169,7 @@ describeDesktop('API keys in the console', () => {
       expect(await rows()).to.equal(8);
     });
 
-    it('searches by name, whatever the case and accents, as it is typed', async () => {
+    it('searches by name as the user types, ignoring case and accents', async () => {
       await harness.page.getByLabel('Search by name').pressSequentially('ZAHNARZTE');
       await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
@@ -179,7 +179,7 @@ describeDesktop('API keys in the console', () => {
       await harness.page.getByText('1–20 of 58 keys').waitFor();
     });
 
-    it('filters those that expire within 30 days, and those unused for 90', async () => {
+    it('filters keys that expire within 30 days, and keys unused for 90', async () => {
       await harness.page.getByLabel('Show').selectOption('Expiring in 30 days');
       await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
@@ -215,7 +215,7 @@ describeDesktop('API keys in the console', () => {
     await dialog('Revoke API Key?').waitFor();
   });
 
-  it('tells which key a pasted value is, and brings its row into sight', async () => {
+  it('finds the key of a pasted value, and scrolls to its row', async () => {
     for (let index = 0; index < 30; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
     await signInAs(harness, 'account');
@@ -223,7 +223,7 @@ describeDesktop('API keys in the console', () => {
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
     await button('Find Key').click();
-    await harness.page.getByText('This is no key value').waitFor();
+    await harness.page.getByText('This is not a key value').waitFor();
     await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
     await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
@@ -242,17 +242,17 @@ describeDesktop('API keys in the console', () => {
     }
   });
 
-  it('says that a value is no key that one can see', async () => {
+  it('says that a value belongs to no visible key', async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Not yours');
     await signInAs(harness, 'account');
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
-    await harness.page.getByText('This is no key that you can see').waitFor();
+    await harness.page.getByText('None of the keys that you can see').waitFor();
   });
 
   describe('revoking', () => {
-    it('starts on Cancel, and revokes at the very next request', async () => {
+    it('focuses Cancel first; a revoked key is refused at its very next request', async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
       await signInAs(harness, 'account');
@@ -262,11 +262,11 @@ describeDesktop('API keys in the console', () => {
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await row('Practice software').waitFor({ state: 'detached' });
       expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
-      // The focus goes on to the next row.
+      // The focus moves to the next row.
       await focusIn(button('Revoke Website form'));
     });
 
-    it('leaves the key alone on Cancel, and goes back to its row', async () => {
+    it('revokes nothing on Cancel, and moves the focus back to the row', async () => {
       await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
@@ -275,7 +275,7 @@ describeDesktop('API keys in the console', () => {
       await focusIn(button('Revoke Practice software'));
     });
 
-    it('names the creator of another’s key, and cancels its calls if asked to', async () => {
+    it('names the creator of another user’s key, and cancels its calls on request', async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software');
       for (let index = 0; index < 3; index++) await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
       await signInAs(harness, 'partner');
@@ -288,7 +288,7 @@ describeDesktop('API keys in the console', () => {
       expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
     });
 
-    it('says that the key is gone where somebody else was faster', async () => {
+    it('says that the key is gone if somebody else revoked it first', async () => {
       const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
@@ -307,7 +307,7 @@ describeDesktop('API keys in the console', () => {
     ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
   ];
   for (const [user, owners] of tags) {
-    it(`tags keys with their owner ${owners ? `for a ${user} user` : `for nobody who sees the own keys only`}`, async () => {
+    it(`tags keys with their owner ${owners ? `for a ${user} user` : `not for a user who sees only their own`}`, async () => {
       for (const name of ['account', 'teammate', 'tied'] as const)
         await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
       await signInAs(harness, user);
@@ -350,7 +350,7 @@ describeDesktop('API keys in the console', () => {
     await page.getByText('No API keys yet').waitFor();
   });
 
-  /** Presses Tab until the focus is on a button of that name, as somebody would who sees where it is. */
+  /** Presses Tab until the button of that name has the focus. */
   async function tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 40; presses++) {
       if ((await harness.page.evaluate('document.activeElement.textContent.trim()')) === name) return;

@@ -13,13 +13,14 @@ describeDesktop('the bridge to the page', () => {
 
   it('has these functions and no others', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
-      'addUser',
-      'begin',
       'changePassword',
       'closeWindow',
       'copySecret',
       'createApiKey',
+      'createUser',
       'deleteUser',
+      'dismissSecret',
+      'getStartupState',
       'identifyApiKey',
       'listAccounts',
       'listActivity',
@@ -32,14 +33,13 @@ describeDesktop('the bridge to the page', () => {
       'previewRevocation',
       'revokeApiKey',
       'searchTenancies',
-      'secretIsGone',
       'selectTenancy',
       'signIn',
       'signOut',
     ]);
   });
 
-  it('is all that the page has beyond any other page', async () => {
+  it('is the only global that the page has beyond any other page', async () => {
     const plain = await running.app.evaluate(async ({ BrowserWindow }) => {
       const window = new BrowserWindow({ show: false });
       await window.loadURL('app://callkey/index.html');
@@ -48,11 +48,11 @@ describeDesktop('the bridge to the page', () => {
       return names as string[];
     });
     const own = await running.page.evaluate(() => Object.getOwnPropertyNames(window));
-    // What the test's own driver puts there.
+    // Playwright adds globals of its own.
     expect(own.filter((name) => !plain.includes(name) && !/playwright/i.test(name))).to.deep.equal(['callkey']);
   });
 
-  it('brings nothing of Node or Electron', async () => {
+  it('exposes nothing of Node or Electron', async () => {
     const found = await running.page.evaluate(() =>
       ['require', 'process', 'module', 'Buffer', 'global', 'electron', 'ipcRenderer'].filter((name) => name in window),
     );
@@ -61,9 +61,9 @@ describeDesktop('the bridge to the page', () => {
 
   it('cannot be changed by the page', async () => {
     const isSame = await running.page.evaluate(() => {
-      const { begin } = window.callkey;
+      const { getStartupState } = window.callkey;
       const attempts = [
-        () => Object.assign(window.callkey, { begin: null }),
+        () => Object.assign(window.callkey, { getStartupState: null }),
         () => Object.assign(window, { callkey: null }),
         () => Object.defineProperty(window, 'callkey', { value: null }),
       ];
@@ -71,10 +71,10 @@ describeDesktop('the bridge to the page', () => {
         try {
           attempt();
         } catch {
-          // As it should.
+          // Expected.
         }
       }
-      return window.callkey.begin === begin;
+      return window.callkey.getStartupState === getStartupState;
     });
     expect(isSame).to.equal(true);
   });
@@ -91,7 +91,7 @@ describeDesktop('a channel', () => {
   const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
 
   for (const name of Object.values(channelNames)) {
-    it(`${name} refuses what has the wrong shape, and quotes nothing of it`, async () => {
+    it(`${name} refuses an input of the wrong shape without quoting it`, async () => {
       const outcomes = await running.page.evaluate(
         ([channel, inputs]) =>
           Promise.all(
@@ -110,7 +110,7 @@ describeDesktop('a channel', () => {
     });
   }
 
-  it('takes no further inputs after the first', async () => {
+  it('ignores inputs after the first', async () => {
     const answer = await running.page.evaluate(() =>
       (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
     );
@@ -125,11 +125,11 @@ describeDesktop('who may call', () => {
   });
   afterEach(() => running.close());
 
-  const refusal = "Error invoking remote method 'begin': Error: This frame may not call.";
-  const begin = `callkey.begin().then(() => 'answered', (error) => error.message)`;
+  const refusal = "Error invoking remote method 'getStartupState': Error: This frame may not call.";
+  const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
 
   it('is the page of the app', async () => {
-    expect(await running.page.evaluate(begin)).to.equal('answered');
+    expect(await running.page.evaluate(call)).to.equal('answered');
   });
 
   it('is not a second window with the same page and the same preload', async () => {
@@ -139,7 +139,7 @@ describeDesktop('who may call', () => {
         await window.loadURL('app://callkey/index.html');
         return window.webContents.executeJavaScript(code);
       },
-      ['/dist/desktop/preload/preload.cjs', begin] as const,
+      ['/dist/desktop/preload/preload.cjs', call] as const,
     );
     expect(outcome).to.equal(refusal);
   });
@@ -150,11 +150,11 @@ describeDesktop('who may call', () => {
       await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
       const senderFrame = window?.webContents.mainFrame.frames[0];
       if (!senderFrame) throw new Error('There is no frame.');
-      // The preload does not run in frames, so what one would send is given to the handler as Electron gives it.
+      // The preload does not run in frames, so the test calls the handler as Electron would.
       type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
       const { _invokeHandlers } = ipcMain as unknown as Handlers;
       return _invokeHandlers
-        .get('begin')?.({ senderFrame })
+        .get('getStartupState')?.({ senderFrame })
         .then(
           () => 'answered',
           (error: Error) => error.message,
@@ -168,7 +168,7 @@ describeDesktop('who may call', () => {
       const [window] = BrowserWindow.getAllWindows();
       await window?.loadURL('about:blank');
       return window?.webContents.executeJavaScript(code);
-    }, begin);
+    }, call);
     expect(outcome).to.equal(refusal);
   });
 
@@ -177,7 +177,7 @@ describeDesktop('who may call', () => {
       const [window] = BrowserWindow.getAllWindows();
       await window?.loadURL('app://callkey.example.com/index.html');
       return window?.webContents.executeJavaScript(code);
-    }, begin);
+    }, call);
     expect(outcome).to.equal(refusal);
   });
 });

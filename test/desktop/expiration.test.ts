@@ -12,7 +12,7 @@ describeDesktop('choosing when a key ends', () => {
   beforeEach(async () => {
     clock.set(start);
     harness = await openConsole({ clock, env: { TZ: 'Europe/Berlin' } });
-    // The clock of the page stands where the core's does, until a test moves both.
+    // The page and the core have the same fake time.
     await harness.page.clock.install({ time: new Date(start) });
     await harness.page.reload();
     await signInAs(harness, 'account');
@@ -46,13 +46,13 @@ describeDesktop('choosing when a key ends', () => {
     expect(await createdEnd()).to.equal(endOfDay('2031-11-20', 'Europe/Berlin').toMillis());
   });
 
-  it('takes a date from tomorrow to one day short of five years, and shows that range', async () => {
+  it('accepts a date from tomorrow to one day short of five years, and shows that range', async () => {
     await choose('Custom');
     expect([await lastDay().getAttribute('min'), await lastDay().getAttribute('max')]).to.deep.equal(['2026-11-22', '2031-11-20']);
     await harness.page.getByText('Any day from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     for (const outside of ['2026-11-21', '2031-11-21']) {
       await lastDay().fill(outside);
-      await harness.page.getByText('The date has to be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
+      await harness.page.getByText('The date must be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     }
     await lastDay().fill('2027-01-31');
     expect(await words().innerText()).to.equal('Works until 31 Jan 2027, 23:59:59 Europe/Berlin (in 71 days)');
@@ -61,18 +61,18 @@ describeDesktop('choosing when a key ends', () => {
     await harness.page.getByText('It works until 31 Jan 2027, 23:59:59 Europe/Berlin.').waitFor();
   });
 
-  it('ends the day in another zone where one is chosen on purpose', async () => {
+  it('ends the day in another zone if the user chooses one', async () => {
     await choose('1 Year');
     await harness.page.getByText('The day ends in Europe/Berlin, this computer’s time zone.').waitFor();
     await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
-    // There it is the 22nd already.
+    // There, it is already the 22nd.
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
     expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)');
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland').toMillis());
   });
 
-  it('leaves the keyboard where it is when the other zone comes back into sight', async () => {
+  it('keeps the focus when the other zone’s field appears again', async () => {
     const { page } = harness;
     await choose('1 Year');
     await page.getByRole('button', { name: 'Use another time zone' }).click();
@@ -86,7 +86,7 @@ describeDesktop('choosing when a key ends', () => {
     expect(await expiration.evaluate((element) => element === document.activeElement)).to.equal(true);
   });
 
-  it('moves on when the day rolls over at midnight while it is open', async () => {
+  it('updates the end at midnight while the dialog is open', async () => {
     await choose('1 Year');
     await harness.page.getByText('21 Nov 2027').waitFor();
     clock.advance({ minutes: 2 });
@@ -96,17 +96,17 @@ describeDesktop('choosing when a key ends', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin').toMillis());
   });
 
-  it('says so when midnight has made a chosen date too early', async () => {
+  it('says when midnight has made the chosen date too early', async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     await harness.page.getByText('Works until 22 Nov 2026').waitFor();
     clock.advance({ minutes: 2 });
     await harness.page.clock.fastForward('02:00');
-    await harness.page.getByText('The date has to be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
+    await harness.page.getByText('The date must be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
     expect(await lastDay().getAttribute('min')).to.equal('2026-11-23');
   });
 
-  it('shows what the core says where its day is another one', async () => {
+  it('shows the core’s message if the core is already in the next day', async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     clock.advance({ hours: 20 });

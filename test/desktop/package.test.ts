@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 type Entry = { files?: Record<string, Entry> };
 
-/** The files of an archive: it begins with three sizes, and the length and text of a JSON object of all. */
+/** The files of an asar archive. It starts with three sizes, and the length and text of a JSON index. */
 function filesIn(archive: string): string[] {
   const bytes = readFileSync(archive);
   const { files = {} }: Entry = JSON.parse(bytes.toString('utf8', 16, 16 + bytes.readUInt32LE(12)));
@@ -25,7 +25,7 @@ function filesIn(archive: string): string[] {
 
 describeDesktop('the packed console', () => {
   if (process.platform !== 'linux') {
-    it.skip('is not tested: what is packed here would be signed, and is elsewhere');
+    it.skip('is not tested: packages of this system are signed, and have another layout');
     return;
   }
   const folder = freshDirectory();
@@ -40,7 +40,7 @@ describeDesktop('the packed console', () => {
     await promisify(execFile)(process.execPath, [builder, ...args], { cwd: root });
   });
 
-  it('has what is built, and nothing else', () => {
+  it('contains the built files and nothing else', () => {
     const files = filesIn(join(packed, 'resources/app.asar'));
     const others = files.filter((file) => !/^\/(?:dist\/desktop\/(?:main|preload|renderer)\/|package\.json$)/.test(file));
     expect(others).to.deep.equal([]);
@@ -51,7 +51,7 @@ describeDesktop('the packed console', () => {
     ]);
   });
 
-  it('has switched off what it does not need of Electron', async () => {
+  it('has Electron’s dangerous fuses off', async () => {
     const fuses = await getCurrentFuseWire(program);
     const isOn = (fuse: FuseV1Options) => fuses[fuse] === FuseState.ENABLE;
     expect({
@@ -83,14 +83,14 @@ describeDesktop('the packed console', () => {
     return watchOver(child);
   }
 
-  it('starts, without a door for debuggers, whatever it is told', async () => {
+  it('starts, and refuses every debugger switch', async () => {
     const userData = freshDirectory();
     const changes = watch(userData);
     const first = await start(userData, ['--remote-debugging-port=0', '--inspect=0']);
     const written: string[] = [];
     first.stderr?.on('data', (chunk) => written.push(String(chunk)));
     for await (const { filename } of changes) if (filename === 'SingletonLock') break;
-    // Is answered by the first once that is there, and ends.
+    // The first instance answers, and this one ends.
     expect(await once(await start(userData), 'exit')).to.deep.equal([0, null]);
     first.kill('SIGTERM');
     expect(await once(first, 'exit')).to.deep.equal([0, null]);

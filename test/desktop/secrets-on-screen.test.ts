@@ -42,9 +42,9 @@ describeDesktop('a key value in the console', () => {
     });
   }
 
-  it('is not lost by a press too many on Create Key', async () => {
+  it('is not lost by a double click on Create Key', async () => {
     await button('Create API Key').click();
-    // As large as a name can make the dialog.
+    // The longest name makes the largest dialog.
     await harness.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
     await harness.page.getByLabel('Expiration').selectOption('No expiration');
     const { x, y, width, height } = (await button('Create Key').boundingBox()) ?? expect.fail('no button');
@@ -54,11 +54,11 @@ describeDesktop('a key value in the console', () => {
     await saveDialog().waitFor();
   });
 
-  it('closes the window once that is confirmed', async () => {
+  it('closes the window after the user confirms', async () => {
     await create();
     await closeWindow();
     const closed = harness.page.waitForEvent('close');
-    // The window may be gone before the click has come back.
+    // The window may close before the click returns.
     await Promise.all([
       closed,
       button('Close Without Saving')
@@ -67,16 +67,16 @@ describeDesktop('a key value in the console', () => {
     ]);
   });
 
-  it('is copied, announced, and taken off the clipboard on quitting', async () => {
+  it('is copied, announced, and cleared from the clipboard on quitting', async () => {
     const keyValue = await create();
     await button('Copy').click();
-    // In the dialog: a screen reader hears nothing of what is outside.
-    await saveDialog().getByRole('status').getByText('Key value copied. The clipboard is cleared in a minute.').waitFor();
+    // Inside the dialog: screen readers ignore what is outside a modal one.
+    await saveDialog().getByRole('status').getByText('Key value copied. The console clears the clipboard in a minute.').waitFor();
     expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
   });
 
-  it('shows in a window that cannot be captured, as long as it shows', async function () {
-    // Linux has no such protection: there the call is made, and nothing tells.
+  it('protects the window from capture while it is visible', async function () {
+    // Linux has no such protection, so isContentProtected() stays false.
     if (process.platform === 'linux') this.skip();
     await create();
     expect(await isProtected()).to.equal(true);
@@ -87,7 +87,7 @@ describeDesktop('a key value in the console', () => {
 
   it('is nowhere a minute after the dialog closed: no file, no storage, no heap, no output', async function () {
     this.timeout(120_000);
-    // The page's clock is moved on instead of waited for.
+    // Moves the page's clock instead of waiting.
     const keyValue = await create();
     const secret = keyValue.slice('svc_sk_live_'.length);
     await button('Copy').click();
@@ -107,7 +107,7 @@ describeDesktop('a key value in the console', () => {
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
 
-  /** A snapshot of the page's heap, after the garbage is gone. */
+  /** A snapshot of the page's heap after a garbage collection. */
   async function heapOf(): Promise<string> {
     const devtools = await harness.page.context().newCDPSession(harness.page);
     const chunks: string[] = [];

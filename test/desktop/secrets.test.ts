@@ -20,7 +20,7 @@ async function startFilledCore(): Promise<RunningCore> {
 const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean) =>
   page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 
-/** All that the console has written into its folder, Chromium's own files included. */
+/** Everything in the console's folder, with Chromium's own files. */
 const filesOf = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -50,13 +50,13 @@ describeDesktop('secrets', () => {
   };
   afterEach(() => running.close());
 
-  it('the session’s cookie stays in the main process, out of reach of the page and of every file', async () => {
+  it('the session’s cookie stays in the main process: no page and no file has it', async () => {
     await launch();
     const answer = await signIn(running, network.url, true);
     expect(answer.ok).to.equal(true);
     const more = await running.page.evaluate(async () => [
       document.cookie,
-      await window.callkey.begin(),
+      await window.callkey.getStartupState(),
       await window.callkey.listApiKeys(),
       { ...localStorage, ...sessionStorage },
       await indexedDB.databases(),
@@ -80,22 +80,22 @@ describeDesktop('secrets', () => {
     expect(settings).to.include({ email: 'ada@example.com', server: core.url });
   });
 
-  it('where a keyring is missing, keeping signed in is refused with a plain word', async () => {
+  it('without a keyring, the console does not store the session, and says why', async () => {
     await launch();
-    const { keeping } = await running.page.evaluate(() => window.callkey.begin());
-    expect(keeping).to.deep.equal({
+    const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
+    expect(persistence).to.deep.equal({
       possible: false,
-      reason: 'This system offers no keyring, so the session would be kept in plain text.',
+      reason: 'This system has no keyring, so your session would be stored as plain text. Install a keyring to stay signed in.',
     });
     await signIn(running, core.url, true);
     expect(readdirSync(running.userData)).not.to.include('session');
   });
 
-  it('a kept session that cannot be read counts as none', async () => {
+  it('a stored session that cannot be read counts as none', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
     await launch({ userData });
-    expect((await running.page.evaluate(() => window.callkey.begin())).session).to.equal(null);
+    expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
   });
 
   describe('while a key value shows', () => {
@@ -118,7 +118,7 @@ describeDesktop('secrets', () => {
       await running.app.evaluate(({ app }) => app.quit());
       await heardClose();
       const ended = endOf(running);
-      // The page may be gone before it can answer.
+      // The page may close before it answers.
       await running.page.evaluate(() => window.callkey.closeWindow()).catch(() => undefined);
       await ended;
     });
@@ -127,7 +127,7 @@ describeDesktop('secrets', () => {
       await showKeyValue();
       await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
       await heardClose();
-      await running.page.evaluate(() => window.callkey.secretIsGone());
+      await running.page.evaluate(() => window.callkey.dismissSecret());
       await running.app.evaluate(({ BrowserWindow }) => setImmediate(() => BrowserWindow.getAllWindows()[0]?.close()) && undefined);
       await endOf(running);
     });
@@ -145,7 +145,9 @@ describeDesktop('secrets', () => {
           }),
       );
       const ended = endOf(running);
-      expect(await detail).to.equal('You stay signed in. The key value that was showing is gone. Revoke that key, and create another.');
+      expect(await detail).to.equal(
+        'You stay signed in. The key value or password that was visible is lost. Revoke that key or delete that user, and create another.',
+      );
       await ended;
       expect(running.output()).not.to.include(keyValue);
       for (const { name, text } of filesOf(running.userData)) expect(text.includes(keyValue), name).to.equal(false);
@@ -156,7 +158,7 @@ describeDesktop('secrets', () => {
     const secret = 'a secret that was copied';
     const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
 
-    /** Has timers of the main process wait until they are let run, in place of a clock. */
+    /** Replaces the main process's timers: they run when the test says so. */
     const holdTimers = () =>
       running.app.evaluate(() => {
         const held: { run: () => unknown; afterMs: number }[] = [];
@@ -176,7 +178,7 @@ describeDesktop('secrets', () => {
     const copy = (text: string) => running.page.evaluate((value) => window.callkey.copySecret(value), text);
     const copyElsewhere = (text: string) => running.app.evaluate(async ({ clipboard }, value) => clipboard.writeText(value), text);
 
-    it('is off the clipboard after a minute', async () => {
+    it('is cleared from the clipboard after a minute', async () => {
       await launch();
       await holdTimers();
       await copy(secret);
@@ -185,7 +187,7 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('');
     });
 
-    it('makes way for what was copied since', async () => {
+    it('does not clear what was copied since', async () => {
       await launch();
       await holdTimers();
       await copy(secret);
@@ -194,13 +196,13 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('a shopping list');
     });
 
-    /** What the clipboard holds once the app is about to end: on Linux it ends with the app. */
+    /** The clipboard just before the app ends: on Linux, it ends with the app. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
       await running.app.evaluate(async ({ app, clipboard }, path) => {
         const { writeFileSync: write } = process.getBuiltinModule('node:fs');
         const quit = app.quit.bind(app);
-        // The app quits twice: the second time once all is finished.
+        // The app quits twice: it delays the first time until its work is done.
         app.quit = async () => {
           write(path, await clipboard.readText());
           quit();
@@ -210,13 +212,13 @@ describeDesktop('secrets', () => {
       return readFileSync(file, 'utf8');
     };
 
-    it('is off the clipboard when the app quits', async () => {
+    it('is cleared from the clipboard when the app quits', async () => {
       await launch();
       await copy(secret);
       expect(await clipboardAtTheEnd()).to.equal('');
     });
 
-    it('leaves what was copied since when the app quits', async () => {
+    it('does not clear what was copied since when the app quits', async () => {
       await launch();
       await copy(secret);
       await copyElsewhere('a shopping list');
@@ -231,10 +233,10 @@ describeDesktop('secrets', () => {
     }
     const args = ['--password-store=gnome-libsecret'];
 
-    it('keep one signed in, until one signs out', async () => {
+    it('keeps the user signed in until they sign out', async () => {
       await launch({ args });
       const { userData } = running;
-      expect((await running.page.evaluate(() => window.callkey.begin())).keeping).to.deep.equal({ possible: true });
+      expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
       await signIn(running, network.url, true);
       await running.page.evaluate(() => window.callkey.listApiKeys());
       await running.close();
@@ -245,7 +247,7 @@ describeDesktop('secrets', () => {
       }
 
       await launch({ args, userData });
-      const { session } = await running.page.evaluate(() => window.callkey.begin());
+      const { session } = await running.page.evaluate(() => window.callkey.getStartupState());
       expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
       expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
       await running.close();

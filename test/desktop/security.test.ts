@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 
-/** A site of somebody else, which counts who comes by. */
+/** A foreign website that counts its requests. */
 async function startSite() {
   const asked: string[] = [];
   const server = createServer(({ url = '' }, response) => {
@@ -18,7 +18,7 @@ async function startSite() {
   return { url: `http://127.0.0.1:${port}`, asked, close: () => server.close() };
 }
 
-describeDesktop('the walls around the page', () => {
+describeDesktop('the restrictions on the page', () => {
   let running: RunningConsole;
   let site: Awaited<ReturnType<typeof startSite>>;
   before(async () => {
@@ -80,11 +80,11 @@ describeDesktop('the walls around the page', () => {
     });
 
     it('opens no window', async () => {
-      const opened = await running.page.evaluate(
+      const openDialog = await running.page.evaluate(
         (url) => [window.open(url), window.open('about:blank'), window.open('app://callkey/index.html')].map((other) => other !== null),
         site.url,
       );
-      expect(opened).to.deep.equal([false, false, false]);
+      expect(openDialog).to.deep.equal([false, false, false]);
     });
 
     it('attaches no webview', async () => {
@@ -116,22 +116,22 @@ describeDesktop('the walls around the page', () => {
   });
 
   describe('the browser', () => {
-    const opened = (what: () => Promise<unknown>) => async () => {
+    const openDialog = (what: () => Promise<unknown>) => async () => {
       await running.app.evaluate(({ shell }) => {
         const addresses: string[] = [];
-        Object.assign(globalThis, { opened: addresses });
+        Object.assign(globalThis, { openDialog: addresses });
         shell.openExternal = async (address) => void addresses.push(address);
       });
       await what();
-      return running.app.evaluate(() => (globalThis as unknown as { opened: string[] }).opened);
+      return running.app.evaluate(() => (globalThis as unknown as { openDialog: string[] }).openDialog);
     };
 
-    it('opens a link of the list', async () => {
-      const addresses = opened(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
+    it('opens a listed link', async () => {
+      const addresses = openDialog(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
       expect(await addresses()).to.deep.equal(['https://www.iana.org/time-zones']);
     });
 
-    it('opens no other', async () => {
+    it('opens no other link', async () => {
       const others = [
         site.url,
         'https://www.iana.org/',
@@ -140,12 +140,12 @@ describeDesktop('the walls around the page', () => {
         'mailto:a@example.com',
         'javascript:1',
       ];
-      const addresses = opened(() => running.page.evaluate((urls) => urls.map((url) => window.open(url)?.closed), others));
+      const addresses = openDialog(() => running.page.evaluate((urls) => urls.map((url) => window.open(url)?.closed), others));
       expect(await addresses()).to.deep.equal([]);
     });
 
     it('opens the links of the Help menu', async () => {
-      const addresses = opened(() =>
+      const addresses = openDialog(() =>
         running.app.evaluate(({ Menu }) => {
           for (const item of Menu.getApplicationMenu()?.items.at(-1)?.submenu?.items ?? [])
             if (item.type === 'normal' && !item.role) item.click();
@@ -159,7 +159,7 @@ describeDesktop('the walls around the page', () => {
   });
 
   describe('the policy', () => {
-    it('is what it is', async () => {
+    it('is exactly this', async () => {
       const headers = await running.app.evaluate(async ({ net }) =>
         Object.fromEntries((await net.fetch('app://callkey/index.html')).headers),
       );
@@ -259,7 +259,7 @@ describeDesktop('the walls around the page', () => {
           new Promise((resolve) => {
             setTimeout(() => {
               try {
-                // biome-ignore lint/security/noGlobalEval: this is what must not work
+                // biome-ignore lint/security/noGlobalEval: the test proves that this fails
                 resolve(eval('"evaluated"'));
               } catch (error) {
                 resolve((error as Error).name);
@@ -296,7 +296,7 @@ describeDesktop('the walls around the page', () => {
     });
   });
 
-  it('lets no peer connection out', async () => {
+  it('lets no WebRTC connection out', async () => {
     const socket = createSocket('udp4');
     const heard: Buffer[] = [];
     socket.on('message', (message) => heard.push(message));
@@ -316,7 +316,7 @@ describeDesktop('the walls around the page', () => {
     expect(heard).to.deep.equal([]);
   });
 
-  it('looks up no name', async () => {
+  it('resolves no name', async () => {
     const outcome = await running.app.evaluate(({ session }) =>
       session.defaultSession.resolveHost('localhost').then(
         () => 'found',
@@ -401,14 +401,14 @@ describeDesktop('the files of the app', () => {
     '/constructor',
     '/__proto__',
   ]) {
-    it(`are all there is: not ${path}`, async () => {
-      expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is nothing here.']);
+    it(`do not include ${path}`, async () => {
+      expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is no such file.']);
     });
   }
 
   for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
     it(`are not served at ${host}`, async () => {
-      expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is nothing here.']);
+      expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is no such file.']);
     });
   }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
@@ -25,10 +25,10 @@ describeDesktop('a session of the console', () => {
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
     await listed();
   };
-  /** The first list is there, so that what happens next is not its own. */
+  /** Waits for the first list, so that the next request is the test's. */
   const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
-  it('asks to sign in again where it has ended, and nothing typed is lost', async () => {
+  it('asks to sign in again after it has ended, and loses no typed text', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await listed();
@@ -55,7 +55,7 @@ describeDesktop('a session of the console', () => {
     await page.getByRole('row', { name: 'Typed with care' }).waitFor();
   });
 
-  it('keeps the selected tenancy when it is renewed', async () => {
+  it('keeps the selected tenancy when the user signs in again', async () => {
     const { page, tenants } = harness;
     await signInAs(harness, 'staff');
     await page.getByRole('button', { name: 'None selected' }).click();
@@ -73,17 +73,17 @@ describeDesktop('a session of the console', () => {
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
   });
 
-  it('can be left behind for another one', async () => {
+  it('can be discarded for another one', async () => {
     await signInAs(harness, 'account');
     await listed();
     await endSessions();
     await button('Activity').click();
-    await button('Leave This Behind').click();
+    await button('Discard and sign out').click();
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
-  it('outlives a slow sign-out from the one before', async () => {
+  it('is not ended by a slow sign-out from the previous one', async () => {
     const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
     const signIn = () => harness.page.evaluate((given) => window.callkey.signIn(given), input);
     await signIn();
@@ -97,42 +97,42 @@ describeDesktop('a session of the console', () => {
     expect((await harness.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
   });
 
-  it('says that the core is out of reach, and goes on by itself when it is back', async () => {
+  it('says that it cannot reach the core, and continues by itself when it can', async () => {
     await harness.page.getByLabel('Server address').waitFor();
     await through();
     network.faults.push({ status: 503 });
     await button('Activity').click();
-    await harness.page.getByRole('heading', { name: 'The core is out of reach' }).waitFor();
-    await harness.page.getByText('What is in front of the core answers 503.').waitFor();
-    // No press on anything: it is tried again every few seconds.
+    await harness.page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
+    await harness.page.getByText('The proxy in front of the core answered 503. Check that the core is running.').waitFor();
+    // Without a click: the console retries every few seconds.
     await harness.page.getByText('signed in').waitFor();
   });
 
-  it('keeps what it shows while the core is out of reach, and says that it is old', async () => {
+  it('keeps the list while it cannot reach the core, and says that the list is old', async () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
-    await harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'refresh'));
-    await harness.page.getByText('This is what was there before.').waitFor();
+    await chooseCommand(harness.desktop, 'refresh');
+    await harness.page.getByText('You see what was loaded before.').waitFor();
     await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.length = 0;
     await button('Try again').click();
-    await harness.page.getByText('This is what was there before.').waitFor({ state: 'detached' });
+    await harness.page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
   });
 
-  it('keeps a form as it is when sending it fails', async () => {
+  it('keeps a form’s input when sending it fails', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push({ status: 502 });
     await button('Create Key').click();
-    await harness.page.getByText('The core cannot be reached.').waitFor();
+    await harness.page.getByText('The console cannot reach the core.').waitFor();
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
-  it('says what the core says of an error of its own', async () => {
+  it('shows the core’s message about an internal error', async () => {
     await through();
     const body = JSON.stringify({
       type: 'urn:callkey:problems#internal',
@@ -148,7 +148,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByText('signed in').waitFor();
   });
 
-  it('tells a core that became too new while a form is open, and nothing typed is lost', async () => {
+  it('detects a core that became too new while a form is open, and loses no typed text', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
@@ -160,7 +160,7 @@ describeDesktop('a session of the console', () => {
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 
-  it('closes the window where a key value was taken off the screen', async () => {
+  it('closes the window after a key value was discarded', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');
@@ -174,7 +174,7 @@ describeDesktop('a session of the console', () => {
     await closed;
   });
 
-  it('does not let go of a key that is being created', async () => {
+  it('does not close the form while a key is being created', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
@@ -189,14 +189,14 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
-  it('says that a key may have been created where the answer was lost', async () => {
+  it('says that a key may have been created if the answer is lost', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
     await harness.page.getByLabel('Expiration').selectOption('No expiration');
     network.faults.push('lose the answer');
     await button('Create Key').click();
-    await harness.page.getByText('The key may have been created all the same').waitFor();
+    await harness.page.getByText('The core may have created the key nevertheless').waitFor();
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 
@@ -212,12 +212,12 @@ describeDesktop('a session of the console', () => {
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
-    // The answer to a later request comes after it.
+    // A later request is answered after it.
     await harness.page.evaluate('callkey.listActivity(null)');
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 
-  it('tells a core that became too new from one that is out of reach', async () => {
+  it('distinguishes a core that became too new from one that does not answer', async () => {
     await through();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Activity').click();

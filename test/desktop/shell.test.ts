@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
+import { screens, showCommand } from '../../desktop/screens.ts';
 import { freshDirectory } from '../support/databases.ts';
 import {
   consoleArgs,
@@ -15,7 +16,7 @@ import {
   watchOver,
 } from '../support/electron.ts';
 
-/** What is asked of whoever sits there, and answered at once with the button of that number. */
+/** A message box, which the test answers with a button's number. */
 type Question = { message: string; detail?: string; buttons?: string[] };
 
 async function answerQuestions({ app }: RunningConsole, button: number): Promise<() => Promise<Question[]>> {
@@ -45,7 +46,7 @@ describeDesktop('the window', () => {
     expect(await running.page.title()).to.equal('Callkey');
   });
 
-  it('is walled in by all that Electron offers', async () => {
+  it('has all of Electron’s restrictions', async () => {
     const preferences = await running.app.evaluate(({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents as unknown as { getLastWebPreferences(): Record<string, unknown> };
       return contents.getLastWebPreferences();
@@ -64,7 +65,7 @@ describeDesktop('the window', () => {
   });
 
   for (const theme of ['dark', 'light'] as const) {
-    it(`opens in the page’s own colour where the system is ${theme}, so that nothing flashes`, async () => {
+    it(`opens in the page’s own colour if the system is ${theme}, without a flash`, async () => {
       const colour = await running.app.evaluate(async ({ BrowserWindow, nativeTheme }, source) => {
         const updated = new Promise<void>((resolve) => nativeTheme.once('updated', () => resolve()));
         nativeTheme.themeSource = source;
@@ -78,7 +79,7 @@ describeDesktop('the window', () => {
     });
   }
 
-  it('offers to edit on a right click, where there is something to edit', async () => {
+  it('offers the editing commands that apply on a right click', async () => {
     const offered = await running.app.evaluate(({ BrowserWindow, Menu }) => {
       const shown: string[][] = [];
       Menu.prototype.popup = function popup() {
@@ -112,30 +113,27 @@ describeDesktop('the menu', () => {
       return all.splice(0);
     });
 
-  it('asks the page for each command, once each', async () => {
+  it('sends each command once', async () => {
     await running.app.evaluate(({ Menu }) => {
       for (const { submenu } of Menu.getApplicationMenu()?.items ?? []) {
         for (const item of submenu?.items ?? []) {
-          // The links of the Help menu are no commands.
+          // The Help menu's links are not commands.
           if (item.type === 'normal' && !item.role && item.visible && !/Time Zones|Secrets/.test(item.label)) item.click();
         }
       }
     });
     await running.page.waitForFunction((count) => (window as unknown as { heard: string[] }).heard.length >= count, commands.length - 1);
-    // Closing is asked by the window.
+    // The window sends `close`.
     expect((await heard()).toSorted()).to.deep.equal(commands.filter((command) => command !== 'close').toSorted());
   });
 
-  const shortcuts = {
-    N: 'new-api-key',
-    F: 'find',
-    R: 'refresh',
-    K: 'switch-tenancy',
-    1: 'show-api-keys',
-    2: 'show-calls',
-    3: 'show-people',
-    4: 'show-activity',
-  };
+  const shortcuts = [
+    ['CmdOrCtrl+N', 'new-api-key'],
+    ['CmdOrCtrl+F', 'find'],
+    ['CmdOrCtrl+R', 'refresh'],
+    ['CmdOrCtrl+K', 'switch-tenancy'],
+    ...screens.map(({ name, shortcut }) => [shortcut, showCommand(name)] as const),
+  ] as const;
   const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
     running.app.evaluate(
       ({ BrowserWindow }, [key, held]) => {
@@ -146,9 +144,9 @@ describeDesktop('the menu', () => {
     );
   const hearsOne = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
 
-  for (const [key, command] of Object.entries(shortcuts)) {
-    it(`has Ctrl+${key} for ${command}`, async () => {
-      await press(key, [process.platform === 'darwin' ? 'meta' : 'control']);
+  for (const [shortcut, command] of shortcuts) {
+    it(`has ${shortcut} for ${command}`, async () => {
+      await press(shortcut.replace('CmdOrCtrl+', ''), [process.platform === 'darwin' ? 'meta' : 'control']);
       await hearsOne();
       expect(await heard()).to.deep.equal([command]);
     });
@@ -158,6 +156,24 @@ describeDesktop('the menu', () => {
     await press('F5', []);
     await hearsOne();
     expect(await heard()).to.deep.equal(['refresh']);
+  });
+
+  it('keeps commands that come while the page loads, and delivers them in order', async () => {
+    const { app, page } = running;
+    await page.addInitScript(() => {
+      const heard: string[] = [];
+      Object.assign(window, { heard });
+      window.callkey.onCommand((command) => heard.push(command));
+    });
+    await app.evaluate(({ BrowserWindow, Menu }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      contents?.once('did-start-navigation', () => {
+        for (const id of ['show-calls', 'find']) Menu.getApplicationMenu()?.getMenuItemById(id)?.click();
+      });
+    });
+    await page.reload();
+    await page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length >= 2);
+    expect(await heard()).to.deep.equal(['show-calls', 'find']);
   });
 
   it('has no way to reload the page', async () => {
@@ -180,8 +196,8 @@ describeDesktop('the menu', () => {
   });
 });
 
-describeDesktop('a second start', () => {
-  it('shows the window of the first, and ends', async () => {
+describeDesktop('a second instance', () => {
+  it('shows the first one’s window, and ends', async () => {
     const running = await launchConsole();
     await running.app.evaluate(({ BrowserWindow }) => {
       const [window] = BrowserWindow.getAllWindows();
@@ -197,10 +213,10 @@ describeDesktop('a second start', () => {
   });
 });
 
-describeDesktop('the place of the window', () => {
+describeDesktop('the bounds of the window', () => {
   const boundsOf = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
 
-  it('is kept from one start to the next', async () => {
+  it('are kept between starts', async () => {
     const first = await launchConsole();
     const bounds = { x: 120, y: 90, width: 900, height: 640 };
     await first.app.evaluate(({ BrowserWindow }, wanted) => {
@@ -215,7 +231,7 @@ describeDesktop('the place of the window', () => {
     await second.close();
   });
 
-  it('is on a screen, even where the last one is gone', async () => {
+  it('are on a screen even if the last one is gone', async () => {
     const userData = freshDirectory();
     const window = { x: 9000, y: 9000, width: 900, height: 640, isMaximized: false };
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ window }));
@@ -228,7 +244,7 @@ describeDesktop('the place of the window', () => {
     await running.close();
   });
 
-  it('is the usual one where the settings cannot be understood', async () => {
+  it('are the default if the settings are unreadable', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
     const running = await launchConsole({ userData });
@@ -238,7 +254,7 @@ describeDesktop('the place of the window', () => {
   });
 });
 
-describeDesktop('what goes wrong', () => {
+describeDesktop('crash recovery', () => {
   let running: RunningConsole;
   beforeEach(async () => {
     running = await launchConsole();
@@ -246,13 +262,13 @@ describeDesktop('what goes wrong', () => {
   });
   afterEach(() => running.close());
 
-  /** Has the app note when its page has crashed and is there again. */
+  /** Notes when the page has crashed and loaded again. */
   const watchReopening = () =>
     running.app.evaluate(({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
       contents?.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })));
     });
-  /** Asked again and again: a question that is under way while the page crashes has no answer. */
+  /** Asks repeatedly: Playwright never answers an evaluation that was running when the page crashed. */
   const reopened = async () => {
     const isReopened = () => running.app.evaluate(() => Reflect.get(globalThis, 'isReopened') === true);
     while (!(await isReopened().catch(() => false))) await new Promise(setImmediate);
@@ -272,12 +288,12 @@ describeDesktop('what goes wrong', () => {
       { message: 'The window has stopped working.', detail: 'You stay signed in.', buttons: ['Open Again', 'Quit'] },
     ]);
     const answer = await running.app.evaluate(({ BrowserWindow }) =>
-      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript('callkey.begin().then(({ session }) => session)'),
+      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript('callkey.getStartupState().then(({ session }) => session)'),
     );
     expect(answer).to.equal(null);
   });
 
-  it('asks the same of a page that crashes while it opens', async () => {
+  it('asks again if the page crashes while it opens', async () => {
     const questions = await answerQuestions(running, 0);
     await running.app.evaluate(({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
@@ -292,7 +308,7 @@ describeDesktop('what goes wrong', () => {
     expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
   });
 
-  it('quits after a crash when that is chosen', async () => {
+  it('quits after a crash if the user chooses to', async () => {
     await answerQuestions(running, 1);
     const child = running.app.process();
     await running.app.evaluate(({ BrowserWindow }) => {
@@ -301,7 +317,7 @@ describeDesktop('what goes wrong', () => {
     expect(await ended(child)).to.deep.equal([0, null]);
   });
 
-  it('waits for a page that hangs, and takes the question back when it answers again', async () => {
+  it('asks about a page that hangs, and withdraws the question when the page responds again', async () => {
     const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
       const [window] = BrowserWindow.getAllWindows();
       const takenBack = new Promise<boolean>((resolve) => {
@@ -320,7 +336,7 @@ describeDesktop('what goes wrong', () => {
     expect(await running.page.evaluate(() => document.title)).to.equal('Callkey');
   });
 
-  it('opens a page that hangs again when that is chosen', async () => {
+  it('reopens a page that hangs if the user chooses to', async () => {
     await watchReopening();
     await running.app.evaluate(({ BrowserWindow, dialog }) => {
       const asked: string[] = [];
@@ -346,7 +362,7 @@ describeDesktop('what goes wrong', () => {
       });
     });
 
-  it('says that the main process has failed, and starts anew', async () => {
+  it('says that the main process has failed, and restarts', async () => {
     await answerQuestions(running, 0);
     const child = running.app.process();
     await fail();
@@ -355,7 +371,7 @@ describeDesktop('what goes wrong', () => {
     expect(running.output()).not.to.include('a secret');
   });
 
-  it('ends when the main process has failed and that is chosen', async () => {
+  it('quits after the main process has failed if the user chooses to', async () => {
     await answerQuestions(running, 1);
     const child = running.app.process();
     await fail();
@@ -372,18 +388,18 @@ describeDesktop('while a key value shows', () => {
       const [window] = BrowserWindow.getAllWindows();
       const protection: boolean[] = [];
       Object.assign(globalThis, { protection });
-      // Linux has none to look at.
+      // Linux has no protection to read back.
       if (window) window.setContentProtection = (enable) => protection.push(enable);
     });
   });
   afterEach(() => running.close());
 
   const protection = () => running.app.evaluate(() => (globalThis as unknown as { protection: boolean[] }).protection);
-  /** Creates a key; as nobody has signed in, none comes of it. */
+  /** Tries to create a key, which fails as nobody is signed in. */
   const create = () =>
     running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
 
-  it('protects the window from capture, from before there is a value until there is none', async () => {
+  it('protects the window from capture before the value arrives, until it is gone', async () => {
     await create();
     expect(await protection()).to.deep.equal([true, false]);
   });

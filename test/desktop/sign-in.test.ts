@@ -4,6 +4,8 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { UserType } from '#contract/console.ts';
+import { screensFor } from '../../desktop/screens.ts';
 import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { password } from '../support/tenants.ts';
@@ -32,7 +34,7 @@ describeDesktop('signing in to the console', () => {
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
   }
 
-  /** Something that answers at an address, and is no core of this generation. */
+  /** A server that is no core of this generation. */
   async function somethingElse(answer: RequestListener): Promise<string> {
     const server = createServer(answer).listen(0, '127.0.0.1');
     servers.push(server);
@@ -40,17 +42,18 @@ describeDesktop('signing in to the console', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  const screens: readonly (readonly [UserName, string, string[]])[] = [
-    ['account', 'Account user · Blue Clinic', ['API keys', 'Calls', 'Activity']],
-    ['partner', 'Partner user · Northwind Voice', ['API keys', 'Calls', 'People', 'Activity']],
-    ['tied', 'Partner user · Blue Clinic, Northwind Voice', ['API keys', 'Calls', 'People', 'Activity']],
-    ['staff', 'Service staff', ['API keys', 'Calls', 'People', 'Activity']],
+  const viewers: readonly (readonly [UserName, UserType, string])[] = [
+    ['account', 'account', 'Account user · Blue Clinic'],
+    ['partner', 'partner', 'Partner user · Northwind Voice'],
+    ['tied', 'partner', 'Partner user · Blue Clinic, Northwind Voice'],
+    ['staff', 'staff', 'Service staff'],
   ];
-  for (const [user, place, expected] of screens) {
-    it(`shows ${place} what is theirs`, async () => {
+  for (const [user, userType, description] of viewers) {
+    it(`shows the screens of their type to: ${description}`, async () => {
       await signInAs(harness, user);
-      expect(await harness.page.getByRole('navigation').getByRole('button').allInnerTexts()).to.deep.equal(expected);
-      await harness.page.getByText(place, { exact: true }).waitFor();
+      const labels = screensFor(userType).map(({ label }) => label);
+      expect(await harness.page.getByRole('navigation').getByRole('button').allInnerTexts()).to.deep.equal(labels);
+      await harness.page.getByText(description, { exact: true }).waitFor();
       await signOut();
     });
   }
@@ -62,9 +65,9 @@ describeDesktop('signing in to the console', () => {
     expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
-  it('says of every field that is empty what to give', async () => {
+  it('says what to enter in every empty field', async () => {
     await submit('', '', '');
-    await harness.page.getByText('Give the address of your core.').waitFor();
+    await harness.page.getByText('Enter the address of your core.').waitFor();
     for (const label of ['Server address', 'E-mail', 'Password']) {
       expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
@@ -76,13 +79,15 @@ describeDesktop('signing in to the console', () => {
     await harness.page.getByText('would cross the network in the clear').waitFor();
   });
 
-  it('says why a server is out of reach', async () => {
+  it('says why it cannot reach a server', async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
-    await harness.page.getByText('The core cannot be reached. Nothing listens at that address.').waitFor();
+    await harness.page
+      .getByText('The console cannot reach the core. Nothing listens at this address. Check the address and that the core is running.')
+      .waitFor();
   });
 
   const others: readonly (readonly [string, RequestListener, string])[] = [
-    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is no Callkey core'],
+    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is not a Callkey core'],
     ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This core is too old for this console'],
     [
       'a core of the next generation',
@@ -91,7 +96,7 @@ describeDesktop('signing in to the console', () => {
     ],
   ];
   for (const [what, answer, title] of others) {
-    it(`tells ${what} from its own core, and leads back`, async () => {
+    it(`recognizes ${what}, and leads back to the form`, async () => {
       const isWebsite = what === 'a website';
       const url = await somethingElse((request, response) => {
         if (isWebsite) response.statusCode = 404;
@@ -105,15 +110,15 @@ describeDesktop('signing in to the console', () => {
     });
   }
 
-  it('has a one-time password replaced before anything else', async () => {
+  it('asks for a new password after a one-time password, before anything else', async () => {
     const { page, core, tenants } = harness;
     await signInAs(harness, 'partner');
     await page.getByRole('button', { name: 'People' }).click();
-    await page.getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('button', { name: 'Create User' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     const oneTime = await page.getByLabel('One-time password').inputValue();
     await page.getByRole('button', { name: "I've Saved It" }).click();
     await signOut();

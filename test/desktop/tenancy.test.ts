@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 
 describeDesktop('the tenancy switcher', () => {
@@ -23,9 +23,7 @@ describeDesktop('the tenancy switcher', () => {
   it('finds an account with the keyboard alone, and everything follows', async () => {
     const { page } = harness;
     const { keyboard } = page;
-    await harness.desktop.app.evaluate(({ BrowserWindow }) =>
-      BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'switch-tenancy'),
-    );
+    await chooseCommand(harness.desktop, 'switch-tenancy');
     await page.getByRole('combobox').waitFor();
     await keyboard.type('clinic');
     await page.getByText('2 matches').waitFor();
@@ -38,7 +36,7 @@ describeDesktop('the tenancy switcher', () => {
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
   });
 
-  it('selects what is typed, however fast Enter comes', async () => {
+  it('selects the first match for the typed text even if Enter comes before the search answers', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('option').first().waitFor();
@@ -47,7 +45,7 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'Partner Southgate Calling' }).waitFor();
   });
 
-  it('selects a partner, and none again', async () => {
+  it('selects a partner, and then none', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('northwind');
@@ -59,18 +57,47 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByText('Choose an account or partner first').waitFor();
   });
 
-  it('says that nothing matches', async () => {
+  it('says that no account or partner matches', async () => {
     await harness.page.getByRole('button', { name: 'None selected' }).click();
     await harness.page.getByRole('combobox').fill('no such place');
     await harness.page.getByText('No account or partner matches “no such place”.').waitFor();
   });
 
-  it('creates a staff key for the tenancy, and says what it will reach', async () => {
+  it('says which campaigns a staff key will have access to', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('button', { name: 'Create API Key' }).click();
     await page.getByText('every campaign of Blue Clinic').waitFor();
+  });
+});
+
+describeDesktop('a command of the menu', () => {
+  let harness: ConsoleHarness;
+  beforeEach(async () => {
+    harness = await openConsole();
+  });
+  afterEach(() => harness.close());
+
+  it('works as soon as the screen is visible, before its first frame and timer', async () => {
+    const { page, desktop } = harness;
+    await page.getByLabel('Server address').waitFor();
+    // From here on no frame and no timer runs: effects that wait for one do not happen.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await signInAs(harness, 'staff');
+    await chooseCommand(desktop, 'switch-tenancy');
+    await page.getByRole('combobox').waitFor();
+  });
+
+  it('is dropped on the sign-in screen: the next session must not begin with it', async () => {
+    const { page, desktop } = harness;
+    await page.getByLabel('Server address').waitFor();
+    await chooseCommand(desktop, 'sign-out');
+    await chooseCommand(desktop, 'switch-tenancy');
+    await signInAs(harness, 'staff');
+    await page.getByText('Choose an account or partner first').waitFor();
+    expect(await page.getByRole('combobox').count()).to.equal(0);
   });
 });

@@ -5,7 +5,7 @@ import { freshDatabase } from './databases.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
 import { createTenants, type DirectAccess, openDirect, password, type Tenants } from './tenants.ts';
 
-/** A core with two partners and their people, and a console that is not signed in to it yet. */
+/** A core with two partners and their users, and a console with nobody signed in. */
 export type ConsoleHarness = {
   core: RunningCore;
   direct: DirectAccess;
@@ -37,7 +37,7 @@ export async function openConsole({ clock, ...launch }: { clock?: Clock } & Laun
 
 export type UserName = keyof Tenants['users'];
 
-/** Signs in through the form, and waits for the home of the console. */
+/** Signs in through the form and waits for the home screen. */
 export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'core' | 'tenants' | 'page'>, user: UserName): Promise<void> {
   await page.getByLabel('Server address').fill(core.url);
   await page.getByLabel('E-mail').fill(tenants.users[user].email);

@@ -8,13 +8,14 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type ElectronApplication, _electron as electron, type Page } from 'playwright-core';
+import type { Command } from '../../desktop/ipc.ts';
 import { freshDirectory } from './databases.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;
 
 const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
-/** The folder of the runtime that `npm run desktop` would start, if it is installed. Nothing is downloaded for a test. */
+/** The runtime that `npm run desktop` would start. The tests download none. */
 export const electronFolder = ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist');
 export const electronFile = join(electronFolder, nameOfElectron());
 export const electronVersion = () => readFileSync(join(electronFolder, 'version'), 'utf8').trim().replace(/^v/, '');
@@ -24,10 +25,10 @@ function nameOfElectron(): string {
   return existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
 }
 
-/** As root, Chromium starts without its own sandbox only. */
+/** As root, Chromium refuses to start with its sandbox. */
 export const rootArgs = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
-/** Why the console cannot be started here, in a few words; undefined where it can. */
+/** Why the console cannot start here; undefined if it can. */
 function whyNot(): string | undefined {
   if (!existsSync(electronFile)) return 'no Electron runtime is installed (npx install-electron)';
   const { status, stderr } = spawnSync(electronFile, ['--version', ...rootArgs], { encoding: 'utf8', timeout: 10_000 });
@@ -37,10 +38,10 @@ function whyNot(): string | undefined {
 }
 const reason = whyNot();
 
-/** A group of tests in a real Electron: skipped with the reason where there can be none, unless they are required. */
+/** Tests in a real Electron. Without one they are skipped with the reason, or fail if they are required. */
 export function describeDesktop(title: string, tests: () => void): void {
   describe(title, function (this: Mocha.Suite) {
-    // A start takes a second, or much longer on a machine that is busy.
+    // A start takes a second, but much longer on a busy machine.
     this.timeout(60_000);
     if (reason === undefined) {
       before(buildConsole);
@@ -71,14 +72,14 @@ async function build(): Promise<void> {
 
 let display: Promise<string> | undefined;
 
-/** The display of an X server of our own, which ends with this process. */
+/** Starts an X server, which ends with this process, and returns its display. */
 async function startDisplay(): Promise<string> {
   const server = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1600x1200x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   });
   process.once('exit', () => server.kill('SIGKILL'));
   const numbers = server.stdio[3];
-  if (!(numbers instanceof Readable)) throw new Error('Xvfb has no way to say its display.');
+  if (!(numbers instanceof Readable)) throw new Error('Xvfb has no pipe to report its display on.');
   const [number] = await once(createInterface({ input: numbers }), 'line');
   numbers.destroy();
   server.unref();
@@ -91,7 +92,7 @@ async function displayEnvironment(): Promise<Record<string, string>> {
   return { DISPLAY: await display };
 }
 
-/** What a console is started with: the environment of the tests, with a display, and without what would change how Electron starts. */
+/** The tests' own environment with a display, and without the variables that change how Electron starts. */
 export async function consoleEnvironment(more: Record<string, string> = {}): Promise<Record<string, string>> {
   const { NODE_OPTIONS, ELECTRON_RUN_AS_NODE, ...own } = process.env;
   const defined = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined);
@@ -99,7 +100,7 @@ export async function consoleEnvironment(more: Record<string, string> = {}): Pro
 }
 
 export type LaunchOptions = {
-  /** The folder of an earlier start, to start there again; a fresh one otherwise. */
+  /** The folder of an earlier start, or a fresh one. */
   userData?: string;
   /** Further arguments of the command line. */
   args?: string[];
@@ -110,26 +111,26 @@ export type RunningConsole = {
   app: ElectronApplication;
   page: Page;
   userData: string;
-  /** All that the app has written to stdout and stderr so far. */
+  /** Everything that the app has written to stdout and stderr. */
   output(): string;
-  /** Quits, or kills what does not quit within five seconds. */
+  /** Quits the app, and kills it if it does not quit within five seconds. */
   close(): Promise<void>;
 };
 
-/** What is running still. Each leads a process group of its own. */
+/** Every process that has not ended. Each leads its own process group. */
 const running = new Set<ChildProcess>();
 
-/** Keeps hold of a process until it ends, and kills it with all of its own after the group of tests if it does not. */
+/** Kills the process and its children after the group of tests, unless it has ended. */
 export function watchOver(child: ChildProcess): ChildProcess {
   running.add(child);
   child.once('exit', () => running.delete(child));
   return child;
 }
 
-/** The command line of a console, as `npm run desktop` starts it, but for the folder that it keeps its own in. */
+/** The arguments of `npm run desktop`, with another user data folder. */
 export const consoleArgs = (userData: string, more: readonly string[] = []) => [...rootArgs, `--user-data-dir=${userData}`, ...more, root];
 
-/** The console as `npm run desktop` starts it, with its page loaded. */
+/** Starts the console and waits for its page. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
   const app = await launch({ executablePath: electronFile, args: consoleArgs(userData, args), env: await consoleEnvironment(env) });
   const child = watchOver(app.process());
@@ -140,7 +141,12 @@ export async function launchConsole({ userData = freshDirectory(), args = [], en
   return { app, page, userData, output: () => written.join(''), close: () => closeConsole(app, child) };
 }
 
-/** On a busy machine, Electron and Playwright at times wait for one another at the start: what does not come up is started again. */
+/** Clicks the menu item of a command. */
+export function chooseCommand({ app }: Pick<RunningConsole, 'app'>, command: Command): Promise<void> {
+  return app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.click(), command);
+}
+
+/** Retries: on a busy machine, Electron and Playwright sometimes wait for each other at the start. */
 async function launch(options: Parameters<typeof electron.launch>[0], tries = 3): Promise<ElectronApplication> {
   try {
     return await electron.launch({ ...options, timeout: 5_000 });
@@ -166,6 +172,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

@@ -8,7 +8,7 @@ import { onDemand } from './tenants.ts';
 
 type Expiration = Parameters<typeof createApiKey>[3]['expiration'];
 
-/** Makes a key as it would have been made on an earlier day. */
+/** Creates a key as if on an earlier day. */
 export async function createKeyOn(
   { direct }: Pick<ConsoleHarness, 'direct'>,
   user: User,
@@ -31,7 +31,7 @@ export async function createKeyOn(
   return { id, keyValue: made.keyValue };
 }
 
-/** Places a call, and brings it to a state as a dialer would have. */
+/** Places a call and sets its state as a dialer would have. */
 export async function placeCallIn(
   { core, direct }: Pick<ConsoleHarness, 'core' | 'direct'>,
   campaignId: string,
@@ -68,7 +68,7 @@ const integrations = [
   'Recall service',
 ];
 
-/** Puts keys of every kind and calls in every state into a desk's world: for looking at, and for going through. */
+/** Creates keys of every kind and calls in every state. */
 export async function addSampleData(harness: ConsoleHarness): Promise<{ teammateKeyValue: string }> {
   const { account, teammate, sibling, partner } = harness.tenants.users;
   const year = { kind: 'years', years: 1 } as const;

@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { type ConsoleHarness, openConsole, signInAs } from './console-harness.ts';
+import { chooseCommand } from './electron.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn } from './sample-data.ts';
 import { password } from './tenants.ts';
 
-/** A screen or a state of the console that a tour has come to. */
+/** A screen of the console in one state. */
 export type ScreenState = {
   name: string;
   page: Page;
@@ -16,8 +17,7 @@ export type ScreenState = {
 };
 
 /**
- * Goes through every screen and state of the console, one after the other: for whoever wants to look at each. A secret that shows is
- * covered up first.
+ * Shows every screen of the console in every state, one after the other. It covers secrets before it stops.
  */
 export async function* walkThrough(): AsyncGenerator<ScreenState> {
   const harness = await openConsole({ env: { TZ: 'Europe/Berlin' } });
@@ -26,11 +26,11 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
   const zoom = (factor: number) =>
     harness.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
   const picture = async () => {
-    // Two frames: one that the change made, and one that shows it.
+    // Two frames: the first makes the change, the second shows it.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     const base64 = await harness.desktop.app.evaluate(async ({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      // The first one may still be of before.
+      // The first one may still show the previous state.
       await contents?.capturePage();
       const image = await contents?.capturePage();
       return image?.toPNG().toString('base64') ?? '';
@@ -45,20 +45,19 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button(screen).click();
     await page.getByRole('heading', { name: screen, exact: true }).waitFor();
   };
-  const order = (command: Command) =>
-    harness.desktop.app.evaluate(({ BrowserWindow }, name) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', name), command);
+  const choose = (command: Command) => chooseCommand(harness.desktop, command);
 
   try {
     await page.getByLabel('Server address').waitFor();
     yield stop('sign-in');
     await button('Sign in').click();
-    await page.getByText('Give your password.').waitFor();
+    await page.getByText('Enter your password.').waitFor();
     yield stop('sign-in-incomplete');
     await page.getByLabel('Server address').fill('http://127.0.0.1:1');
     await page.getByLabel('E-mail').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
-    await page.getByText('The core cannot be reached.').waitFor();
+    await page.getByText('The console cannot reach the core.').waitFor();
     yield stop('sign-in-unreachable');
 
     await signInAs(behindNetwork, 'account');
@@ -95,15 +94,15 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button('OK').click();
 
     network.faults.push({ status: 502 }, { status: 502 });
-    await order('refresh');
-    await page.getByText('This is what was there before.').waitFor();
+    await choose('refresh');
+    await page.getByText('You see what was loaded before.').waitFor();
     yield stop('api-keys-stale');
     network.faults.length = 0;
     await button('Try again').click();
-    await page.getByText('This is what was there before.').waitFor({ state: 'detached' });
+    await page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Activity').click();
-    await page.getByText('The core is out of reach').waitFor();
+    await page.getByText('Cannot reach the core').waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;
     await button('Try again').click();
@@ -116,8 +115,8 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByText('No call matches').waitFor();
     yield stop('calls-no-match');
 
-    yield* people(harness);
-    await order('change-password');
+    yield* users(harness);
+    await choose('change-password');
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();
@@ -134,13 +133,13 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByRole('alertdialog', { name: /too new/ }).waitFor();
     yield stop('core-became-too-new');
     await button('Try again').click();
-    // What is loaded anew then has come before this.
+    // Every reload has finished by then.
     await page.evaluate('callkey.listApiKeys().then(() => callkey.listApiKeys())');
     await harness.direct.storage.database.write('sessions').delete();
     await button('Create Key').click();
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     yield stop('session-ended');
-    await button('Leave This Behind').click();
+    await button('Discard and sign out').click();
 
     await signInAs(harness, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
@@ -174,7 +173,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
       await page.getByLabel('Server address').fill(network.url);
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByText(/too (old|new) for this console|no Callkey core/).waitFor();
+      await page.getByText(/too (old|new) for this console|not a Callkey core/).waitFor();
       yield stop(name);
       await button('Use another server').click();
     }
@@ -212,11 +211,11 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
     await button('Find Key').click();
-    await page.getByText('This is no key value').waitFor();
+    await page.getByText('This is not a key value').waitFor();
     yield stop('which-key');
     await page.getByLabel('Key value').fill(keyValue);
     await button('Find Key').click();
-    await page.getByText('This is no key that you can see').waitFor();
+    await page.getByText('None of the keys that you can see').waitFor();
     yield stop('which-key-none');
     await page.getByLabel('Key value').fill(ownKeyValue);
     await button('Find Key').click();
@@ -224,31 +223,31 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('which-key-found');
   }
 
-  async function* people({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
+  async function* users({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
     await proceed('People');
     await page.getByRole('table').waitFor();
-    yield stop('people');
+    yield stop('users');
     await page.getByLabel('Search by name or e-mail').fill('zzz');
-    await page.getByText('Nobody matches').waitFor();
-    yield stop('people-no-match');
+    await page.getByText('No user matches').waitFor();
+    yield stop('users-no-match');
     await page.getByLabel('Search by name or e-mail').fill('');
     await button('Delete Tom Teammate').click();
     await page.getByText('stop working').waitFor();
-    yield stop('delete-person');
+    yield stop('delete-user');
     await button('Cancel').click();
-    await button('Add Person').click();
+    await button('Create User').click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    yield stop('add-person');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    yield stop('create-user');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     await page.getByRole('alertdialog', { name: 'Hand over the password' }).waitFor();
     oneTimePassword = await page.getByLabel('One-time password').inputValue();
     await coverUp('One-time password');
     yield stop('one-time-password');
     await button("I've Saved It").click();
-    await page.getByText('Nora New is added.').waitFor();
-    yield stop('people-announcement');
+    await page.getByText('User Nora New was created.').waitFor();
+    yield stop('users-announcement');
   }
 
   function coverUp(label: string): Promise<void> {

@@ -1,9 +1,9 @@
 import { AsyncEntry } from '@napi-rs/keyring';
 
-/** Why there is no keychain to test with, in a few words; undefined where there is one. */
+/** Why no keychain can be tested here; undefined if one can. */
 export async function whyNoSecretService(): Promise<string | undefined> {
-  // Off Linux, it would be that of whoever runs the tests, and might ask them.
-  if (process.platform !== 'linux') return 'only Linux has one that is apart from its user’s';
+  // On other systems, the tests would use the developer's own keychain, which may ask for a password.
+  if (process.platform !== 'linux') return 'only Linux has one apart from the developer’s own';
   try {
     await new AsyncEntry('callkey-test', 'probe', { linux: { store: 'secret-service' } }).getPassword();
     return undefined;

@@ -1,6 +1,6 @@
 import { announcement } from '../state/announcement.ts';
 
-/** Tells a screen reader, and everybody else, what has just happened. */
+/** Shows the latest announcement, and has screen readers read it. */
 export function Announcer() {
   return (
     <div class="announcer" role="status" aria-live="polite">

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Result } from '../../ipc.ts';
+import { describeFailure } from '../state/failure-text.ts';
+import { pluralize } from '../state/format.ts';
 import type { Resource } from '../state/resource.ts';
-import { plural, wordsOf } from '../state/words.ts';
 import { Dialog } from './dialog.tsx';
 import { FormError } from './field.tsx';
 import { Loadable } from './loadable.tsx';
@@ -12,21 +13,21 @@ export type ConfirmDangerProps<Preview> = {
   title: string;
   lead: ComponentChildren;
   isWide?: boolean;
-  /** What would be touched. */
+  /** What the action would affect. */
   preview: Resource<Preview>;
   describe: (preview: Preview) => ComponentChildren;
   queuedCallsOf: (preview: Preview) => number;
-  /** What the button says, and what it says while it is under way. */
+  /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
   act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
   onDone: () => void;
-  /** It is there no more: somebody else was faster. */
+  /** Somebody else deleted or revoked it first. */
   onGone: () => void;
   onClose: () => void;
 };
 
-/** Asks before something is gone for good, shows what it touches, and offers to cancel the calls that hang on it. Starts on Cancel. */
+/** Asks before an action that cannot be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const { title, lead, isWide = false, preview, describe, queuedCallsOf, verb, verbing, act, onDone, onGone, onClose } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
@@ -36,11 +37,11 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
 
   if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found')) return <Gone onGone={onGone} />;
   const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
-  // Where nothing can be learned of what it touches, it can be done all the same: it may be urgent.
+  // A preview that fails does not block the action: revoking a leaked key may be urgent.
   const isReady = loaded.value !== null || loaded.failure !== null;
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
-      <Loadable resource={preview} what="what this touches">
+      <Loadable resource={preview} what="what this affects">
         {describe}
       </Loadable>
       {queuedCalls > 0 && (
@@ -51,11 +52,11 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
             checked={cancelQueuedCalls}
             onChange={({ currentTarget }) => setCancel(currentTarget.checked)}
           />
-          <label for="cancel-calls">Also cancel {plural(queuedCalls, 'call')} not yet dialed</label>
+          <label for="cancel-calls">Also cancel {pluralize(queuedCalls, 'call')} not yet dialed</label>
           <p class="hint">Otherwise they are still dialed.</p>
         </div>
       )}
-      <FormError text={failure && wordsOf(failure)} />
+      <FormError text={failure && describeFailure(failure)} />
       <div class="actions">
         <button type="button" autofocus aria-disabled={isBusy} onClick={close}>
           Cancel
@@ -77,7 +78,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
 
 function Gone({ onGone }: { onGone: () => void }) {
   return (
-    <Dialog title="Already gone" lead="Somebody else was faster, or you may not see it any more." isAlert onDismiss={onGone}>
+    <Dialog title="Already gone" lead="Somebody else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
       <div class="actions">
         <button type="button" class="primary" autofocus onClick={onGone}>
           OK

@@ -4,21 +4,21 @@ import { Announcer } from './announcer.tsx';
 
 export type DialogProps = {
   title: string;
-  /** Asked for by Escape and by a press on the backdrop. */
+  /** Called on Escape and on a press on the backdrop. */
   onDismiss: () => void;
-  /** Interrupts: something is about to be lost or done for good. */
+  /** An `alertdialog`: a screen reader announces it at once. */
   isAlert?: boolean;
   isWide?: boolean;
-  /** What it is about, which a screen reader reads together with the title. */
+  /** A screen reader reads it together with the title. */
   lead?: ComponentChildren;
   children?: ComponentChildren;
 };
 
-/** A native modal dialog. Focus goes into it, to what has `autofocus`, and back to where it was. */
+/** A native modal dialog. It moves the focus to its `autofocus` element, and back when it closes. */
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // Before it is painted: what is typed at once goes into it.
+  // A layout effect: keys that are pressed right away already go into the dialog.
   useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
@@ -41,7 +41,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       aria-labelledby={titleId}
       aria-describedby={lead ? `${titleId}-lead` : undefined}
       onCancel={dismiss}
-      // Escape pressed twice would close it all the same.
+      // Chromium closes a dialog at the second Escape even if `cancel` was prevented.
       onKeyDown={(event) => {
         if (event.key === 'Escape') dismiss(event);
       }}
@@ -52,7 +52,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       <h2 id={titleId}>{title}</h2>
       {lead && <p id={`${titleId}-lead`}>{lead}</p>}
       {children}
-      {/* A modal dialog leaves out all that is outside of it, for screen readers, too. */}
+      {/* While a modal dialog is open, screen readers ignore what is outside it. */}
       <Announcer />
     </dialog>
   );

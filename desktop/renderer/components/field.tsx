@@ -1,19 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** What a control needs to be tied to its label, hint and error. */
+/** The attributes that connect a control with its label, hint and error. */
 export type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
 
 export type FieldProps = {
   label: ComponentChildren;
   error?: string | null;
   hint?: ComponentChildren;
-  /** Beside the label, such as a counter. */
+  /** Shown beside the label, such as a counter. */
   aside?: ComponentChildren;
   children: (binding: FieldBinding) => ComponentChildren;
 };
 
-/** A control with its label, and its error in words beneath it. */
+/** A control with its label, hint and error. */
 export function Field({ label, error = null, hint, aside, children }: FieldProps) {
   const id = useId();
   const describedBy = [hint ? `${id}-hint` : '', error === null ? '' : `${id}-error`].filter((part) => part !== '').join(' ');
@@ -38,12 +38,12 @@ export function Field({ label, error = null, hint, aside, children }: FieldProps
   );
 }
 
-/** What is wrong with a form as a whole. */
+/** The error of a form as a whole. */
 export function FormError({ text }: { text: string | null }) {
   return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
 }
 
-/** Brings the person to the first field of a form that has to be mended. */
+/** Moves the focus to the first field with an error. */
 export function focusFirstInvalid(form: HTMLFormElement | null): void {
   requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }

@@ -13,7 +13,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** Drawn beside words that say the same; on its own, its button carries a label. */
+/** Hidden from screen readers: a text beside it or a label on its button says the same. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">

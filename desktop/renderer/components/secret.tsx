@@ -4,8 +4,8 @@ import { announce } from '../state/announcement.ts';
 import { Dialog } from './dialog.tsx';
 import { Icon } from './icons.tsx';
 
-/** A secret that is shown once. It is taken out of here, not copied: nothing else keeps it. */
-export class Once {
+/** Holds a secret until its dialog closes. No signal, prop or state holds it: those outlive the dialog. */
+export class OneTimeSecret {
   #secret: string | null;
 
   constructor(secret: string) {
@@ -24,17 +24,17 @@ export class Once {
 export type SecretDialogProps = {
   title: string;
   lead: ComponentChildren;
-  /** What the secret is, for its label: "Key value". */
+  /** Names the secret: "Key value". */
   label: string;
-  secret: Once;
+  secret: OneTimeSecret;
   children?: ComponentChildren;
-  /** What is lost without it, for the question that is asked before it goes unsaved. */
+  /** What the user loses by closing without saving. */
   lost: string;
-  /** @param unsaved it was closed on purpose without having been saved */
+  /** @param unsaved the user chose to close without saving */
   onClose: (unsaved: boolean) => void;
 };
 
-/** Shows a secret once, and asks before it goes: on Escape, on the backdrop, and when the window is to be closed. */
+/** Shows a secret once. Asks before Escape, the backdrop or the window's close button discard it. */
 export function SecretDialog({ title, lead, label, secret, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
   const [isCopied, setCopied] = useState(false);
@@ -48,21 +48,21 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
       }),
     [],
   );
-  // Written past the virtual tree, which would keep it, and taken away with the dialog, whatever takes that away.
+  // Written to the element directly, as the virtual DOM would keep a copy; erased however the dialog goes away.
   useLayoutEffect(() => {
     const element = value.current;
     if (element) element.value = secret.text;
     return () => {
       if (element) element.value = '';
       secret.drop();
-      void window.callkey.secretIsGone();
+      void window.callkey.dismissSecret();
     };
   }, [secret]);
 
   async function copy(): Promise<void> {
     await window.callkey.copySecret(secret.text);
     setCopied(true);
-    announce(`${label} copied. The clipboard is cleared in a minute.`);
+    announce(`${label} copied. The console clears the clipboard in a minute.`);
   }
   function goBack(): void {
     setAsking(null);
@@ -85,7 +85,7 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
       </div>
       {asking === null ? (
         <div class="actions at-start">
-          {/* Away from where the button was that led here, and deaf to the second press of a double click. */}
+          {/* A double click on the button that led here must not press this one: it is elsewhere, and ignores a second click. */}
           <button
             type="button"
             class="primary"

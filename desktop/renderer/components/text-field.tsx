@@ -3,10 +3,10 @@ import { Field, type FieldProps } from './field.tsx';
 
 export type TextFieldProps = Omit<FieldProps, 'children'> &
   Pick<ComponentProps<'input'>, 'inputMode' | 'autocomplete' | 'spellcheck' | 'required' | 'autofocus'> &
-  // One by one, as Preact's own types of an input go by its type.
+  // One member per type: Preact's input types are discriminated by `type`.
   ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; onInput: (value: string) => void };
 
-/** A field with one line to type in. */
+/** A field with a one-line input. */
 export function TextField({ label, error = null, hint, aside, onInput, ...input }: TextFieldProps) {
   return (
     <Field label={label} error={error} hint={hint} aside={aside}>

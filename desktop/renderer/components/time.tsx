@@ -1,16 +1,17 @@
 import { DateTime } from 'luxon';
-import { dayText, exactText, fromNow, now, ownZone } from '../state/times.ts';
+import { now } from '../state/clock.ts';
+import { formatDay, formatInstant, formatRelative, ownZone } from '../state/format-time.ts';
 
-/** Beyond this a distance says less than a date. */
+/** Beyond this many days, a date says more than a distance. */
 const nearDays = 30;
 
-/** An instant, as its distance from now or, further off, as its day; on hover and focus exactly, with its zone. */
+/** A relative time, or the day if it is far away. Hover and focus show the exact instant with its zone. */
 export function Time({ at }: { at: string }) {
   const instant = DateTime.fromISO(at, { zone: ownZone });
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: The exact time has to be within reach of the keyboard.
-    <time dateTime={at} tabIndex={0} data-tip={exactText(instant)}>
-      {isNear(instant) ? fromNow(instant, now.value) : dayText(instant)}
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: Keyboard users must be able to read the exact time.
+    <time dateTime={at} tabIndex={0} data-tip={formatInstant(instant)}>
+      {isNear(instant) ? formatRelative(instant, now.value) : formatDay(instant)}
     </time>
   );
 }
@@ -19,16 +20,16 @@ function isNear(instant: DateTime): boolean {
   return Math.abs(instant.diff(now.value).as('days')) < nearDays;
 }
 
-/** A day on which something ends, in the zone in which it was chosen; on hover and focus exactly, in that zone and in one's own. */
+/** The day on which a key ends, in the zone it was chosen in. Hover and focus show the exact instant in that zone and in the machine's own. */
 export function EndDay({ at, zone }: { at: string; zone: string | null }) {
   const there = DateTime.fromISO(at, { zone: zone ?? ownZone });
   const instant = there.isValid ? there : DateTime.fromISO(at, { zone: ownZone });
   const here = instant.setZone(ownZone);
-  const tip = instant.zoneName === here.zoneName ? exactText(instant) : `${exactText(instant)} (${exactText(here)})`;
+  const tip = instant.zoneName === here.zoneName ? formatInstant(instant) : `${formatInstant(instant)} (${formatInstant(here)})`;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: The exact time has to be within reach of the keyboard.
-    <time dateTime={at} tabIndex={0} data-tip={`${tip}, ${fromNow(instant, now.value)}`}>
-      {dayText(instant)}
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: Keyboard users must be able to read the exact time.
+    <time dateTime={at} tabIndex={0} data-tip={`${tip}, ${formatRelative(instant, now.value)}`}>
+      {formatDay(instant)}
     </time>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 const margin = 6;
 
 /**
- * One tooltip for everything that carries a `data-tip`: it shows on hover and on focus, can be pointed at, and goes with Escape
+ * One tooltip for every element with `data-tip`. It shows on hover and focus, the pointer can move onto it, and Escape closes it
  * (WCAG 2.2, 1.4.13).
  */
 export function Tooltip() {
@@ -29,7 +29,7 @@ function follow(tip: HTMLElement): () => void {
     owner = element;
     tip.textContent = element.dataset['tip'] ?? '';
     element.setAttribute('aria-describedby', tip.id);
-    // It belongs to the part of the page that it explains, and a modal dialog leaves out all other parts.
+    // Inside the element's dialog, if there is one: while a modal dialog is open, everything outside it is inert.
     (element.closest('dialog, main, header') ?? document.body).append(tip);
     tip.showPopover();
     place(tip, element);
@@ -44,7 +44,7 @@ function follow(tip: HTMLElement): () => void {
   const hideOnEscape = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || !owner) return;
     hide();
-    // The dialog around it stays.
+    // Otherwise the same Escape would close the dialog around it.
     event.preventDefault();
     event.stopPropagation();
   };
@@ -59,7 +59,7 @@ function follow(tip: HTMLElement): () => void {
   return () => off.abort();
 }
 
-/** Above the element, or below it where there is no room, and within the window. */
+/** Above the element, or below it if there is no room above; always inside the window. */
 function place(tip: HTMLElement, element: HTMLElement): void {
   const around = element.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();

@@ -1,43 +1,42 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
-import { ask } from '../state/session.ts';
+import { handleSessionFailure } from '../state/session.ts';
 import { focusFirstInvalid } from './field.tsx';
 
 export type Action = {
   isBusy: boolean;
-  /** Why it was not done the last time. */
+  /** Why the last run failed; null if it succeeded or something was changed since. */
   failure: Failure | null;
-  /** What is wrong is not so any more: something was changed. */
-  forgive(): void;
-  /** Says itself what is wrong, without asking the core. */
-  refuse(failure: Failure): void;
+  clearError(): void;
+  /** Shows an error that the form itself found. */
+  setError(failure: Failure): void;
   /**
-   * Does it, unless it is under way.
+   * Runs the action, unless it is running.
    *
-   * @param onDone takes what came of it
-   * @param onOrphaned takes it where what asked for it is gone by then
+   * @param onDone gets the value
+   * @param onDoneUnmounted gets it instead if the component is gone by then
    */
-  run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onOrphaned?: (value: Value) => void): Promise<void>;
-  /** A way out that is closed while it is under way: what was sent cannot be taken back. */
+  run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
+  /** Blocks leaving while the action runs: a request that was sent cannot be taken back. */
   unlessBusy(leave: () => void): () => void;
   form: { current: HTMLFormElement | null };
 };
 
-/** The one thing that a form or a dialog does, once at a time. */
+/** The action of a form or a dialog; a second press while it runs does nothing. */
 export function useAction(): Action {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const form = useRef<HTMLFormElement>(null);
-  const isUnderWay = useRef(false);
-  const isThere = useRef(true);
+  const isRunning = useRef(false);
+  const isMounted = useRef(true);
   useEffect(
     () => () => {
-      isThere.current = false;
+      isMounted.current = false;
     },
     [],
   );
 
-  function refuse(why: Failure): void {
+  function setError(why: Failure): void {
     setFailure(why);
     focusFirstInvalid(form.current);
   }
@@ -46,25 +45,25 @@ export function useAction(): Action {
     isBusy,
     failure,
     form,
-    forgive: () => setFailure(null),
-    refuse,
-    async run(act, onDone, onOrphaned) {
-      if (isUnderWay.current) return;
-      isUnderWay.current = true;
+    clearError: () => setFailure(null),
+    setError,
+    async run(act, onDone, onDoneUnmounted) {
+      if (isRunning.current) return;
+      isRunning.current = true;
       setBusy(true);
-      const result = await ask(act());
-      isUnderWay.current = false;
-      if (!isThere.current) {
-        if (result.ok) onOrphaned?.(result.value);
+      const result = await handleSessionFailure(act());
+      isRunning.current = false;
+      if (!isMounted.current) {
+        if (result.ok) onDoneUnmounted?.(result.value);
         return;
       }
       setBusy(false);
-      if (!result.ok) return refuse(result.failure);
+      if (!result.ok) return setError(result.failure);
       setFailure(null);
       onDone?.(result.value);
     },
     unlessBusy: (leave) => () => {
-      if (!isUnderWay.current) leave();
+      if (!isRunning.current) leave();
     },
   };
 }

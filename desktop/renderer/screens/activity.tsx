@@ -1,22 +1,24 @@
 import { useState } from 'preact/hooks';
-import type { ActivityView, SessionView } from '#contract/console.ts';
+import type { ActivityView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 import { Empty, Loadable, useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
+import { describeFailure } from '../state/failure-text.ts';
+import { actionLabel } from '../state/labels.ts';
+import type { ScreenProps } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
-import { ask } from '../state/session.ts';
-import { actionWord, wordsOf } from '../state/words.ts';
+import { handleSessionFailure } from '../state/session.ts';
 
-export function Activity({ session }: { session: SessionView }) {
+export function Activity({ session, title }: ScreenProps) {
   const resource = useResource<ActivityView>(() => window.callkey.listActivity(null));
   return (
     <>
-      <h1 tabIndex={-1}>Activity</h1>
+      <h1 tabIndex={-1}>{title}</h1>
       <Loadable resource={resource} what="the activity">
         {(view) =>
           view.events.length === 0 ? (
-            <Empty title="Nothing has happened yet">
-              <p>What is done with keys and people shows here, with who did it and from where.</p>
+            <Empty title="No activity yet">
+              <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
             </Empty>
           ) : (
             <>
@@ -50,7 +52,7 @@ function Events({ view, viewerId }: { view: ActivityView; viewerId: string }) {
               </td>
               <td>{actor ? actor.id === viewerId ? <span class="tag you">You</span> : actor.name : 'The operator'}</td>
               <td>
-                {actionWord(action)} {isSelf(action) ? '' : <strong>{subject.name}</strong>}
+                {actionLabel(action)} {isSelf(action) ? '' : <strong>{subject.name}</strong>}
               </td>
               <td class="faint">{address === 'local' ? 'the server itself' : address}</td>
             </tr>
@@ -68,8 +70,8 @@ function isSelf(action: string): boolean {
 function Older({ cursor, resource, view }: { cursor: string; resource: Resource<ActivityView>; view: ActivityView }) {
   const [problem, setProblem] = useState<string | null>(null);
   async function load(): Promise<void> {
-    const result: Result<ActivityView> = await ask(window.callkey.listActivity(cursor));
-    setProblem(result.ok ? null : wordsOf(result.failure));
+    const result: Result<ActivityView> = await handleSessionFailure(window.callkey.listActivity(cursor));
+    setProblem(result.ok ? null : describeFailure(result.failure));
     if (result.ok) resource.change({ events: [...view.events, ...result.value.events], nextCursor: result.value.nextCursor });
   }
   return (

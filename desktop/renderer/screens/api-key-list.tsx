@@ -3,26 +3,26 @@ import type { ApiKeysView, ApiKeyView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { Icon } from '../components/icons.tsx';
 import { Empty } from '../components/loadable.tsx';
-import { type KeyFilter, keyFilters, keyFilterWords, matching, type Page, pageOf } from '../state/key-list.ts';
-import { minute } from '../state/times.ts';
-import { number, plural } from '../state/words.ts';
+import { minute } from '../state/clock.ts';
+import { formatNumber, pluralize } from '../state/format.ts';
+import { filterKeys, type KeyFilter, keyFilterLabels, keyFilters, type Page, pageOf } from '../state/key-list.ts';
 import { ApiKeyTable, focusRow } from './api-key-table.tsx';
 
-/** A key to be brought into sight: each one anew, the same key, too. */
+/** A request to scroll to a key. A new object requests it again, even for the same key. */
 export type Highlight = { id: string };
 
 type ApiKeyListProps = { view: ApiKeysView; highlighted: Highlight | null; onRevoke: (key: ApiKeyView) => void };
 
-/** The keys by search and filter, page by page. */
+/** The keys, with search, filter and pages. */
 export function ApiKeyList({ view, highlighted, onRevoke }: ApiKeyListProps) {
   const [search, setSearch] = useState('');
   const [filter, setFilter] = useState<KeyFilter>('all');
   const [size, setSize] = useState<number>(limits.pageSizes[1]);
   const [wanted, setWanted] = useState(0);
-  const found = matching(view.apiKeys, search, filter, minute.value);
+  const found = filterKeys(view.apiKeys, search, filter, minute.value);
   const page = pageOf(found, wanted, size);
 
-  // What is highlighted is brought into sight, whatever hid it.
+  // Search, filter or page may hide the highlighted key.
   const before = useRef<Highlight | null>(null);
   useEffect(() => {
     if (highlighted === before.current || highlighted === null) return;
@@ -38,7 +38,7 @@ export function ApiKeyList({ view, highlighted, onRevoke }: ApiKeyListProps) {
   if (view.total === 0) {
     return (
       <Empty title="No API keys yet">
-        <p>With a key, a system of yours can place and cancel calls without anybody signing in.</p>
+        <p>With an API key, your own systems can place and cancel calls without a user signing in.</p>
       </Empty>
     );
   }
@@ -68,7 +68,7 @@ export function ApiKeyList({ view, highlighted, onRevoke }: ApiKeyListProps) {
           >
             {keyFilters.map((name) => (
               <option key={name} value={name}>
-                {keyFilterWords[name]}
+                {keyFilterLabels[name]}
               </option>
             ))}
           </select>
@@ -76,13 +76,13 @@ export function ApiKeyList({ view, highlighted, onRevoke }: ApiKeyListProps) {
       </search>
       {view.total > view.apiKeys.length && (
         <p class="notice">
-          Newest {number(view.apiKeys.length)} of {number(view.total)}. Older keys are not listed, but they work: find one with “Which key
-          is this?”
+          Newest {formatNumber(view.apiKeys.length)} of {formatNumber(view.total)}. Older keys are not listed, but they still work. Find one
+          with “Which key is this?”
         </p>
       )}
       {found.length === 0 ? (
         <Empty title="No API key matches">
-          <p>Search and filter look at the keys that are listed.</p>
+          <p>Search and filter cover only the keys in this list.</p>
           <button
             type="button"
             onClick={() => {
@@ -121,7 +121,9 @@ type PagerProps = {
 function Pager({ page, found, size, onGo, onResize }: PagerProps) {
   return (
     <div class="pager">
-      <p role="status">{found === 0 ? 'No keys' : `${number(page.first)}–${number(page.last)} of ${plural(found, 'key')}`}</p>
+      <p role="status">
+        {found === 0 ? 'No keys' : `${formatNumber(page.first)}–${formatNumber(page.last)} of ${pluralize(found, 'key')}`}
+      </p>
       <label>
         Rows{' '}
         <select value={String(size)} onChange={({ currentTarget }) => onResize(Number(currentTarget.value))}>
@@ -136,7 +138,7 @@ function Pager({ page, found, size, onGo, onResize }: PagerProps) {
         <Icon name="back" />
       </button>
       <span>
-        Page {number(page.index + 1)} of {number(page.count)}
+        Page {formatNumber(page.index + 1)} of {formatNumber(page.count)}
       </span>
       <button type="button" aria-label="Next page" aria-disabled={page.index === page.count - 1} onClick={() => onGo(page.index + 1)}>
         <Icon name="forward" />

@@ -1,13 +1,13 @@
 import type { ApiKeyView } from '#contract/console.ts';
 import { Icon } from '../components/icons.tsx';
 import { EndDay, Time } from '../components/time.tsx';
+import { now } from '../state/clock.ts';
 import { hasExpired } from '../state/key-list.ts';
-import { now } from '../state/times.ts';
 
 type ApiKeyTableProps = { apiKeys: readonly ApiKeyView[]; highlighted: string | null; onRevoke: (key: ApiKeyView) => void };
 
 export function ApiKeyTable({ apiKeys, highlighted, onRevoke }: ApiKeyTableProps) {
-  // The tag is there for viewers who can see other users' keys, and for nobody else.
+  // The core sends owners only to viewers who can see other users' keys.
   const hasOwners = apiKeys.some((key) => key.owner !== undefined);
   return (
     <div class="table">
@@ -67,7 +67,7 @@ function rowId(id: string): string {
   return `api-key-${id}`;
 }
 
-/** Brings the focus to a key's row once it is there, or to the top of the screen where there is none. */
+/** Moves the focus to a key's row once it is rendered, or to the heading if there is none. */
 export function focusRow(id: string | null): void {
   requestAnimationFrame(() => {
     const row = id === null ? null : document.getElementById(rowId(id));
@@ -77,7 +77,7 @@ export function focusRow(id: string | null): void {
   });
 }
 
-/** The key in the row after this one, or before it at the end: where the focus goes when this one leaves. */
+/** The key in the next row, or in the previous one at the end: it gets the focus when this row goes away. */
 export function neighbourOf(id: string): string | null {
   const row = document.getElementById(rowId(id));
   const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;

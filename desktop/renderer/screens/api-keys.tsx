@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import type { ApiKeyView, CreatedApiKeyView } from '#contract/console.ts';
 import { Icon } from '../components/icons.tsx';
 import { Loadable, useResource } from '../components/loadable.tsx';
 import { announce } from '../state/announcement.ts';
-import { opened } from '../state/route.ts';
+import { openDialog, type ScreenProps } from '../state/navigation.ts';
 import { ApiKeyList, type Highlight } from './api-key-list.tsx';
 import { focusRow } from './api-key-table.tsx';
 import { CreateApiKey } from './create-api-key.tsx';
@@ -11,14 +11,14 @@ import { RevokeApiKey } from './revoke-api-key.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './save-key-value.tsx';
 import { WhichKey } from './which-key.tsx';
 
-/** The home of the console: the keys of the viewer's scope. */
-export function ApiKeys({ session }: { session: SessionView }) {
+/** The keys of the viewer's scope, and the dialogs about them. */
+export function ApiKeys({ session, title }: ScreenProps) {
   const resource = useResource(() => window.callkey.listApiKeys());
   const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
   const [highlighted, setHighlighted] = useState<Highlight | null>(null);
   const [saving, setSaving] = useState<ShownKey | null>(null);
   const close = () => {
-    opened.value = null;
+    openDialog.value = null;
   };
 
   function created(view: CreatedApiKeyView): void {
@@ -29,18 +29,18 @@ export function ApiKeys({ session }: { session: SessionView }) {
   function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
     setHighlighted({ id: key.id });
-    announce(unsaved ? `${key.name} is there, but nobody has its value. Revoke it.` : `${key.name} is ready for use.`);
+    announce(unsaved ? `${key.name} exists, but nobody has its value. Revoke it.` : `${key.name} is ready for use.`);
   }
   function revoked(key: ApiKeyView, nextId: string | null): void {
     setRevoking((now) => (now?.id === key.id ? null : now));
-    announce(`${key.name} is revoked. It is refused from now on.`);
+    announce(`${key.name} is revoked. The core refuses it from now on.`);
     void resource.refresh().then(() => focusRow(nextId));
   }
 
   return (
     <>
       <div class="title-row">
-        <h1 tabIndex={-1}>API keys</h1>
+        <h1 tabIndex={-1}>{title}</h1>
         <button type="button" onClick={() => open('which-key')}>
           Which key is this?
         </button>
@@ -51,10 +51,10 @@ export function ApiKeys({ session }: { session: SessionView }) {
       <Loadable resource={resource} what="your API keys">
         {(view) => <ApiKeyList view={view} highlighted={highlighted} onRevoke={setRevoking} />}
       </Loadable>
-      {opened.value === 'create-key' && (
+      {openDialog.value === 'create-key' && (
         <CreateApiKey session={session} onCreated={created} onUncertain={() => void resource.refresh()} onClose={close} />
       )}
-      {opened.value === 'which-key' && (
+      {openDialog.value === 'which-key' && (
         <WhichKey
           onFound={(key) => {
             close();
@@ -85,5 +85,5 @@ export function ApiKeys({ session }: { session: SessionView }) {
 }
 
 function open(what: 'create-key' | 'which-key'): void {
-  opened.value = what;
+  openDialog.value = what;
 }

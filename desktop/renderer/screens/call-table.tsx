@@ -1,6 +1,6 @@
 import type { CallView } from '#contract/console.ts';
 import { Time } from '../components/time.tsx';
-import { outcomeWords, stateWords } from '../state/words.ts';
+import { callStateLabels, outcomeLabels } from '../state/labels.ts';
 import { OwnerTag } from './api-key-table.tsx';
 
 export function CallTable({ calls }: { calls: readonly CallView[] }) {
@@ -30,7 +30,7 @@ export function CallTable({ calls }: { calls: readonly CallView[] }) {
 
 function CallRow({ call }: { call: CallView }) {
   const { contact, apiKey } = call;
-  const outcome = outcomeWords[call.state];
+  const outcome = outcomeLabels[call.state];
   return (
     <tr>
       <th scope="row">
@@ -39,7 +39,7 @@ function CallRow({ call }: { call: CallView }) {
         <span class="caption">{call.requestId}</span>
       </th>
       <td>
-        <span class={`badge ${call.state}`}>{stateWords[call.state]}</span>
+        <span class={`badge ${call.state}`}>{callStateLabels[call.state]}</span>
       </td>
       <td>
         {outcome === undefined ? <span class="faint">–</span> : <span>{outcome}</span>}{' '}

@@ -1,29 +1,31 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type CallState, callStates } from '#contract/calls.ts';
-import type { CallsView, CallView, CampaignsView, SessionView } from '#contract/console.ts';
+import type { CallsView, CallView, CampaignsView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 import { Empty, Loadable, useResource } from '../components/loadable.tsx';
+import { pluralize } from '../state/format.ts';
+import { callStateLabels, outcomeLabels } from '../state/labels.ts';
+import type { ScreenProps } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
-import { outcomeWords, plural, stateWords } from '../state/words.ts';
 import { CallTable } from './call-table.tsx';
 
-const followMs = 2_000;
+const pollMs = 2_000;
 const typingMs = 250;
 
-/** The only place where outcomes show. */
-export function Calls(_: { session: SessionView }) {
+/** The calls of a campaign. No other screen or endpoint tells a call's outcome. */
+export function Calls({ title }: ScreenProps) {
   const campaigns = useResource(() => window.callkey.listCampaigns());
   const [chosen, choose] = useState('');
   return (
     <>
-      <h1 tabIndex={-1}>Calls</h1>
+      <h1 tabIndex={-1}>{title}</h1>
       <Loadable resource={campaigns} what="your campaigns">
         {(view) => {
           const [first] = view.campaigns;
           if (!first) {
             return (
               <Empty title="No campaigns">
-                <p>Calls are placed in a campaign, and there is none in your scope yet.</p>
+                <p>Every call belongs to a campaign, and you have access to none yet. Ask your operator to create one.</p>
               </Empty>
             );
           }
@@ -40,11 +42,11 @@ type CampaignCallsProps = { campaignId: string; campaigns: CampaignsView; onChoo
 function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) {
   const [state, setState] = useState<CallState | null>(null);
   const [typed, setTyped] = useState('');
-  const search = useSettled(typed.trim(), typingMs);
+  const search = useDebounced(typed.trim(), typingMs);
   const [pages, setPages] = useState(1);
   const key = JSON.stringify([campaignId, state, search, pages]);
   const resource = useResource(() => loadPages({ campaignId, state, search }, pages), key);
-  useFollowing(resource, pages);
+  usePolling(resource, pages);
 
   return (
     <>
@@ -75,7 +77,7 @@ function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) 
             <option value="">Any</option>
             {callStates.map((name) => (
               <option key={name} value={name}>
-                {outcomeWords[name] ?? stateWords[name]}
+                {outcomeLabels[name] ?? callStateLabels[name]}
               </option>
             ))}
           </select>
@@ -101,7 +103,7 @@ function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) 
             <>
               <CallTable calls={view.calls} />
               <div class="pager">
-                <p role="status">{plural(view.calls.length, 'call')}, newest first · followed live</p>
+                <p role="status">{pluralize(view.calls.length, 'call')}, newest first · followed live</p>
                 {view.nextCursor !== null && (
                   <button type="button" onClick={() => setPages(pages + 1)}>
                     Show older calls
@@ -120,14 +122,14 @@ function NoCalls({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No call matches" />;
   return (
     <Empty title="No calls yet">
-      <p>Calls that your systems place with an API key show here as they come.</p>
+      <p>When one of your systems places a call with an API key, it shows here.</p>
     </Empty>
   );
 }
 
 type Wanted = { campaignId: string; state: CallState | null; search: string };
 
-/** The newest pages, one after the other, as one list. */
+/** Loads the newest pages one after the other, as one list. */
 async function loadPages(wanted: Wanted, pages: number): Promise<Result<CallsView>> {
   const calls: CallView[] = [];
   let cursor: string | null = null;
@@ -141,18 +143,18 @@ async function loadPages(wanted: Wanted, pages: number): Promise<Result<CallsVie
   return { ok: true, value: { calls, nextCursor: cursor } };
 }
 
-/** Loads it anew every other second, or more seldom where it is long, while somebody can see it. */
-function useFollowing(resource: Resource<CallsView>, pages: number): void {
+/** Reloads a visible list every two seconds, and a longer one less often: its every page is a request. */
+function usePolling(resource: Resource<CallsView>, pages: number): void {
   useEffect(() => {
     const timer = setInterval(() => {
       const { isLoading, failure } = resource.state.peek();
       if (!document.hidden && !isLoading && !failure) void resource.refresh();
-    }, followMs * pages);
+    }, pollMs * pages);
     return () => clearInterval(timer);
   }, [resource, pages]);
 }
 
-function useSettled(value: string, ms: number): string {
+function useDebounced(value: string, ms: number): string {
   const [settled, settle] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => settle(value), ms);

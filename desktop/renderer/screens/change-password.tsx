@@ -8,12 +8,12 @@ import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { useAutofocus } from '../components/use-autofocus.ts';
 import { announce } from '../state/announcement.ts';
+import { fieldError, generalError } from '../state/failure-text.ts';
 import { passwordChanged, signOut } from '../state/session.ts';
-import { fieldError, generalError } from '../state/words.ts';
 
 type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
 
-/** As a screen of its own where a one-time password has to go, otherwise as a dialog. */
+/** A screen of its own after a one-time password, otherwise a dialog. */
 export function ChangePassword(props: ChangePasswordProps) {
   if (!props.isDue) {
     return (
@@ -69,7 +69,7 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
       <TextField
         label="New password"
         error={fieldError(failure, 'newPassword')}
-        hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length is what counts: a few words are good.`}
+        hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length matters most: use a few words.`}
         aside={<span class="counter">{length > 0 ? length : ''}</span>}
         type="password"
         autocomplete="new-password"

@@ -7,15 +7,18 @@ import { FormError, focusFirstInvalid } from '../components/field.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
+import { minute } from '../state/clock.ts';
 import { type ExpirationDraft, resolve } from '../state/expiration.ts';
-import { minute, ownZone } from '../state/times.ts';
-import { fieldError, generalError, number, reachOf, wordsOf } from '../state/words.ts';
+import { describeFailure, fieldError, generalError } from '../state/failure-text.ts';
+import { formatNumber } from '../state/format.ts';
+import { ownZone } from '../state/format-time.ts';
+import { keyAccessOf } from '../state/labels.ts';
 import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
   onCreated: (view: CreatedApiKeyView) => void;
-  /** Nobody knows whether the key was created. */
+  /** The core did not answer, so the key may exist. */
   onUncertain: () => void;
   onClose: () => void;
 };
@@ -24,11 +27,11 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   const [name, setName] = useState('');
   const [draft, setDraft] = useState<ExpirationDraft>({ choice: '', date: '', timeZone: ownZone });
   const [hasTried, setTried] = useState(false);
-  const { isBusy, failure, form, forgive, run, unlessBusy } = useAction();
+  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
 
   const line = normalLine(name, limits.apiKeyName);
   const length = codePoints(line);
-  // Looked at anew with every minute: at midnight the range moves on, and with it what a choice comes to.
+  // Every minute: at midnight, the range and the end of every choice change.
   const resolved = resolve(draft, minute.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
@@ -58,10 +61,10 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
         <TextField
           label="Name"
           error={nameError}
-          hint="What it is for. The name is all that tells your keys apart later."
+          hint="Name the system that will use the key. Later, only the name tells your keys apart."
           aside={
             <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
-              {number(length)} / {number(limits.apiKeyName)}
+              {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
             </span>
           }
           type="text"
@@ -77,15 +80,15 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
           dateError={problemAt('date')}
           onChange={(changes) => {
             setDraft({ ...draft, ...changes });
-            forgive();
+            clearError();
           }}
         />
-        <output class="resolved">{resolved.ok ? resolved.words : ''}</output>
+        <output class="resolved">{resolved.ok ? resolved.text : ''}</output>
         <Guidance session={session} />
         <FormError
           text={
             failure?.kind === 'unreachable'
-              ? `${wordsOf(failure)} The key may have been created all the same: look for it in the list, and revoke it if it is there.`
+              ? `${describeFailure(failure)} The core may have created the key nevertheless: look for it in the list, and revoke it if it is there.`
               : generalError(failure, ['name', 'expiration', 'timeZone'])
           }
         />
@@ -102,9 +105,9 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   );
 }
 
-/** The form is gone, and with it the place to show the value in. */
+/** The form is gone, so the value cannot be shown. */
 function orphaned({ apiKey }: CreatedApiKeyView): void {
-  void window.callkey.secretIsGone();
+  void window.callkey.dismissSecret();
   announce(`${apiKey.name} was created, but its value could not be shown. Revoke it.`);
 }
 
@@ -113,7 +116,7 @@ function nameProblem(line: string): string | null {
 }
 
 function Guidance({ session }: { session: SessionView }) {
-  const reach = reachOf(session);
+  const reach = keyAccessOf(session);
   return (
     <ul class="guidance">
       {reach !== null && (

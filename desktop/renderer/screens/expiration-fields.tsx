@@ -1,8 +1,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { customRange } from '#contract/expiry.ts';
 import { Field } from '../components/field.tsx';
-import { type ExpirationDraft, expirationChoices, expirationWords, rangeWords, timeZones } from '../state/expiration.ts';
-import { minute, ownZone } from '../state/times.ts';
+import { minute } from '../state/clock.ts';
+import { describeRange, type ExpirationDraft, expirationChoices, expirationLabels, timeZones } from '../state/expiration.ts';
+import { ownZone } from '../state/format-time.ts';
 
 type ExpirationFieldsProps = {
   draft: ExpirationDraft;
@@ -11,7 +12,7 @@ type ExpirationFieldsProps = {
   onChange: (changes: Partial<ExpirationDraft>) => void;
 };
 
-/** When a key ends: a choice, the last day where it is a custom one, and the zone in which that day ends. */
+/** The expiration, the last day of a custom one, and the time zone in which that day ends. */
 export function ExpirationFields({ draft, choiceError, dateError, onChange }: ExpirationFieldsProps) {
   const range = customRange(minute.value, draft.timeZone);
   return (
@@ -29,14 +30,14 @@ export function ExpirationFields({ draft, choiceError, dateError, onChange }: Ex
             </option>
             {expirationChoices.map((choice) => (
               <option key={choice} value={choice}>
-                {expirationWords[choice]}
+                {expirationLabels[choice]}
               </option>
             ))}
           </select>
         )}
       </Field>
       {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${rangeWords(minute.value, draft.timeZone)}.`}>
+        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(minute.value, draft.timeZone)}.`}>
           {(binding) => (
             <input
               {...binding}
@@ -55,12 +56,12 @@ export function ExpirationFields({ draft, choiceError, dateError, onChange }: Ex
   );
 }
 
-/** The machine's own zone, unless another one is chosen on purpose. */
+/** States the machine's own zone; a button offers the others. */
 function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
   const [isOpen, setOpen] = useState(timeZone !== ownZone);
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
-  // Where the button was that has gone. Not where the list comes by itself: whoever chooses an expiration is elsewhere.
+  // Only after the button was pressed, which is gone then. Otherwise the list would take the focus from the Expiration field.
   useLayoutEffect(() => {
     if (wasPressed.current) select.current?.focus();
   }, [isOpen]);

@@ -6,7 +6,7 @@ import { neighbourOf } from './api-key-table.tsx';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
-  /** @param nextId the key in whose row to go on */
+  /** @param nextId the key whose row gets the focus */
   onRevoked: (nextId: string | null) => void;
   onGone: () => void;
   onClose: () => void;
@@ -26,7 +26,7 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
               , created by <strong>{owner.name}</strong>,
             </>
           )}{' '}
-          will be refused from its very next request. This cannot be undone.
+          stops working at its very next request. You cannot undo this.
         </>
       }
       preview={preview}

@@ -1,13 +1,13 @@
 import { DateTime } from 'luxon';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console.ts';
-import { Once, SecretDialog } from '../components/secret.tsx';
-import { exactText, ownZone } from '../state/times.ts';
+import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
+import { formatInstant, ownZone } from '../state/format-time.ts';
 
-/** A key that was just created, with the value that shows this once. */
-export type ShownKey = { apiKey: ApiKeyView; secret: Once };
+/** A new key with its value. */
+export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret };
 
 export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
-  return { apiKey, secret: new Once(keyValue) };
+  return { apiKey, secret: new OneTimeSecret(keyValue) };
 }
 
 export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (unsaved: boolean) => void }) {
@@ -18,15 +18,15 @@ export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (un
       title="Save your key"
       lead={
         <>
-          This is the only time that the value of <strong>{apiKey.name}</strong> is shown. Put it where your integration keeps its secrets.
+          The console shows the value of <strong>{apiKey.name}</strong> only now. Store it where your integration keeps its secrets.
         </>
       }
       label="Key value"
       secret={secret}
-      lost="Nobody can show this key value again. A key that is lost has to be revoked."
+      lost="Nobody can show this key value again. If you lose it, revoke the key and create another."
       onClose={onClose}
     >
-      <p class="hint">{end === null ? 'It works until it is revoked.' : `It works until ${exactText(end)}.`}</p>
+      <p class="hint">{end === null ? 'It works until it is revoked.' : `It works until ${formatInstant(end)}.`}</p>
     </SecretDialog>
   );
 }

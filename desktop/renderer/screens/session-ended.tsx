@@ -4,10 +4,10 @@ import { FormError } from '../components/field.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
-import { leave, renew, session } from '../state/session.ts';
-import { fieldError, wordsOf } from '../state/words.ts';
+import { describeFailure, fieldError } from '../state/failure-text.ts';
+import { resetSession, session, signInAgain } from '../state/session.ts';
 
-/** Over whatever is on the screen, which stays as it is: nothing typed is lost. */
+/** A dialog over the current screen, which keeps its state: no typed text is lost. */
 export function SessionEnded() {
   const [password, setPassword] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
@@ -16,9 +16,9 @@ export function SessionEnded() {
   function submit(event: Event): void {
     event.preventDefault();
     if (password === '') return;
-    const again = () => announce('Signed in again. What you were doing is as you left it.');
-    // By then, this dialog has gone.
-    void run(() => renew(password), again, again);
+    const again = () => announce('Signed in again. Your work is as you left it.');
+    // Signing in has closed this dialog, so the unmounted callback is the one that runs.
+    void run(() => signInAgain(password), again, again);
   }
 
   const wrong = fieldError(failure, 'email') === null ? null : 'The password is wrong.';
@@ -27,7 +27,7 @@ export function SessionEnded() {
       title="Your session has ended"
       lead={
         <>
-          Sign in again as <strong>{email}</strong>. What you were doing is still here.
+          Sign in again as <strong>{email}</strong>. Your work on this screen is kept.
         </>
       }
       isAlert
@@ -43,10 +43,10 @@ export function SessionEnded() {
           onInput={setPassword}
           autofocus
         />
-        <FormError text={failure && wrong === null ? wordsOf(failure) : null} />
+        <FormError text={failure && wrong === null ? describeFailure(failure) : null} />
         <div class="actions">
-          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(leave)}>
-            Leave This Behind
+          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
+            Discard and sign out
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
             {isBusy ? 'Signing in …' : 'Sign in again'}

@@ -1,112 +1,106 @@
 import type { ComponentType } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useCallback, useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
 import type { Command } from '../../ipc.ts';
-import { Icon, type IconName } from '../components/icons.tsx';
+import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../screens.ts';
+import { Icon } from '../components/icons.tsx';
 import { Empty } from '../components/loadable.tsx';
 import { Mark } from '../components/mark.tsx';
-import { opened, type Screen, screen, screensOf, screenWords } from '../state/route.ts';
-import { sessionTurn, signOut, tenancyKey } from '../state/session.ts';
-import { placeOf, userTypeWords } from '../state/words.ts';
+import { useCommands } from '../state/commands.ts';
+import { membershipOf, userTypeLabels } from '../state/labels.ts';
+import { openDialog, type ScreenProps, screen, showScreen } from '../state/navigation.ts';
+import { refreshKey, signOut, tenancyKey } from '../state/session.ts';
 import { Activity } from './activity.tsx';
 import { ApiKeys } from './api-keys.tsx';
 import { Calls } from './calls.tsx';
 import { ChangePassword } from './change-password.tsx';
-import { People } from './people.tsx';
 import { TenancySwitcher } from './tenancy-switcher.tsx';
+import { Users } from './users.tsx';
 
-const icons: Readonly<Record<Screen, IconName>> = { 'api-keys': 'key', calls: 'phone', people: 'people', activity: 'activity' };
-
-const contents: Readonly<Record<Screen, ComponentType<{ session: SessionView }>>> = {
+/** The component of each screen in desktop/screens.ts. The compiler reports one that is missing. */
+const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   'api-keys': ApiKeys,
   calls: Calls,
-  people: People,
+  users: Users,
   activity: Activity,
 };
 
-/** The frame around every screen: where one is, as whom, and for which tenancy. */
+/** The frame around every screen: navigation, tenancy and viewer. */
 export function Shell({ session }: { session: SessionView }) {
-  const available = screensOf(session);
-  const current = available.includes(screen.value) ? screen.value : 'api-keys';
-  useEffect(() => window.callkey.onCommand((command) => obey(command, session)), [session]);
-  // Whoever has just signed in begins at the top.
-  useEffect(() => show(screen.peek()), []);
+  const { userType } = session.viewer;
+  const available = screensFor(userType);
+  const current = available.find(({ name }) => name === screen.value) ?? screens[0];
+  useCommands(useCallback((command) => runCommand(command, session), [session]));
+  // A screen reader announces the screen after signing in.
+  useEffect(() => showScreen(screen.peek()), []);
 
-  const Content = contents[current];
-  const needsTenancy = session.viewer.userType === 'staff' && !session.tenancy && (current === 'api-keys' || current === 'calls');
+  const Content = components[current.name];
+  const needsTenancy = current.needsTenancy && userType === 'staff' && !session.tenancy;
   return (
     <div class="shell">
       <header class="sidebar">
         <Mark />
-        {session.viewer.userType === 'staff' && <TenancyButton session={session} />}
+        {userType === 'staff' && <TenancyButton session={session} />}
         <nav aria-label="Screens">
           <ul>
-            {available.map((name) => (
+            {available.map(({ name, icon, label }) => (
               <li key={name}>
-                <button type="button" aria-current={name === current ? 'page' : undefined} onClick={() => show(name)}>
-                  <Icon name={icons[name]} />
-                  {screenWords[name]}
+                <button type="button" aria-current={name === current.name ? 'page' : undefined} onClick={() => showScreen(name)}>
+                  <Icon name={icon} />
+                  {label}
                 </button>
               </li>
             ))}
           </ul>
         </nav>
-        <Who session={session} />
+        <ViewerPanel session={session} />
       </header>
-      <main key={`${tenancyKey.value}/${current}`}>
-        {needsTenancy ? <NoTenancy title={screenWords[current]} /> : <Content session={session} />}
+      <main key={`${tenancyKey.value}/${current.name}`}>
+        {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
       </main>
-      {opened.value === 'switch-tenancy' && <TenancySwitcher session={session} onClose={close} />}
-      {opened.value === 'change-password' && <ChangePassword onClose={close} />}
+      {openDialog.value === 'switch-tenancy' && <TenancySwitcher session={session} onClose={closeDialog} />}
+      {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
     </div>
   );
 }
 
-function close(): void {
-  opened.value = null;
+function closeDialog(): void {
+  openDialog.value = null;
 }
 
-/** Goes to a screen, and brings the focus along. */
-export function show(name: Screen): void {
-  screen.value = name;
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('main h1')?.focus());
-}
-
-const orders: Readonly<Record<Command, (session: SessionView) => void>> = {
-  'show-api-keys': () => show('api-keys'),
-  'show-calls': () => show('calls'),
-  'show-people': (session) => {
-    if (screensOf(session).includes('people')) show('people');
-  },
-  'show-activity': () => show('activity'),
+const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: SessionView) => void>> = {
   'new-api-key': ({ viewer, tenancy }) => {
-    if (viewer.userType === 'staff' && !tenancy) opened.value = 'switch-tenancy';
-    else showWith('create-key');
+    if (viewer.userType === 'staff' && !tenancy) openDialog.value = 'switch-tenancy';
+    else openOverApiKeys('create-key');
   },
-  'which-key': () => showWith('which-key'),
+  'which-key': () => openOverApiKeys('which-key'),
   'switch-tenancy': ({ viewer }) => {
-    if (viewer.userType === 'staff') opened.value = 'switch-tenancy';
+    if (viewer.userType === 'staff') openDialog.value = 'switch-tenancy';
   },
   'change-password': () => {
-    opened.value = 'change-password';
+    openDialog.value = 'change-password';
   },
   find: () => document.querySelector<HTMLElement>('main input[type="search"]')?.focus(),
   refresh: () => {
-    sessionTurn.value += 1;
+    refreshKey.value += 1;
   },
   'sign-out': () => void signOut(),
-  // The dialog that shows a key value hears this one itself.
+  // SecretDialog handles it.
   close: () => undefined,
 };
 
-/** Does what the menu asks, unless a dialog is open: that has the word. */
-function obey(command: Command, session: SessionView): void {
-  if (!document.querySelector('dialog[open]')) orders[command](session);
+/** Runs a command of the menu. An open dialog blocks it, as it blocks the rest of the page. */
+function runCommand(command: Command, session: SessionView): void {
+  if (document.querySelector('dialog[open]')) return;
+  if (isShowCommand(command)) {
+    const allowed = screensFor(session.viewer.userType).find(({ name }) => showCommand(name) === command);
+    if (allowed) showScreen(allowed.name);
+  } else commandHandlers[command](session);
 }
 
-function showWith(opening: 'create-key' | 'which-key'): void {
-  show('api-keys');
-  opened.value = opening;
+function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
+  showScreen('api-keys');
+  openDialog.value = dialog;
 }
 
 function TenancyButton({ session: { tenancy } }: { session: SessionView }) {
@@ -115,7 +109,7 @@ function TenancyButton({ session: { tenancy } }: { session: SessionView }) {
       type="button"
       class="tenancy"
       onClick={() => {
-        opened.value = 'switch-tenancy';
+        openDialog.value = 'switch-tenancy';
       }}
     >
       <span>
@@ -127,14 +121,14 @@ function TenancyButton({ session: { tenancy } }: { session: SessionView }) {
   );
 }
 
-function Who({ session: { viewer } }: { session: SessionView }) {
-  const place = placeOf(viewer);
+function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
+  const place = membershipOf(viewer);
   return (
     <div class="who">
       <p>
         <span class="name">{viewer.name}</span>
         <span class="caption">
-          {userTypeWords[viewer.userType]}
+          {userTypeLabels[viewer.userType]}
           {place === '' ? '' : ` · ${place}`}
         </span>
       </p>
@@ -142,7 +136,7 @@ function Who({ session: { viewer } }: { session: SessionView }) {
         type="button"
         class="quiet"
         onClick={() => {
-          opened.value = 'change-password';
+          openDialog.value = 'change-password';
         }}
       >
         Change password
@@ -159,12 +153,12 @@ function NoTenancy({ title }: { title: string }) {
     <>
       <h1 tabIndex={-1}>{title}</h1>
       <Empty title="Choose an account or partner first">
-        <p>What you see and do here follows the one that you select.</p>
+        <p>This screen shows what belongs to the one that you select.</p>
         <button
           type="button"
           class="primary"
           onClick={() => {
-            opened.value = 'switch-tenancy';
+            openDialog.value = 'switch-tenancy';
           }}
         >
           Choose

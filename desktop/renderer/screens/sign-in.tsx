@@ -5,23 +5,23 @@ import { Mark } from '../components/mark.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { useAutofocus } from '../components/use-autofocus.ts';
-import { beginning, email, server, signIn } from '../state/session.ts';
-import { fieldError, generalError } from '../state/words.ts';
+import { fieldError, generalError } from '../state/failure-text.ts';
+import { email, server, signIn, startupState } from '../state/session.ts';
 
 export function SignIn() {
-  const found = beginning.value;
+  const found = startupState.value;
   const [remembered] = useState({ server: server.peek(), email: email.peek() });
-  const canKeep = found?.keeping.possible === true;
+  const canKeep = found?.persistence.possible === true;
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
-  const { isBusy, failure, form, refuse, run } = useAction();
+  const { isBusy, failure, form, setError, run } = useAction();
   useAutofocus(form);
 
   function submit(event: Event): void {
     event.preventDefault();
-    const missing = missingIn({ server: server.value, email: email.value, password });
+    const missing = missingFields({ server: server.value, email: email.value, password });
     const input = { server: server.value.trim(), email: email.value, password, keepSignedIn };
-    if (missing) refuse(missing);
+    if (missing) setError(missing);
     else void run(() => signIn(input));
   }
 
@@ -33,7 +33,7 @@ export function SignIn() {
         <TextField
           label="Server address"
           error={fieldError(failure, 'server')}
-          hint="Where your core runs, such as https://calls.example.com"
+          hint="The address of your core, such as https://calls.example.com"
           type="text"
           inputMode="url"
           spellcheck={false}
@@ -74,9 +74,9 @@ export function SignIn() {
             onChange={({ currentTarget }) => setKeep(currentTarget.checked)}
           />
           <label for="keep">Keep me signed in</label>
-          {found && !found.keeping.possible && (
+          {found && !found.persistence.possible && (
             <p id="keep-reason" class="hint">
-              {found.keeping.reason}
+              {found.persistence.reason}
             </p>
           )}
         </div>
@@ -89,10 +89,10 @@ export function SignIn() {
   );
 }
 
-function missingIn(fields: { server: string; email: string; password: string }): Failure | null {
-  const words = { server: 'Give the address of your core.', email: 'Give your e-mail address.', password: 'Give your password.' };
+function missingFields(fields: { server: string; email: string; password: string }): Failure | null {
+  const messages = { server: 'Enter the address of your core.', email: 'Enter your e-mail address.', password: 'Enter your password.' };
   const errors = (['server', 'email', 'password'] as const).flatMap((path) =>
-    fields[path].trim() === '' ? [{ path, message: words[path] }] : [],
+    fields[path].trim() === '' ? [{ path, message: messages[path] }] : [],
   );
   const [first] = errors;
   return first ? { kind: 'refused', code: 'invalid', detail: first.message, errors, retryAfterSeconds: null } : null;

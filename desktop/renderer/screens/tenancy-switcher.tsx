@@ -4,13 +4,14 @@ import type { Failure, TenancyChoice } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { FormError } from '../components/field.tsx';
 import { announce } from '../state/announcement.ts';
-import { adopt, ask } from '../state/session.ts';
-import { plural, wordsOf } from '../state/words.ts';
+import { describeFailure } from '../state/failure-text.ts';
+import { pluralize } from '../state/format.ts';
+import { handleSessionFailure, setSession } from '../state/session.ts';
 
 type Found = TenanciesView['tenancies'][number];
 const typingMs = 120;
 
-/** Type to find an account or a partner; arrows and Enter select it. (ARIA APG, combobox with a list.) */
+/** Finds accounts and partners as the user types; arrows and Enter select one (ARIA APG, combobox with a listbox). */
 export function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const [search, setSearch] = useState('');
   const { found, failure: searchFailure } = useTenancies(search);
@@ -19,7 +20,7 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
   const listId = useId();
   const failure = selectFailure ?? searchFailure;
 
-  // Whoever types fast and presses Enter means what is typed, not what the last search found.
+  // Enter before the search has answered selects the first result for the typed text, not one of the previous results.
   const isChosen = useRef(false);
   useLayoutEffect(() => {
     setActive(0);
@@ -31,11 +32,11 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
   useLayoutEffect(() => document.getElementById(`${listId}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active, listId]);
 
   async function select(choice: TenancyChoice, name: string): Promise<void> {
-    const result = await ask(window.callkey.selectTenancy(choice));
+    const result = await handleSessionFailure(window.callkey.selectTenancy(choice));
     if (!result.ok) return setFailure(result.failure);
     onClose();
-    adopt(result.value);
-    announce(name === '' ? 'No account or partner is selected.' : `${name} is selected.`);
+    setSession(result.value);
+    announce(name === '' ? 'Selected no account or partner.' : `Selected ${name}.`);
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -68,13 +69,13 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
         }}
         onKeyDown={onKeyDown}
       />
-      <FormError text={failure && wordsOf(failure)} />
+      <FormError text={failure && describeFailure(failure)} />
       <p class="visually-hidden" role="status">
-        {found ? plural(found.length, 'match', 'matches') : 'Searching'}
+        {found ? pluralize(found.length, 'match', 'matches') : 'Searching'}
       </p>
       <div id={listId} class="options" role="listbox" aria-label="Accounts and partners">
         {found?.map((tenancy, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: The combobox has the keys (ARIA APG).
+          // biome-ignore lint/a11y/useKeyWithClickEvents: The combobox handles the keys (ARIA APG).
           <div
             key={`${tenancy.kind}:${tenancy.id}`}
             id={`${listId}-${index}`}
@@ -104,7 +105,7 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
   );
 }
 
-/** What a search finds, the latest one's answer only. */
+/** The results for the current search; answers to older ones are dropped. */
 function useTenancies(search: string): { found: Found[] | null; failure: Failure | null } {
   const [state, setState] = useState<{ search: string | null; found: Found[] | null; failure: Failure | null }>({
     search: null,
@@ -114,7 +115,7 @@ function useTenancies(search: string): { found: Found[] | null; failure: Failure
   useEffect(() => {
     let isCurrent = true;
     const timer = setTimeout(async () => {
-      const result = await ask(window.callkey.searchTenancies(search.trim()));
+      const result = await handleSessionFailure(window.callkey.searchTenancies(search.trim()));
       if (!isCurrent) return;
       setState({ search, found: result.ok ? result.value.tenancies : null, failure: result.ok ? null : result.failure });
     }, typingMs);

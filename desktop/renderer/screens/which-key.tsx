@@ -4,7 +4,7 @@ import { Dialog } from '../components/dialog.tsx';
 import { Field, FormError } from '../components/field.tsx';
 import { Time } from '../components/time.tsx';
 import { useAction } from '../components/use-action.ts';
-import { fieldError, generalError } from '../state/words.ts';
+import { fieldError, generalError } from '../state/failure-text.ts';
 import { Expiry, OwnerTag } from './api-key-table.tsx';
 
 type WhichKeyProps = {
@@ -16,7 +16,7 @@ type WhichKeyProps = {
 
 type Answer = { apiKey: ApiKeyView | null };
 
-/** Tells which key a value is. The value is hashed in the main process, and goes nowhere else. */
+/** Finds the key that a value belongs to. The main process hashes the value; it goes nowhere else. */
 export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps) {
   const input = useRef<HTMLInputElement>(null);
   const [answer, setAnswer] = useState<Answer | null>(null);
@@ -42,7 +42,7 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
         <Field
           label="Key value"
           error={fieldError(failure, 'keyValue')}
-          hint="Paste a key value that you came across. It stays on this computer: only its hash is looked up."
+          hint="Paste a key value that you found. It stays on this computer: the console sends only its hash to the core."
         >
           {(binding) => <input {...binding} ref={input} type="password" autocomplete="off" spellcheck={false} autofocus />}
         </Field>
@@ -62,7 +62,12 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
 }
 
 function Found({ apiKey, onRevoke }: { apiKey: ApiKeyView | null; onRevoke: (key: ApiKeyView) => void }) {
-  if (!apiKey) return <p class="notice">This is no key that you can see: it is revoked, or somebody else’s, or of another core.</p>;
+  if (!apiKey)
+    return (
+      <p class="notice">
+        None of the keys that you can see has this value: it is revoked, belongs to somebody else, or is from another core.
+      </p>
+    );
   return (
     <div class="notice">
       <p>

@@ -1,11 +1,11 @@
 import { DateTime } from 'luxon';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
-import { dayText, exactText, fromNow, ownZone } from './times.ts';
+import { formatDay, formatInstant, formatRelative, ownZone } from './format-time.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
 export type ExpirationChoice = (typeof expirationChoices)[number];
 
-export const expirationWords: Readonly<Record<ExpirationChoice, string>> = {
+export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
   none: 'No expiration',
   '1': '1 Year',
   '2': '2 Years',
@@ -15,34 +15,34 @@ export const expirationWords: Readonly<Record<ExpirationChoice, string>> = {
   custom: 'Custom',
 };
 
-/** What a form holds of an expiration, possibly not all of it yet. */
+/** The form's input, possibly incomplete. */
 export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
 
-/** What a draft comes to at this moment: an expiration and its words, or what is still to be done. */
-export type Resolved = { ok: true; expiration: Expiration; words: string } | { ok: false; field: 'choice' | 'date'; problem: string };
+/** What a draft means at this moment: an expiration and its description, or the field that is missing or wrong. */
+export type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
 
 const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
 
 export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTime): Resolved {
   if (choice === '') return { ok: false, field: 'choice', problem: 'Choose an expiration.' };
-  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, words: 'Works until it is revoked.' };
+  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, text: 'Works until it is revoked.' };
   if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
   const range = customRange(now, timeZone);
-  if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${rangeWords(now, timeZone)}.` };
-  if (!isWithin(date, range)) return { ok: false, field: 'date', problem: `The date has to be ${rangeWords(now, timeZone)}.` };
+  if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${describeRange(now, timeZone)}.` };
+  if (!isWithin(date, range)) return { ok: false, field: 'date', problem: `The date must be ${describeRange(now, timeZone)}.` };
   return worksUntil({ kind: 'custom', date }, now, timeZone);
 }
 
-/** The days that a custom expiry may fall on, in words: they move on at midnight in that zone. */
-export function rangeWords(now: DateTime, timeZone: string): string {
+/** The allowed days for a custom expiry. They change at midnight in that zone. */
+export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
-  const day = (iso: string) => dayText(DateTime.fromISO(iso, { zone: 'utc' }));
+  const day = (iso: string) => formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
   return `from ${day(earliest)} to ${day(latest)}`;
 }
 
 function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
   const instant = expiryInstant(expiration, now, timeZone);
-  return { ok: true, expiration, words: instant ? `Works until ${exactText(instant)} (${fromNow(instant, now)})` : '' };
+  return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
 }
 
 /** The machine's own zone, `UTC`, and then every zone that the machine knows. */

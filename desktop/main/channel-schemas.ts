@@ -7,16 +7,16 @@ import type { Channels } from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
-const removal = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boolean() });
+const deletion = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boolean() });
 
-type Inputs = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
+type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
 
 /**
- * The shape of what the renderer may send on each channel. What a form's text must be like is for the core to say, in words that come
- * back to the form: here it only has to be text.
+ * What the renderer may send on each channel. Form fields are only checked to be text: the core validates them, and the form shows its
+ * messages.
  */
-export const inputs: Inputs = {
-  begin: nothing,
+export const channelSchemas: ChannelSchemas = {
+  getStartupState: nothing,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   signOut: nothing,
   changePassword: z.strictObject({ currentPassword: text, newPassword: text }),
@@ -24,9 +24,9 @@ export const inputs: Inputs = {
   searchTenancies: text,
   listApiKeys: nothing,
   createApiKey: z.strictObject({ name: text, expiration: expirationSchema, timeZone: text }),
-  secretIsGone: nothing,
+  dismissSecret: nothing,
   previewRevocation: identifierSchema,
-  revokeApiKey: removal,
+  revokeApiKey: deletion,
   identifyApiKey: text,
   listAccounts: nothing,
   listCampaigns: nothing,
@@ -37,9 +37,9 @@ export const inputs: Inputs = {
     cursor: identifierSchema.nullable(),
   }),
   listUsers: nothing,
-  addUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
+  createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
   previewDeletion: identifierSchema,
-  deleteUser: removal,
+  deleteUser: deletion,
   listActivity: identifierSchema.nullable(),
   copySecret: text,
   closeWindow: nothing,

@@ -5,7 +5,7 @@ import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 
-describeDesktop('calls and people in the console', () => {
+describeDesktop('calls and users in the console', () => {
   let harness: ConsoleHarness;
   let keyValue: string;
   beforeEach(async () => {
@@ -47,7 +47,7 @@ describeDesktop('calls and people in the console', () => {
     expect((await cells('Ada Lovelace'))[2]).to.equal('Somebody else’s');
   });
 
-  it('follows calls live, as they come and as they change', async () => {
+  it('shows new and changed calls by itself', async () => {
     const { tenants } = harness;
     await signInAs(harness, 'partner');
     await button('Calls').click();
@@ -58,7 +58,7 @@ describeDesktop('calls and people in the console', () => {
     await row('Ada Lovelace').getByText('Completed').waitFor();
   });
 
-  it('narrows by state and by search, and says where nothing matches', async () => {
+  it('filters by state and by search, and says that no call matches', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
@@ -88,7 +88,7 @@ describeDesktop('calls and people in the console', () => {
     await page.getByText('No calls yet').waitFor();
   });
 
-  it('keeps the list where older calls cannot be had, and goes on following after a hiccup', async () => {
+  it('keeps the list when older calls fail to load, and follows calls again afterwards', async () => {
     const { tenants, page, core } = harness;
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -97,47 +97,47 @@ describeDesktop('calls and people in the console', () => {
     await page.getByText('50 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Show older calls').click();
-    await page.getByText('This is what was there before.').waitFor();
+    await page.getByText('You see what was loaded before.').waitFor();
     expect(await page.locator('tbody tr').count()).to.equal(50);
     network.faults.length = 0;
     await page.getByText('51 calls').waitFor();
     await network.close();
   });
 
-  it('adds a person within the own scope, whose password shows once', async () => {
+  it('creates a user in the viewer’s scope, and shows the password once', async () => {
     const { tenants, page } = harness;
     await signInAs(harness, 'partner');
     await button('People').click();
-    await button('Add Person').click();
+    await button('Create User').click();
     expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     await page.getByText('Give at least one character.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill(tenants.users.account.email);
     await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     await page
       .getByRole('alert')
       .getByText(/already/)
       .waitFor();
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add Person' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
     expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
     await button("I've Saved It").click();
     expect((await cells('Nora New')).slice(0, 4)).to.deep.equal(['Account user', 'Green Clinic', '0', 'Never']);
   });
 
-  it('ties whom a tied partner user adds to the same account', async () => {
+  it('ties a user whom a tied partner user creates to the same account', async () => {
     const { page } = harness;
     await signInAs(harness, 'tied');
     await button('People').click();
-    await button('Add Person').click();
+    await button('Create User').click();
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
     expect(await page.getByLabel('Tied to').inputValue()).to.equal(harness.tenants.account.id);
   });
 
-  it('previews the keys that die with a person, with their last use, and then deletes', async () => {
+  it('lists the keys that a deletion revokes, with their last use, and then deletes', async () => {
     const { page, tenants, core } = harness;
     for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'partner');
@@ -152,14 +152,14 @@ describeDesktop('calls and people in the console', () => {
     expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
   });
 
-  it('never offers to delete oneself', async () => {
+  it('does not offer viewers to delete themselves', async () => {
     await signInAs(harness, 'partner');
     await button('People').click();
     await row('Pat Partner').waitFor();
     expect(await button('Delete Pat Partner').count()).to.equal(0);
   });
 
-  it('shows who did what, to what and from where', async () => {
+  it('shows who did what, to what and from which address', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await button('Create API Key').click();

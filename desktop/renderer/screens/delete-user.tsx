@@ -2,24 +2,24 @@ import type { DeletionView, UserView } from '#contract/console.ts';
 import { ConfirmDanger } from '../components/confirm-danger.tsx';
 import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
-import { plural } from '../state/words.ts';
+import { pluralize } from '../state/format.ts';
 
-type DeletePersonProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
+type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
 
-/** Shows which keys die with a user, and when each was last used, before anything is done. */
-export function DeletePerson({ user, onDeleted, onGone, onClose }: DeletePersonProps) {
+/** Before a user is deleted, shows which keys stop working and when each was last used. */
+export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps) {
   const preview = useResource(() => window.callkey.previewDeletion(user.id));
   return (
     <ConfirmDanger
       title={`Delete ${user.name}?`}
       lead={
         <>
-          <strong>{user.email}</strong> is signed out at once and cannot sign in any more. This cannot be undone.
+          <strong>{user.email}</strong> is signed out at once and can no longer sign in. You cannot undo this.
         </>
       }
       isWide
       preview={preview}
-      describe={(view) => <Dying view={view} />}
+      describe={(view) => <DeletionPreview view={view} />}
       queuedCallsOf={({ apiKeys }) => apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0)}
       verb="Delete"
       verbing="Deleting …"
@@ -31,15 +31,15 @@ export function DeletePerson({ user, onDeleted, onGone, onClose }: DeletePersonP
   );
 }
 
-function Dying({ view: { apiKeys, sessions } }: { view: DeletionView }) {
+function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }) {
   return (
     <>
       {apiKeys.length === 0 ? (
-        <p>No API key dies with this user.</p>
+        <p>This user has no API key.</p>
       ) : (
         <>
           <p>
-            <strong>{plural(apiKeys.length, 'API key stops', 'API keys stop')} working</strong> at the next request:
+            <strong>{pluralize(apiKeys.length, 'API key stops', 'API keys stop')} working</strong> at their next request:
           </p>
           <div class="table short">
             <table>
@@ -63,7 +63,7 @@ function Dying({ view: { apiKeys, sessions } }: { view: DeletionView }) {
           </div>
         </>
       )}
-      <p class="hint">{sessions === 0 ? 'Not signed in anywhere.' : `Signed in ${plural(sessions, 'time')} right now.`}</p>
+      <p class="hint">{sessions === 0 ? 'Not signed in.' : `Signed in with ${pluralize(sessions, 'session')}.`}</p>
     </>
   );
 }

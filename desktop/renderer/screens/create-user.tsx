@@ -5,17 +5,18 @@ import { Field, FormError } from '../components/field.tsx';
 import { Loadable, useResource } from '../components/loadable.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
-import { fieldError, generalError, userTypeWords } from '../state/words.ts';
+import { fieldError, generalError } from '../state/failure-text.ts';
+import { userTypeLabels } from '../state/labels.ts';
 
-type AddPersonProps = { session: SessionView; onAdded: (user: UserView, password: string) => void; onClose: () => void };
+type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string) => void; onClose: () => void };
 
-/** The types that the viewer can add: never above the own scope. Without a tenancy, staff add staff. */
+/** The user types that the viewer can create: none with a wider scope. Without a tenancy, staff create staff. */
 function typesFor({ viewer, tenancy }: SessionView): UserType[] {
   const isService = viewer.userType === 'staff' && !tenancy;
   return userTypes.filter((type) => (type === 'staff') === isService);
 }
 
-export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
+export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
   const types = typesFor(session);
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
@@ -28,14 +29,14 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
     event.preventDefault();
     const input = { name, email, userType, ...(accountId === '' ? {} : { accountId }) };
     void run(
-      () => window.callkey.addUser(input),
-      ({ user, password }) => onAdded(user, password),
-      () => void window.callkey.secretIsGone(),
+      () => window.callkey.createUser(input),
+      ({ user, password }) => onCreated(user, password),
+      () => void window.callkey.dismissSecret(),
     );
   }
 
   return (
-    <Dialog title="Add person" onDismiss={close}>
+    <Dialog title="Create user" onDismiss={close}>
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
           label="Name"
@@ -59,7 +60,7 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
             >
               {types.map((type) => (
                 <option key={type} value={type}>
-                  {userTypeWords[type]}
+                  {userTypeLabels[type]}
                 </option>
               ))}
             </select>
@@ -80,7 +81,7 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
             Cancel
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Adding …' : 'Add Person'}
+            {isBusy ? 'Creating …' : 'Create User'}
           </button>
         </div>
       </form>
@@ -89,12 +90,12 @@ export function AddPerson({ session, onAdded, onClose }: AddPersonProps) {
 }
 
 const typeHints: Readonly<Record<UserType, string>> = {
-  account: 'Works in one account, and sees the own keys only.',
-  partner: 'Sees the keys and people of the accounts beneath the partner, or of the one account that the login is tied to.',
-  staff: 'Sees whichever account or partner is selected.',
+  account: 'Works in one account, and sees only their own keys.',
+  partner: 'Sees the keys and users of every account under the partner, or only of the account that the user is tied to.',
+  staff: 'Sees the account or partner that they select.',
 };
 
-/** Whether the viewer's scope is one account: whoever is added then belongs to it. */
+/** In a scope of one account, every new user belongs to that account. */
 function isWithinOneAccount({ viewer, tenancy }: SessionView): boolean {
   return viewer.userType === 'staff' ? tenancy?.kind === 'account' : viewer.account !== null;
 }
@@ -119,7 +120,9 @@ function AccountField({ isOnlyOne, userType, accountId, error, onChange }: Accou
               value={isOnlyOne ? view.accounts[0]?.id : accountId}
               onChange={({ currentTarget }) => onChange(currentTarget.value)}
             >
-              {!isOnlyOne && <option value="">{userType === 'account' ? 'Choose …' : 'No account: all beneath the partner'}</option>}
+              {!isOnlyOne && (
+                <option value="">{userType === 'account' ? 'Choose …' : 'No account: every account under the partner'}</option>
+              )}
               {view.accounts.map(({ id, name }) => (
                 <option key={id} value={id}>
                   {name}

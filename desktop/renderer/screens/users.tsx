@@ -3,72 +3,74 @@ import type { SessionView, UserView } from '#contract/console.ts';
 import { folded } from '#contract/text.ts';
 import { Icon } from '../components/icons.tsx';
 import { Empty, Loadable, useResource } from '../components/loadable.tsx';
-import { Once, SecretDialog } from '../components/secret.tsx';
+import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
 import { Time } from '../components/time.tsx';
 import { announce } from '../state/announcement.ts';
-import { number, placeOf, plural, userTypeWords } from '../state/words.ts';
-import { AddPerson } from './add-person.tsx';
-import { DeletePerson } from './delete-person.tsx';
+import { formatNumber, pluralize } from '../state/format.ts';
+import { membershipOf, userTypeLabels } from '../state/labels.ts';
+import type { ScreenProps } from '../state/navigation.ts';
+import { CreateUser } from './create-user.tsx';
+import { DeleteUser } from './delete-user.tsx';
 
-type Added = { user: UserView; password: Once };
+type Created = { user: UserView; password: OneTimeSecret };
 
 /** The users of the viewer's scope. */
-export function People({ session }: { session: SessionView }) {
+export function Users({ session, title }: ScreenProps) {
   const resource = useResource(() => window.callkey.listUsers());
-  const [isAdding, setAdding] = useState(false);
-  const [added, setAdded] = useState<Added | null>(null);
+  const [isCreating, setCreating] = useState(false);
+  const [created, setCreated] = useState<Created | null>(null);
   const [deleting, setDeleting] = useState<UserView | null>(null);
 
   return (
     <>
       <div class="title-row">
-        <h1 tabIndex={-1}>People</h1>
-        <button type="button" class="primary" onClick={() => setAdding(true)}>
-          <Icon name="plus" /> Add Person
+        <h1 tabIndex={-1}>{title}</h1>
+        <button type="button" class="primary" onClick={() => setCreating(true)}>
+          <Icon name="plus" /> Create User
         </button>
       </div>
-      <Loadable resource={resource} what="the people">
+      <Loadable resource={resource} what="the users">
         {({ users }) =>
           users.length === 0 ? (
-            <Empty title="Nobody here yet">
-              <p>Add the first person, who can then sign in and create keys.</p>
+            <Empty title="No users yet">
+              <p>Create the first user, who can then sign in and create keys.</p>
             </Empty>
           ) : (
-            <PeopleList users={users} session={session} onDelete={setDeleting} />
+            <UserList users={users} session={session} onDelete={setDeleting} />
           )
         }
       </Loadable>
-      {isAdding && (
-        <AddPerson
+      {isCreating && (
+        <CreateUser
           session={session}
-          onClose={() => setAdding(false)}
-          onAdded={(user, password) => {
-            setAdding(false);
-            setAdded({ user, password: new Once(password) });
+          onClose={() => setCreating(false)}
+          onCreated={(user, password) => {
+            setCreating(false);
+            setCreated({ user, password: new OneTimeSecret(password) });
             void resource.refresh();
           }}
         />
       )}
-      {added && (
+      {created && (
         <SecretDialog
           title="Hand over the password"
           lead={
             <>
-              <strong>{added.user.name}</strong> signs in with <strong>{added.user.email}</strong> and this password, and then chooses
-              another. It is shown this once.
+              <strong>{created.user.name}</strong> signs in with <strong>{created.user.email}</strong> and this password, and then chooses
+              another. The console shows it only now.
             </>
           }
           label="One-time password"
-          secret={added.password}
-          lost="It cannot be shown again: the operator of the core can make another one."
+          secret={created.password}
+          lost="Nobody can show it again. Only the operator of the core can create another one."
           onClose={() => {
-            setAdded(null);
-            announce(`${added.user.name} is added.`);
+            setCreated(null);
+            announce(`User ${created.user.name} was created.`);
           }}
         />
       )}
       {deleting && (
-        <DeletePerson
+        <DeleteUser
           user={deleting}
           onClose={() => setDeleting(null)}
           onGone={() => {
@@ -77,7 +79,7 @@ export function People({ session }: { session: SessionView }) {
           }}
           onDeleted={() => {
             setDeleting(null);
-            announce(`${deleting.name} is deleted.`);
+            announce(`User ${deleting.name} was deleted.`);
             void resource.refresh().then(() => document.querySelector<HTMLElement>('main h1')?.focus());
           }}
         />
@@ -86,9 +88,9 @@ export function People({ session }: { session: SessionView }) {
   );
 }
 
-type PeopleListProps = { users: readonly UserView[]; session: SessionView; onDelete: (user: UserView) => void };
+type UserListProps = { users: readonly UserView[]; session: SessionView; onDelete: (user: UserView) => void };
 
-function PeopleList({ users, session, onDelete }: PeopleListProps) {
+function UserList({ users, session, onDelete }: UserListProps) {
   const [search, setSearch] = useState('');
   const wanted = folded(search.trim());
   const found = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(wanted));
@@ -106,7 +108,7 @@ function PeopleList({ users, session, onDelete }: PeopleListProps) {
         </label>
       </search>
       {found.length === 0 ? (
-        <Empty title="Nobody matches" />
+        <Empty title="No user matches" />
       ) : (
         <div class="table">
           <table>
@@ -117,7 +119,7 @@ function PeopleList({ users, session, onDelete }: PeopleListProps) {
                 <th scope="col">Belongs to</th>
                 <th scope="col">API keys</th>
                 <th scope="col">Last sign-in</th>
-                <th scope="col">Added</th>
+                <th scope="col">Created</th>
                 <th scope="col">
                   <span class="visually-hidden">Delete</span>
                 </th>
@@ -125,21 +127,21 @@ function PeopleList({ users, session, onDelete }: PeopleListProps) {
             </thead>
             <tbody>
               {found.map((user) => (
-                <Person key={user.id} user={user} isYou={user.id === session.viewer.id} onDelete={onDelete} />
+                <UserRow key={user.id} user={user} isYou={user.id === session.viewer.id} onDelete={onDelete} />
               ))}
             </tbody>
           </table>
         </div>
       )}
       <p class="pager" role="status">
-        {plural(found.length, 'person', 'people')}
+        {pluralize(found.length, 'user')}
       </p>
     </>
   );
 }
 
-function Person({ user, isYou, onDelete }: { user: UserView; isYou: boolean; onDelete: (user: UserView) => void }) {
-  const place = placeOf(user);
+function UserRow({ user, isYou, onDelete }: { user: UserView; isYou: boolean; onDelete: (user: UserView) => void }) {
+  const place = membershipOf(user);
   return (
     <tr>
       <th scope="row">
@@ -148,9 +150,9 @@ function Person({ user, isYou, onDelete }: { user: UserView; isYou: boolean; onD
         </span>
         <span class="caption">{user.email}</span>
       </th>
-      <td>{userTypeWords[user.userType]}</td>
+      <td>{userTypeLabels[user.userType]}</td>
       <td>{place === '' ? <span class="faint">–</span> : place}</td>
-      <td>{number(user.apiKeys)}</td>
+      <td>{formatNumber(user.apiKeys)}</td>
       <td>{user.lastSignInAt === null ? <span class="faint">Never</span> : <Time at={user.lastSignInAt} />}</td>
       <td>
         <Time at={user.createdAt} />

@@ -3,41 +3,41 @@ import type { Failure } from '../../ipc.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { Mark } from '../components/mark.tsx';
 import { useAction } from '../components/use-action.ts';
-import { begin, leave, obstacle, server, sessionTurn } from '../state/session.ts';
+import { connectionError, loadStartupState, refreshKey, resetSession, server } from '../state/session.ts';
 
 const retryMs = 5_000;
 
 type Core = Extract<Failure, { kind: 'incompatible' }>['core'];
 
-const words: Readonly<Record<Core, { title: string; text: string }>> = {
+const explanations: Readonly<Record<Core, { title: string; text: string }>> = {
   older: {
     title: 'This core is too old for this console',
-    text: 'Update the core, or sign in with the console that came with it.',
+    text: 'Update the core, or use the console of its release.',
   },
   newer: {
     title: 'This core is too new for this console',
     text: 'Update this console to the release of your core.',
   },
   unknown: {
-    title: 'This is no Callkey core',
-    text: 'Something answers at that address, but not as a Callkey core does. Is the address right?',
+    title: 'This is not a Callkey core',
+    text: 'A server answers at this address, but it is not a Callkey core. Check the address.',
   },
 };
 
-/** Something answers that this console cannot work with. */
+/** Before signing in: another release of the core answers, or another kind of server. */
 export function Incompatible({ core }: { core: Core }) {
-  const { title, text } = words[core];
-  return <Obstacle title={title} text={text} />;
+  const { title, text } = explanations[core];
+  return <ErrorCard title={title} text={text} />;
 }
 
-/** The same in the middle of things: over whatever is on the screen, which stays as it is. */
+/** The same during a session, as a dialog: the screen under it keeps its state. */
 export function BecameIncompatible({ core }: { core: Core }) {
-  const { title, text } = words[core];
+  const { title, text } = explanations[core];
   return (
     <Dialog title={title} lead={text} isAlert onDismiss={() => undefined}>
       <p class="hint">{server.value}</p>
       <div class="actions">
-        <button type="button" onClick={leave}>
+        <button type="button" onClick={resetSession}>
           Use another server
         </button>
         <button
@@ -45,8 +45,8 @@ export function BecameIncompatible({ core }: { core: Core }) {
           class="primary"
           autofocus
           onClick={() => {
-            obstacle.value = null;
-            sessionTurn.value += 1;
+            connectionError.value = null;
+            refreshKey.value += 1;
           }}
         >
           Try again
@@ -56,24 +56,24 @@ export function BecameIncompatible({ core }: { core: Core }) {
   );
 }
 
-/** A kept session's core is out of reach: it is asked again by itself. */
+/** The core of the stored session does not answer. The console retries until it does. */
 export function Unreachable({ detail }: { detail: string }) {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;
-    const again = () => {
-      timer = setTimeout(() => void begin().then(again), retryMs);
+    const retry = () => {
+      timer = setTimeout(() => void loadStartupState().then(retry), retryMs);
     };
-    again();
+    retry();
     return () => clearTimeout(timer);
   }, []);
-  return <Obstacle title="The core is out of reach" text={`${detail} It is tried again every few seconds.`} />;
+  return <ErrorCard title="Cannot reach the core" text={`${detail} The console tries again every few seconds.`} />;
 }
 
-/** A kept session is looked up in its core, which takes its time. */
-export function Opening() {
+/** Shows until the core has answered for the stored session. */
+export function Splash() {
   return (
     <main class="entrance" aria-busy="true">
-      <section class="card opening">
+      <section class="card splash">
         <Mark />
         <p role="status" class="loading">
           Opening your session …
@@ -83,25 +83,25 @@ export function Opening() {
   );
 }
 
-function Obstacle({ title, text }: { title: string; text: string }) {
+function ErrorCard({ title, text }: { title: string; text: string }) {
   const { isBusy, run } = useAction();
-  const again = () =>
+  const retry = () =>
     run(async () => {
-      await begin();
+      await loadStartupState();
       return { ok: true, value: null };
     });
   return (
     <main class="entrance">
-      <section class="card" aria-labelledby="obstacle-title">
+      <section class="card" aria-labelledby="connection-error-title">
         <Mark />
-        <h1 id="obstacle-title">{title}</h1>
+        <h1 id="connection-error-title">{title}</h1>
         <p>{text}</p>
         <p class="hint">{server.value}</p>
         <div class="actions">
-          <button type="button" onClick={leave}>
+          <button type="button" onClick={resetSession}>
             Use another server
           </button>
-          <button type="button" class="primary" onClick={() => void again()} aria-disabled={isBusy}>
+          <button type="button" class="primary" onClick={() => void retry()} aria-disabled={isBusy}>
             Try again
           </button>
         </div>

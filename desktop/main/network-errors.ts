@@ -1,0 +1,40 @@
+/** The error codes of Node and undici, each as what happened and what to check. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'Nothing listens at this address. Check the address and that the core is running.',
+  ECONNRESET: 'The server closed the connection. Check that the core is running.',
+  UND_ERR_SOCKET: 'The server closed the connection. Check that the core is running.',
+  ENOTFOUND: 'No server has this name. Check the address.',
+  EAI_AGAIN: 'The name lookup failed. Check this computer’s network connection.',
+  ENETUNREACH: 'The network is unreachable. Check this computer’s network connection.',
+  EHOSTUNREACH: 'The server is unreachable. Check the address and the network.',
+  ETIMEDOUT: 'The server took too long to answer. Check that the core is running.',
+  UND_ERR_CONNECT_TIMEOUT: 'The server took too long to answer. Check that the core is running.',
+  UND_ERR_HEADERS_TIMEOUT: 'The server took too long to answer. Check that the core is running.',
+  UND_ERR_BODY_TIMEOUT: 'The server took too long to answer. Check that the core is running.',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'The server’s answer was too large. Check the address.',
+  CERT_HAS_EXPIRED: 'The server’s certificate has expired. Ask your administrator to renew it.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'The server’s certificate is for another name. Check the address.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'The server does not use https at this address. Try http.',
+  EPROTO: 'The server does not use https at this address. Try http.',
+  HPE_INVALID_CONSTANT: 'The server does not use http at this address. Try https.',
+};
+
+const untrusted =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?))$/;
+
+/** Says why a request had no answer and what to check. */
+export function describeNetworkError(error: unknown): string {
+  const code = codeOf(error);
+  if (untrusted.test(code)) {
+    return 'This computer does not trust the server’s certificate. Ask your administrator to install the authority that signed it.';
+  }
+  return reasons[code] ?? `The connection failed${code === '' ? '' : ` (${code})`}. Check the address and the network.`;
+}
+
+/** The code of an error or of its cause; of the first of several, one for each address that was tried. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return '';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  return codeOf(error.cause);
+}

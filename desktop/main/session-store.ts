@@ -1,0 +1,57 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { safeStorage } from 'electron';
+import { z } from 'zod';
+import type { SessionPersistence } from '../ipc.ts';
+
+const storedSessionSchema = z.object({ server: z.string(), cookies: z.record(z.string(), z.string()) });
+export type StoredSession = z.infer<typeof storedSessionSchema>;
+
+/** Stores a session between starts, encrypted by the system's storage, or not at all. */
+export class SessionStore {
+  readonly #path: string;
+
+  constructor(folder: string) {
+    this.#path = join(folder, 'session');
+  }
+
+  /** Says whether the system encrypts; `basic_text` is Chromium's plain text fallback. */
+  async persistence(): Promise<SessionPersistence> {
+    if (process.platform === 'linux' && safeStorage.getSelectedStorageBackend() === 'basic_text') {
+      return {
+        possible: false,
+        reason: 'This system has no keyring, so your session would be stored as plain text. Install a keyring to stay signed in.',
+      };
+    }
+    try {
+      if (await safeStorage.isAsyncEncryptionAvailable()) return { possible: true };
+    } catch {
+      // The same as unavailable.
+    }
+    return {
+      possible: false,
+      reason: 'This system’s encrypted storage is not available now. Unlock it and restart the console to stay signed in.',
+    };
+  }
+
+  async write(session: StoredSession): Promise<void> {
+    if (!(await this.persistence()).possible) return;
+    await writeFile(this.#path, await safeStorage.encryptStringAsync(JSON.stringify(session)), { mode: 0o600 });
+  }
+
+  /** @returns null if none is stored, or it cannot be decrypted */
+  async read(): Promise<StoredSession | null> {
+    try {
+      const encrypted = await readFile(this.#path);
+      if (!(await this.persistence()).possible) return null;
+      const { result } = await safeStorage.decryptStringAsync(encrypted);
+      return storedSessionSchema.parse(JSON.parse(result));
+    } catch {
+      return null;
+    }
+  }
+
+  async delete(): Promise<void> {
+    await rm(this.#path, { force: true });
+  }
+}

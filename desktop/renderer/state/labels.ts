@@ -1,0 +1,68 @@
+import type { CallState } from '#contract/calls.ts';
+import type { SessionView, UserType, UserView } from '#contract/console.ts';
+
+export const userTypeLabels: Readonly<Record<UserType, string>> = {
+  account: 'Account user',
+  partner: 'Partner user',
+  staff: 'Service staff',
+};
+
+/** The account and the partner of a user: "Blue Clinic, Northwind Voice". Empty for service staff. */
+export function membershipOf({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
+  return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
+}
+
+/** A call's progress. How a dialed call ended is its outcome. */
+export const callStateLabels: Readonly<Record<CallState, string>> = {
+  queued: 'Queued',
+  dialing: 'Dialing',
+  completed: 'Ended',
+  no_answer: 'Ended',
+  busy: 'Ended',
+  failed: 'Ended',
+  unknown: 'Ended',
+  cancelled: 'Cancelled',
+  lapsed: 'Lapsed',
+};
+
+/** How a dialed call ended. */
+export const outcomeLabels: Readonly<Partial<Record<CallState, string>>> = {
+  completed: 'Completed',
+  no_answer: 'No answer',
+  busy: 'Busy',
+  failed: 'Failed',
+  unknown: 'Unknown',
+};
+
+const actionLabels: Readonly<Record<string, string>> = {
+  'session.started': 'signed in',
+  'session.ended': 'signed out',
+  'session.revoked': 'ended the sessions of',
+  'tenancy.selected': 'switched to',
+  'password.changed': 'changed the password of',
+  'password.reset': 'reset the password of',
+  'api-key.created': 'created the API key',
+  'api-key.revoked': 'revoked the API key',
+  'user.added': 'created the user',
+  'user.changed': 'changed the user',
+  'user.deleted': 'deleted the user',
+  'partner.added': 'created the partner',
+  'partner.changed': 'changed the partner',
+  'account.added': 'created the account',
+  'account.changed': 'changed the account',
+  'campaign.added': 'created the campaign',
+  'campaign.changed': 'changed the campaign',
+};
+
+/** An audit action as a verb. A newer core may send an action without a label: it shows as it is. */
+export function actionLabel(action: string): string {
+  return actionLabels[action] ?? action;
+}
+
+/** Which campaigns a key that the viewer creates now has access to; null where the viewer cannot create one. */
+export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
+  if (viewer.userType === 'account') return `every campaign of ${viewer.account?.name ?? 'your account'}`;
+  if (viewer.userType === 'partner') return `every campaign of every account beneath ${viewer.partner?.name ?? 'your partner'}`;
+  if (!tenancy) return null;
+  return tenancy.kind === 'account' ? `every campaign of ${tenancy.name}` : `every campaign of every account beneath ${tenancy.name}`;
+}

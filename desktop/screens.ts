@@ -1,0 +1,68 @@
+import type { UserType } from '#contract/console.ts';
+
+type ScreenDeclaration = {
+  /** Its menu command is `show-` and this name. */
+  name: string;
+  /** In the navigation, and as the heading of the screen. */
+  label: string;
+  /** In the View menu; `&` marks the letter that selects it on Windows and Linux. */
+  menuLabel: string;
+  /** One of components/icons.tsx. */
+  icon: string;
+  /** In Electron's notation. */
+  shortcut: string;
+  /** Who may open the screen. This only hides it: the core is what refuses a request. */
+  userTypes: readonly UserType[];
+  /** Service staff must select an account or a partner before the screen has anything to show. */
+  needsTenancy: boolean;
+};
+
+const everybody: readonly UserType[] = ['account', 'partner', 'staff'];
+
+/** Every screen, in the order of the navigation; the first one is the home. The menu, the shell and the tests read this list. */
+export const screens = [
+  {
+    name: 'api-keys',
+    label: 'API keys',
+    menuLabel: '&API Keys',
+    icon: 'key',
+    shortcut: 'CmdOrCtrl+1',
+    userTypes: everybody,
+    needsTenancy: true,
+  },
+  { name: 'calls', label: 'Calls', menuLabel: '&Calls', icon: 'phone', shortcut: 'CmdOrCtrl+2', userTypes: everybody, needsTenancy: true },
+  {
+    name: 'users',
+    label: 'People',
+    menuLabel: '&People',
+    icon: 'people',
+    shortcut: 'CmdOrCtrl+3',
+    userTypes: ['partner', 'staff'],
+    needsTenancy: false,
+  },
+  {
+    name: 'activity',
+    label: 'Activity',
+    menuLabel: 'Ac&tivity',
+    icon: 'activity',
+    shortcut: 'CmdOrCtrl+4',
+    userTypes: everybody,
+    needsTenancy: false,
+  },
+] as const satisfies readonly ScreenDeclaration[];
+
+export type Screen = (typeof screens)[number];
+export type ScreenName = Screen['name'];
+export type ShowCommand = `show-${ScreenName}`;
+
+export function showCommand<Name extends ScreenName>(name: Name): `show-${Name}` {
+  return `show-${name}`;
+}
+
+export function isShowCommand(command: string): command is ShowCommand {
+  return screens.some(({ name }) => showCommand(name) === command);
+}
+
+export function screensFor(userType: UserType): readonly Screen[] {
+  return screens.filter(({ userTypes }: ScreenDeclaration) => userTypes.includes(userType));
+}

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { CommandQueue } from '../../desktop/command-queue.ts';
+import type { Command } from '../../desktop/ipc.ts';
+
+describe('the queue of menu commands', () => {
+  const heard: string[] = [];
+  const listener = (name: string) => (command: Command) => void heard.push(`${name} ${command}`);
+  beforeEach(() => heard.splice(0));
+
+  it('keeps commands until something listens, and delivers them once, in order', () => {
+    const queue = new CommandQueue();
+    queue.push('show-calls');
+    queue.push('find');
+    queue.listen(listener('first'));
+    queue.listen(listener('second'));
+    expect(heard).to.deep.equal(['first show-calls', 'first find']);
+  });
+
+  it('delivers to the newest listener only', () => {
+    const queue = new CommandQueue();
+    queue.listen(listener('first'));
+    queue.listen(listener('second'));
+    queue.push('refresh');
+    expect(heard).to.deep.equal(['second refresh']);
+  });
+
+  it('keeps commands again after the listener has stopped', () => {
+    const queue = new CommandQueue();
+    queue.listen(listener('first'))();
+    queue.push('refresh');
+    queue.listen(listener('second'));
+    expect(heard).to.deep.equal(['second refresh']);
+  });
+
+  it('still delivers when a replaced listener stops', () => {
+    const queue = new CommandQueue();
+    const stop = queue.listen(listener('first'));
+    queue.listen(listener('second'));
+    stop();
+    queue.push('refresh');
+    expect(heard).to.deep.equal(['second refresh']);
+  });
+});

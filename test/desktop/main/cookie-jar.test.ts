@@ -1,0 +1,22 @@
+import { expect } from 'chai';
+import { CookieJar } from '../../../desktop/main/cookie-jar.ts';
+
+describe('the cookies of a session', () => {
+  it('are those of the core, and no others', () => {
+    const jar = new CookieJar({ tracking: 'stored' });
+    jar.update(['callkey_session=a; path=/; httponly', 'callkey_session.sig=b', 'tracking=c', 'not a cookie']);
+    expect(jar.all()).to.deep.equal({ callkey_session: 'a', 'callkey_session.sig': 'b' });
+  });
+
+  it('have a prefix over https', () => {
+    const jar = new CookieJar({});
+    jar.update('__Host-callkey_session=a; secure');
+    expect(jar.header()).to.equal('__Host-callkey_session=a');
+  });
+
+  it('replace those of the same name, and an empty one deletes', () => {
+    const jar = new CookieJar({ callkey_session: 'old', 'callkey_session.sig': 'old' });
+    jar.update(['callkey_session=new', 'callkey_session.sig=; expires=Thu, 01 Jan 1970 00:00:00 GMT']);
+    expect(jar.header()).to.equal('callkey_session=new');
+  });
+});

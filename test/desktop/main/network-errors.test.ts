@@ -1,0 +1,39 @@
+import { expect } from 'chai';
+import { describeNetworkError } from '../../../desktop/main/network-errors.ts';
+
+const withCode = (code: string) => Object.assign(new Error('connect failed at 10.0.0.7'), { code });
+
+describe('the description of a network error', () => {
+  it('says what happened and what to check', () => {
+    expect(describeNetworkError(withCode('ECONNREFUSED'))).to.equal(
+      'Nothing listens at this address. Check the address and that the core is running.',
+    );
+  });
+
+  it('comes from the cause of an error without a code', () => {
+    expect(describeNetworkError(new TypeError('fetch failed', { cause: withCode('ENOTFOUND') }))).to.equal(
+      'No server has this name. Check the address.',
+    );
+  });
+
+  it('comes from the first address if several were tried', () => {
+    const error = new AggregateError([withCode('ETIMEDOUT'), withCode('ECONNREFUSED')]);
+    expect(describeNetworkError(error)).to.match(/^The server took too long to answer\./);
+  });
+
+  for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']) {
+    it(`is about trust for ${code}`, () => {
+      expect(describeNetworkError(withCode(code))).to.match(/^This computer does not trust the server’s certificate\./);
+    });
+  }
+
+  it('names an unknown code, and never quotes the message', () => {
+    expect(describeNetworkError(withCode('EWEIRD'))).to.equal('The connection failed (EWEIRD). Check the address and the network.');
+  });
+
+  for (const thrown of [new Error('no code'), 'a string', null]) {
+    it(`is general for ${String(thrown)}`, () => {
+      expect(describeNetworkError(thrown)).to.equal('The connection failed. Check the address and the network.');
+    });
+  }
+});

@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { userTypes } from '#contract/console.ts';
+import { commands } from '../../desktop/ipc.ts';
+import { isShowCommand, screens, screensFor, showCommand } from '../../desktop/screens.ts';
+
+describe('the screens', () => {
+  for (const property of ['name', 'label', 'icon', 'shortcut'] as const) {
+    it(`have each their own ${property}`, () => {
+      expect(new Set(screens.map((screen) => screen[property])).size).to.equal(screens.length);
+    });
+  }
+
+  it('have each a command of the menu', () => {
+    const own = screens.map(({ name }) => showCommand(name));
+    expect(commands).to.include.members(own);
+    expect(commands.filter(isShowCommand)).to.deep.equal(own);
+  });
+
+  for (const userType of userTypes) {
+    it(`begin with the same home for users of type ${userType}`, () => {
+      expect(screensFor(userType)[0]).to.equal(screens[0]);
+    });
+  }
+
+  it('leave out the users for an account user, who manages none', () => {
+    const names = screensFor('account').map(({ name }) => name);
+    expect(names).not.to.include('users');
+  });
+});

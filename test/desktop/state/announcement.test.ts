@@ -1,0 +1,26 @@
+import { mock } from 'node:test';
+import { expect } from 'chai';
+import { announce, announcement } from '../../../desktop/renderer/state/announcement.ts';
+
+describe('an announcement', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+  afterEach(() => mock.timers.reset());
+
+  it('goes away after six seconds', () => {
+    announce('Saved.');
+    mock.timers.tick(5_999);
+    expect(announcement.value).to.equal('Saved.');
+    mock.timers.tick(1);
+    expect(announcement.value).to.equal('');
+  });
+
+  it('shows for its whole time after it has replaced another', () => {
+    announce('First.');
+    mock.timers.tick(5_000);
+    announce('Second.');
+    mock.timers.tick(5_999);
+    expect(announcement.value).to.equal('Second.');
+    mock.timers.tick(1);
+    expect(announcement.value).to.equal('');
+  });
+});

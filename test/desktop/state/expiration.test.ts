@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { DateTime } from 'luxon';
+import { type ExpirationDraft, resolve, timeZones } from '../../../desktop/renderer/state/expiration.ts';
+
+const now = DateTime.fromISO('2026-11-21T12:00:00Z');
+const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });
+
+describe('the expiration form', () => {
+  it('asks for a choice first', () => {
+    expect(resolve(draft({}), now)).to.deep.equal({ ok: false, field: 'choice', problem: 'Choose an expiration.' });
+  });
+
+  it('says what no expiration means', () => {
+    expect(resolve(draft({ choice: 'none' }), now)).to.deep.equal({
+      ok: true,
+      expiration: { kind: 'none' },
+      text: 'Works until it is revoked.',
+    });
+  });
+
+  it('shows the last moment of the last day in the chosen zone', () => {
+    expect(resolve(draft({ choice: '1' }), now)).to.deep.equal({
+      ok: true,
+      expiration: { kind: 'years', years: 1 },
+      text: 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 365 days)',
+    });
+  });
+
+  it('asks for the date of a custom expiration, and says which are allowed', () => {
+    expect(resolve(draft({ choice: 'custom' }), now)).to.deep.equal({
+      ok: false,
+      field: 'date',
+      problem: 'Choose a date from 22 Nov 2026 to 20 Nov 2031.',
+    });
+  });
+
+  for (const date of ['2026-11-21', '2031-11-21', '0202-01-01']) {
+    it(`refuses ${date}, which is outside the range`, () => {
+      expect(resolve(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: false, field: 'date' });
+    });
+  }
+
+  for (const date of ['2026-11-22', '2031-11-20']) {
+    it(`accepts ${date}, at the end of the range`, () => {
+      expect(resolve(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: true, expiration: { kind: 'custom', date } });
+    });
+  }
+
+  it('counts the days of the chosen zone, where it may be tomorrow already', () => {
+    const late = DateTime.fromISO('2026-11-21T22:58:30Z');
+    const inAuckland = draft({ choice: 'custom', date: '2026-11-22', timeZone: 'Pacific/Auckland' });
+    expect(resolve(inAuckland, late)).to.deep.include({ ok: false, field: 'date' });
+    expect(resolve({ ...inAuckland, timeZone: 'Europe/Berlin' }, late)).to.have.property('ok', true);
+  });
+
+  it('offers every zone once, with UTC among the first', () => {
+    expect(new Set(timeZones).size).to.equal(timeZones.length);
+    expect(timeZones.indexOf('UTC')).to.be.at.most(1);
+  });
+});

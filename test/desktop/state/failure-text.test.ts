@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import type { Failure } from '../../../desktop/ipc.ts';
+import { describeFailure, fieldError, generalError } from '../../../desktop/renderer/state/failure-text.ts';
+
+const refused = (changes: Partial<Extract<Failure, { kind: 'refused' }>> = {}): Failure => ({
+  kind: 'refused',
+  code: 'invalid',
+  detail: 'Check the fields.',
+  errors: [],
+  retryAfterSeconds: null,
+  ...changes,
+});
+
+describe('the text of a failure', () => {
+  for (const [seconds, text] of [
+    [1, 'Check the fields. Try again in 1 second.'],
+    [89, 'Check the fields. Try again in 89 seconds.'],
+    [90, 'Check the fields. Try again in 2 minutes.'],
+    [121, 'Check the fields. Try again in 3 minutes.'],
+  ] as const) {
+    it(`never names a shorter wait than the core’s ${seconds} s`, () => {
+      expect(describeFailure(refused({ retryAfterSeconds: seconds }))).to.equal(text);
+    });
+  }
+});
+
+describe('the error of a field', () => {
+  const failure = refused({ errors: [{ path: 'expiration.date', message: 'Give a date.' }] });
+
+  it('is the one of the field or of a part of it', () => {
+    expect(fieldError(failure, 'expiration')).to.equal('Give a date.');
+    expect(fieldError(failure, 'expiration.date')).to.equal('Give a date.');
+  });
+
+  it('is not the one of a field whose name only starts the same', () => {
+    expect(fieldError(failure, 'exp')).to.equal(null);
+  });
+});
+
+describe('the error of a form', () => {
+  const failure = refused({ errors: [{ path: 'name', message: 'Give a name.' }] });
+
+  it('is silent if a field of the form shows the failure', () => {
+    expect(generalError(failure, ['name'])).to.equal(null);
+  });
+
+  it('speaks if the failure is about a field that the form does not have', () => {
+    expect(generalError(failure, ['email'])).to.equal('Check the fields.');
+  });
+
+  for (const covered of [{ kind: 'session-ended' }, { kind: 'incompatible', core: 'older' }] as const) {
+    it(`leaves ${covered.kind} to the dialog over the form`, () => {
+      expect(generalError(covered, [])).to.equal(null);
+    });
+  }
+});

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { DateTime } from 'luxon';
+import { formatNumber, pluralize } from '../../../desktop/renderer/state/format.ts';
+import { formatDay, formatInstant, formatRelative } from '../../../desktop/renderer/state/format-time.ts';
+
+describe('a relative time', () => {
+  const now = DateTime.fromISO('2026-11-21T12:00:00Z');
+  for (const [seconds, text] of [
+    [0, 'just now'],
+    [-44, 'just now'],
+    [14, 'just now'],
+    [15, 'in a moment'],
+    [44, 'in a moment'],
+    [45, 'in 1 minute'],
+    [-45, '1 minute ago'],
+    [-119, '1 minute ago'],
+    [-3_600, '1 hour ago'],
+    [86_399, 'in 23 hours'],
+    [86_400, 'in 1 day'],
+    [-3 * 86_400, '3 days ago'],
+    [400 * 86_400, 'in 400 days'],
+  ] as const) {
+    it(`is "${text}" at ${seconds} s`, () => {
+      expect(formatRelative(now.plus({ seconds }), now)).to.equal(text);
+    });
+  }
+});
+
+describe('an exact time', () => {
+  const instant = DateTime.fromISO('2027-01-31T22:59:59Z', { zone: 'Europe/Berlin' });
+
+  it('has seconds and a zone', () => {
+    expect(formatInstant(instant)).to.equal('31 Jan 2027, 23:59:59 Europe/Berlin');
+  });
+
+  it('is a day of its own zone', () => {
+    expect(formatDay(instant.setZone('Pacific/Auckland'))).to.equal('1 Feb 2027');
+  });
+});
+
+describe('a count', () => {
+  it('groups thousands', () => {
+    expect(formatNumber(1_201)).to.equal('1,201');
+  });
+
+  it('has its noun in the singular for one only', () => {
+    expect([0, 1, 2].map((count) => pluralize(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
+    expect(pluralize(2, 'match', 'matches')).to.equal('2 matches');
+  });
+});

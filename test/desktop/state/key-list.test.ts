@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
+import { filterKeys, hasExpired, pageOf } from '../../../desktop/renderer/state/key-list.ts';
+
+const now = DateTime.fromISO('2026-11-21T12:00:00Z');
+const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({
+  id: 'k',
+  name: 'Key',
+  createdAt: '2026-11-01T00:00:00.000Z',
+  lastUsedAt: null,
+  expiresAt: null,
+  expiryTimeZone: null,
+  expired: false,
+  ...changes,
+});
+const names = (keys: readonly ApiKeyView[]) => keys.map(({ name }) => name);
+
+describe('the search in the key list', () => {
+  const keys = [key({ name: 'Zahnärzte-Portal' }), key({ name: 'CRM sync' })];
+
+  it('ignores case, accents and the spaces around it', () => {
+    expect(names(filterKeys(keys, ' ZAHNARZTE ', 'all', now))).to.deep.equal(['Zahnärzte-Portal']);
+  });
+
+  it('keeps the order, and finds everything without a text', () => {
+    expect(names(filterKeys(keys, '', 'all', now))).to.deep.equal(['Zahnärzte-Portal', 'CRM sync']);
+  });
+});
+
+describe('the filter for expiring keys', () => {
+  const passes = (changes: Partial<ApiKeyView>) => filterKeys([key(changes)], '', 'expiring', now).length === 1;
+
+  it('includes a key that expires in exactly 30 days, and no later one', () => {
+    expect(passes({ expiresAt: '2026-12-21T12:00:00.000Z' })).to.equal(true);
+    expect(passes({ expiresAt: '2026-12-21T12:00:00.001Z' })).to.equal(false);
+  });
+
+  it('leaves out expired keys and keys without an expiration', () => {
+    expect(passes({ expiresAt: '2026-11-21T11:59:59.999Z' })).to.equal(false);
+    expect(passes({ expiresAt: '2026-12-01T00:00:00.000Z', expired: true })).to.equal(false);
+    expect(passes({ expiresAt: null })).to.equal(false);
+  });
+});
+
+describe('the filter for unused keys', () => {
+  const passes = (changes: Partial<ApiKeyView>) => filterKeys([key(changes)], '', 'unused', now).length === 1;
+
+  it('includes a key whose last use is 90 days ago', () => {
+    expect(passes({ createdAt: '2026-01-01T00:00:00.000Z', lastUsedAt: '2026-08-23T12:00:00.000Z' })).to.equal(true);
+    expect(passes({ createdAt: '2026-01-01T00:00:00.000Z', lastUsedAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
+  });
+
+  it('counts a key that was never used from its creation', () => {
+    expect(passes({ createdAt: '2026-08-23T12:00:00.000Z' })).to.equal(true);
+    expect(passes({ createdAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
+  });
+});
+
+describe('a listed key', () => {
+  it('has not expired at its expiry instant, and has one millisecond later', () => {
+    expect(hasExpired(key({ expiresAt: '2026-11-21T12:00:00.000Z' }), now)).to.equal(false);
+    expect(hasExpired(key({ expiresAt: '2026-11-21T11:59:59.999Z' }), now)).to.equal(true);
+  });
+
+  it('has expired when the core says so, whatever the clock here says', () => {
+    expect(hasExpired(key({ expiresAt: '2026-11-22T00:00:00.000Z', expired: true }), now)).to.equal(true);
+  });
+});
+
+describe('a page of a list', () => {
+  const all = Array.from({ length: 25 }, (_, index) => index + 1);
+
+  it('counts rows from one', () => {
+    const { items, ...page } = pageOf(all, 1, 10);
+    expect(page).to.deep.equal({ index: 1, count: 3, first: 11, last: 20 });
+    expect(items).to.deep.equal([11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
+  });
+
+  it('is the last one if the list has become shorter', () => {
+    const { items, ...page } = pageOf(all, 7, 10);
+    expect(page).to.deep.equal({ index: 2, count: 3, first: 21, last: 25 });
+    expect(items).to.deep.equal([21, 22, 23, 24, 25]);
+  });
+
+  it('is the first one for a negative index', () => {
+    expect(pageOf(all, -1, 10).index).to.equal(0);
+  });
+
+  it('is one empty page for an empty list', () => {
+    expect(pageOf([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
+  });
+
+  it('is full if the rows fill it exactly', () => {
+    expect(pageOf(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
+  });
+});

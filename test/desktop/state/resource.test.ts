@@ -1,0 +1,51 @@
+import { expect } from 'chai';
+import type { Failure, Result } from '../../../desktop/ipc.ts';
+import { Resource } from '../../../desktop/renderer/state/resource.ts';
+
+const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
+const loaded = (value: string): Result<string> => ({ ok: true, value });
+
+/** A resource whose answers the test gives, in any order. */
+function controlled() {
+  const answers: PromiseWithResolvers<Result<string>>[] = [];
+  const resource = new Resource<string>(() => {
+    const answer = Promise.withResolvers<Result<string>>();
+    answers.push(answer);
+    return answer.promise;
+  });
+  return { resource, answer: (index: number, result: Result<string>) => answers[index]?.resolve(result) };
+}
+
+describe('a resource', () => {
+  it('keeps its value when reloading fails', async () => {
+    const { resource, answer } = controlled();
+    const first = resource.refresh();
+    answer(0, loaded('old'));
+    await first;
+    const second = resource.refresh();
+    answer(1, { ok: false, failure: unreachable });
+    await second;
+    expect(resource.state.value).to.deep.equal({ value: 'old', failure: unreachable, isLoading: false });
+  });
+
+  it('takes the answer of its last load, whatever order the answers come in', async () => {
+    const { resource, answer } = controlled();
+    const loads = [resource.refresh(), resource.refresh()];
+    answer(1, loaded('new'));
+    await loads[1];
+    answer(0, loaded('old'));
+    await loads[0];
+    expect(resource.state.value).to.deep.equal({ value: 'new', failure: null, isLoading: false });
+  });
+
+  it('forgets a failure once it has loaded', async () => {
+    const { resource, answer } = controlled();
+    const first = resource.refresh();
+    answer(0, { ok: false, failure: unreachable });
+    await first;
+    const second = resource.refresh();
+    answer(1, loaded('new'));
+    await second;
+    expect(resource.state.value).to.deep.equal({ value: 'new', failure: null, isLoading: false });
+  });
+});

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import type { SessionView } from '#contract/console.ts';
+import type { Bridge, Failure, Result, StartupState } from '../../../desktop/ipc.ts';
+import * as state from '../../../desktop/renderer/state/session.ts';
+
+const tenancy = { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerName: 'Northwind Voice' } as const;
+const view = (changes: Partial<SessionView> = {}): SessionView => ({
+  viewer: { id: 'u1', name: 'Sam Staff', email: 'sam@example.com', userType: 'staff', account: null, partner: null },
+  tenancy: null,
+  ...changes,
+});
+const done = <Value>(value: Value): Result<Value> => ({ ok: true, value });
+const failed = (failure: Failure): Result<never> => ({ ok: false, failure });
+const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
+const startup = (session: StartupState['session']): StartupState => ({
+  remembered: { server: 'https://calls.example.com', email: 'sam@example.com' },
+  persistence: { possible: true },
+  session,
+});
+
+/** Stands in for the preload. */
+function bridge(functions: Partial<Bridge>): void {
+  Object.assign(globalThis, { window: { callkey: functions } });
+}
+
+describe('the session of the page', () => {
+  beforeEach(() => {
+    state.resetSession();
+    state.startupState.value = null;
+  });
+  after(() => Reflect.deleteProperty(globalThis, 'window'));
+
+  it('selects the same tenancy when the user signs in again', async () => {
+    state.setSession(view({ tenancy }));
+    bridge({ signIn: async () => done(view()), selectTenancy: async () => done(view({ tenancy })) });
+    expect((await state.signInAgain('secret')).ok).to.equal(true);
+    expect(state.session.value?.tenancy).to.deep.equal(tenancy);
+  });
+
+  it('stays ended if the tenancy cannot be selected again: another one would replace the screen', async () => {
+    state.setSession(view({ tenancy }));
+    state.sessionHasEnded.value = true;
+    bridge({ signIn: async () => done(view()), selectTenancy: async () => failed(unreachable) });
+    expect(await state.signInAgain('secret')).to.deep.equal(failed(unreachable));
+    expect(state.sessionHasEnded.value).to.equal(true);
+    expect(state.session.value?.tenancy).to.deep.equal(tenancy);
+  });
+
+  it('starts from the stored session', async () => {
+    bridge({ getStartupState: async () => startup(done(view())) });
+    await state.loadStartupState();
+    expect(state.session.value?.viewer.name).to.equal('Sam Staff');
+  });
+
+  it('ignores the stored session after the user has moved on to the sign-in form', async () => {
+    const answer = Promise.withResolvers<StartupState>();
+    bridge({ getStartupState: () => answer.promise });
+    const loading = state.loadStartupState();
+    state.resetSession();
+    answer.resolve(startup(done(view())));
+    await loading;
+    expect(state.session.value).to.equal(null);
+  });
+
+  it('shows the sign-in form, not an error, if the stored session has ended', async () => {
+    bridge({ getStartupState: async () => startup(failed({ kind: 'session-ended' })) });
+    await state.loadStartupState();
+    expect(state.connectionError.value).to.equal(null);
+    expect(state.startupState.value).not.to.equal(null);
+  });
+
+  it('says why the core of the stored session does not answer', async () => {
+    bridge({ getStartupState: async () => startup(failed(unreachable)) });
+    await state.loadStartupState();
+    expect(state.connectionError.value).to.deep.equal(unreachable);
+  });
+
+  it('can be signed in to if the settings are unreadable', async () => {
+    bridge({ getStartupState: () => Promise.reject(new Error('unreadable')) });
+    await state.loadStartupState();
+    expect(state.startupState.value?.persistence).to.have.property('possible', false);
+    expect(state.connectionError.value).to.equal(null);
+  });
+
+  it('has not ended by a refusal to sign in', async () => {
+    await state.handleSessionFailure(Promise.resolve(failed({ kind: 'session-ended' })));
+    expect(state.sessionHasEnded.value).to.equal(false);
+  });
+
+  it('turns an error of the main process into a failure with a text', async () => {
+    const result = await state.handleSessionFailure(Promise.reject(new Error('quoted')));
+    expect(result).to.deep.include({ ok: false });
+    expect(JSON.stringify(result)).not.to.include('quoted');
+  });
+});
