@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode } from './failure.ts';
+import { errorCode } from './client/errors.ts';
 
 /** Only its owner may read what is kept here. */
 export const privateFile = 0o600;
@@ -40,7 +40,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** @returns the text, or undefined where there is no such file */
-export async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {

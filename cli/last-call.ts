@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
-import type { Folders } from './folders.ts';
+import { parseJson, readIfExists, writeDurably } from './durable-file.ts';
+import type { Folders } from './xdg.ts';
 
 /** Which call `call cancel --last` means: the last one sent to a campaign, even where no answer came. */
 const lastSchema = z.union([z.object({ requestId: z.string() }), z.object({ fromFile: z.literal(true) })]);
@@ -20,5 +20,5 @@ export async function noteLastCall(folders: Folders, server: string, campaignId:
 }
 
 export async function readLastCall(folders: Folders, server: string, campaignId: string): Promise<LastCall | undefined> {
-  return lastSchema.safeParse(parseJson((await readIfThere(pathOf(folders, server, campaignId))) ?? '')).data;
+  return lastSchema.safeParse(parseJson((await readIfExists(pathOf(folders, server, campaignId))) ?? '')).data;
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { CommanderError } from 'commander';
-import type { Cli } from './cli.ts';
-import { errorCode, exitCodes, Failure, Interrupted } from './failure.ts';
-import { foldersOf } from './folders.ts';
-import { refuseKeyArguments } from './key-argument.ts';
-import { blotted, type Output, outputTo } from './output.ts';
+import { CallkeyError, errorCode, exitCodes, Interrupted } from './client/errors.ts';
+import type { Context } from './context.ts';
+import { refuseKeyArguments } from './keys/key-argument.ts';
+import { createOutput, type Output, redact } from './output.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
+import { xdgFolders } from './xdg.ts';
 
 // Whoever reads the output may stop when they have seen enough: what was asked for is still done, and nothing is said of it.
 for (const stream of [process.stdout, process.stderr]) {
@@ -17,13 +17,13 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const program = createProgram(version, (command) => command(cli()));
+const program = createProgram(version, (command) => command(context()));
 let said: Output | undefined;
 
-function cli(): Cli {
+function context(): Context {
   const options = program.opts<GlobalOptions>();
-  said = outputTo(process, options);
-  return { options, environment: process.env, folders: foldersOf(process.env, homedir()), output: said, streams: process };
+  said = createOutput(process, options);
+  return { options, environment: process.env, folders: xdgFolders(process.env, homedir()), output: said, streams: process };
 }
 
 /** Commander reads each command's own settings: they are told to all of them. */
@@ -31,12 +31,12 @@ function forAll(command: typeof program): void {
   command
     .exitOverride()
     .showHelpAfterError('(add --help for how it is used)')
-    .configureOutput({ writeErr: (text) => process.stderr.write(blotted(text)) });
+    .configureOutput({ writeErr: (text) => process.stderr.write(redact(text)) });
   for (const sub of command.commands) forAll(sub);
 }
 
 function fail(error: unknown): void {
-  const output = said ?? outputTo(process, {});
+  const output = said ?? createOutput(process, {});
   if (error instanceof CommanderError) {
     // Commander has said its own already.
     process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
@@ -46,8 +46,8 @@ function fail(error: unknown): void {
     process.kill(process.pid, error.signal);
   } else {
     output.error(error instanceof Error ? error.message : String(error));
-    if (error instanceof Error && !(error instanceof Failure)) output.trace(error.stack ?? '');
-    process.exitCode = exitCodes[error instanceof Failure ? error.kind : 'failed'];
+    if (error instanceof Error && !(error instanceof CallkeyError)) output.trace(error.stack ?? '');
+    process.exitCode = exitCodes[error instanceof CallkeyError ? error.kind : 'failed'];
   }
 }
 

@@ -19,31 +19,34 @@ export type Output = {
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 
-export function outputTo({ stdout, stderr }: Streams, { json = false, verbose = false }: { json?: boolean; verbose?: boolean }): Output {
-  const say = (text: string) => stderr.write(`${harmless(text)}\n`);
+export function createOutput(
+  { stdout, stderr }: Streams,
+  { json = false, verbose = false }: { json?: boolean; verbose?: boolean },
+): Output {
+  const say = (text: string) => stderr.write(`${stripControls(text)}\n`);
   const result = (object: object) => stdout.write(`${JSON.stringify(object)}\n`);
   return {
     json,
     forPrograms: json || !stdout.isTTY,
     verbose,
-    answer: (object, text) => (json ? result(object) : stdout.write(`${harmless(text)}\n`)),
+    answer: (object, text) => (json ? result(object) : stdout.write(`${stripControls(text)}\n`)),
     result,
     note: say,
-    error: (text) => stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${harmless(text)}\n`),
+    error: (text) => stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${stripControls(text)}\n`),
     trace: (text) => verbose && say(text),
   };
 }
 
 /** Key values blotted out, wherever they come from: a mistyped argument, a URL, a server's answer. */
-export function blotted(text: string): string {
+export function redact(text: string): string {
   return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[blotted out]`));
 }
 
 /** Text that a server or a file had a hand in must not steer the terminal: control characters are left out, but for tabs and line ends. */
-function harmless(text: string): string {
-  return blotted(text).replace(/[^\P{Cc}\t\n]/gu, '');
+function stripControls(text: string): string {
+  return redact(text).replace(/[^\P{Cc}\t\n]/gu, '');
 }
 
-export function thousands(count: number): string {
+export function formatCount(count: number): string {
   return count.toLocaleString('en');
 }

@@ -3,9 +3,9 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls.ts';
-import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
-import { errorCode } from './failure.ts';
-import type { Folders } from './folders.ts';
+import { errorCode } from './client/errors.ts';
+import { parseJson, readIfExists, writeDurably } from './durable-file.ts';
+import type { Folders } from './xdg.ts';
 
 /**
  * Calls that were sent, or were about to be, and whose answer has not come: each a file, there before its request leaves and gone after
@@ -32,17 +32,17 @@ const folderOf = (folders: Folders) => join(folders.state, 'pending');
 /** Takes up the call that an earlier, dead command left pending; or notes a new one. */
 export async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
   const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
-  const left = await takeUp(folders, digest);
+  const left = await adopt(folders, digest);
   const requestId = left ?? randomUUID();
   const path = join(folderOf(folders), `${requestId}.${process.pid}.json`);
   if (left === undefined) await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }));
   return { requestId, takenUp: left !== undefined, settle: () => rm(path, { force: true }) };
 }
 
-async function takeUp(folders: Folders, digest: string): Promise<string | undefined> {
+async function adopt(folders: Folders, digest: string): Promise<string | undefined> {
   for (const { name, requestId, pid } of await pendingFiles(folders)) {
     const path = join(folderOf(folders), name);
-    const entry = entrySchema.safeParse(parseJson((await readIfThere(path)) ?? '')).data;
+    const entry = entrySchema.safeParse(parseJson((await readIfExists(path)) ?? '')).data;
     if (!entry) continue;
     const age = Date.now() - entry.at;
     if (age > remembered) await rm(path, { force: true });

@@ -1,14 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { Cli } from './cli.ts';
+import { CallkeyError } from './client/errors.ts';
 import type { CancelOptions } from './commands/call-cancel.ts';
 import type { CallOptions } from './commands/call-place.ts';
 import { shells } from './commands/completion.ts';
 import type { KeySetOptions } from './commands/key-set.ts';
-import { Failure } from './failure.ts';
+import type { Context } from './context.ts';
 
-type Work = (cli: Cli) => Promise<void>;
+type Action = (context: Context) => Promise<void>;
 /** Hands what a command is to do to whoever knows what it works with. */
-export type Run = (work: Work) => Promise<void>;
+export type RunAction = (work: Action) => Promise<void>;
 type PaceOptions = { concurrency: number; rate?: number };
 type PlaceOptions = CallOptions & PaceOptions & { from?: string; skipInvalid?: boolean; again?: boolean };
 
@@ -23,7 +23,7 @@ Environment: CALLKEY_API_KEY (instead of a stored key, for CI), CALLKEY_SERVER, 
  * All commands. What each of them does is loaded when it runs: the help, which every Tab may ask for, must not wait for libraries
  * that it does not need.
  */
-export function createProgram(version: string, run: Run): Command {
+export function createProgram(version: string, run: RunAction): Command {
   const program = new Command('callkey')
     .description('Places and cancels on-demand calls, one or a whole file, and never one of them twice.')
     .version(version)
@@ -48,11 +48,11 @@ export function createProgram(version: string, run: Run): Command {
       'after',
       examples('source <(callkey completion bash)', 'callkey completion fish > ~/.config/fish/completions/callkey.fish'),
     )
-    .action((shell: string) => run(async (cli) => (await import('./commands/completion.ts')).completion(cli, program, shell)));
+    .action((shell: string) => run(async (context) => (await import('./commands/completion.ts')).completion(context, program, shell)));
   return program;
 }
 
-function addKeyCommands(key: Command, run: Run): void {
+function addKeyCommands(key: Command, run: RunAction): void {
   key
     .command('set')
     .argument('[words...]')
@@ -61,25 +61,25 @@ function addKeyCommands(key: Command, run: Run): void {
     .description('store a key, asked for at a hidden prompt or read from standard input, and the server that it is for')
     .addHelpText('after', examples('callkey key set --server https://calls.example.com', 'callkey key set --profile staging < key.txt'))
     .action((words: string[], options: KeySetOptions) =>
-      run(async (cli) => (await import('./commands/key-set.ts')).keySet(cli, words, options)),
+      run(async (context) => (await import('./commands/key-set.ts')).keySet(context, words, options)),
     );
   key
     .command('status')
     .description('which key would be used, and where it is kept; never the key')
-    .action(() => run(async (cli) => (await import('./commands/key-status.ts')).keyStatus(cli)));
+    .action(() => run(async (context) => (await import('./commands/key-status.ts')).keyStatus(context)));
   key
     .command('forget')
     .description('remove the stored key from this machine (it works elsewhere until it is revoked in the console)')
-    .action(() => run(async (cli) => (await import('./commands/key-forget.ts')).keyForget(cli)));
+    .action(() => run(async (context) => (await import('./commands/key-forget.ts')).keyForget(context)));
 }
 
-function addCallCommands(call: Command, run: Run): void {
+function addCallCommands(call: Command, run: RunAction): void {
   addPlace(call, run);
   addPaceOptions(call.command('resume').argument('[run]', 'which, where several were stopped'))
     .description('go on with a file that was stopped, without placing any line twice')
     .addHelpText('after', examples('callkey call resume'))
     .action((name: string | undefined, pace: PaceOptions) =>
-      run(async (cli) => (await import('./commands/call-resume.ts')).callResume(cli, name, paceOf(pace))),
+      run(async (context) => (await import('./commands/call-resume.ts')).callResume(context, name, paceOf(pace))),
     );
   call
     .command('cancel')
@@ -90,13 +90,13 @@ function addCallCommands(call: Command, run: Run): void {
     .description('cancel a call that nobody has dialed yet')
     .addHelpText('after', examples('callkey call cancel CAMPAIGN --last', 'callkey call cancel CAMPAIGN --request-id order-4711'))
     .action((campaign: string, options: CancelOptions) =>
-      run(async (cli) => (await import('./commands/call-cancel.ts')).callCancel(cli, campaign, options)),
+      run(async (context) => (await import('./commands/call-cancel.ts')).callCancel(context, campaign, options)),
     );
 }
 
 const ofOneCall = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'requestId'];
 
-function addPlace(call: Command, run: Run): void {
+function addPlace(call: Command, run: RunAction): void {
   const place = call
     .command('place')
     .argument('<campaign>', "the campaign's id")
@@ -122,14 +122,18 @@ function addPlace(call: Command, run: Run): void {
         'callkey call place CAMPAIGN --from contacts.csv --rate 20 > results.ndjson',
       )}\nColumns of a CSV file: phone, name, timeZone, requestId, notBefore, notAfter, and var.NAME for a variable.`,
     )
-    .action((campaign: string, options: PlaceOptions) => run((cli) => placeAny(cli, campaign, options)));
+    .action((campaign: string, options: PlaceOptions) => run((context) => placeAny(context, campaign, options)));
 }
 
-async function placeAny(cli: Cli, campaign: string, { from, skipInvalid = false, again = false, ...rest }: PlaceOptions): Promise<void> {
-  if (from === undefined && (skipInvalid || again)) throw new Failure('usage', '--skip-invalid and --again go with --from FILE.');
-  if (from === undefined) return (await import('./commands/call-place.ts')).placeOne(cli, campaign, rest);
-  const { placeFromFile } = await import('./commands/call-place-file.ts');
-  return placeFromFile(cli, campaign, from, { ...paceOf(rest), skipInvalid, again });
+async function placeAny(
+  context: Context,
+  campaign: string,
+  { from, skipInvalid = false, again = false, ...rest }: PlaceOptions,
+): Promise<void> {
+  if (from === undefined && (skipInvalid || again)) throw new CallkeyError('usage', '--skip-invalid and --again go with --from FILE.');
+  if (from === undefined) return (await import('./commands/call-place.ts')).callPlace(context, campaign, rest);
+  const { callPlaceFile } = await import('./commands/call-place-file.ts');
+  return callPlaceFile(context, campaign, from, { ...paceOf(rest), skipInvalid, again });
 }
 
 function addPaceOptions(command: Command, when = ''): Command {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readServerAddress } from '#contract/server-address.ts';
-import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
-import { Failure } from './failure.ts';
-import type { Environment, Folders } from './folders.ts';
+import { CallkeyError } from './client/errors.ts';
+import { parseJson, readIfExists, writeDurably } from './durable-file.ts';
+import type { Environment, Folders } from './xdg.ts';
 
 /** The options that every command takes. */
 export type GlobalOptions = { profile?: string; server?: string; json?: true; verbose?: true };
@@ -29,7 +29,7 @@ export type Settings = {
 export async function readSettings(options: GlobalOptions, environment: Environment, folders: Folders): Promise<Settings> {
   const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
   if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
-    throw new Failure('usage', `"${profileName}" cannot name a profile: give up to 64 letters, digits, dots, dashes and underscores.`);
+    throw new CallkeyError('usage', `"${profileName}" cannot name a profile: give up to 64 letters, digits, dots, dashes and underscores.`);
   }
   const profile = (await readProfiles(folders)).get(profileName);
   const server = options.server ?? (environment['CALLKEY_SERVER'] || (profile?.server ?? null));
@@ -39,7 +39,7 @@ export async function readSettings(options: GlobalOptions, environment: Environm
 /** @throws Failure `usage` */
 export function serverOf({ server }: Settings): string {
   if (server !== null) return server;
-  throw new Failure(
+  throw new CallkeyError(
     'usage',
     'No server is given. Add --server https://…, set CALLKEY_SERVER, or store one with the key: callkey key set --server https://…',
   );
@@ -49,7 +49,7 @@ export async function storeProfile(folders: Folders, name: string, profile: Prof
   await writeProfiles(folders, (await readProfiles(folders)).set(name, profile));
 }
 
-export async function removeProfile(folders: Folders, name: string): Promise<void> {
+export async function deleteProfile(folders: Folders, name: string): Promise<void> {
   const profiles = await readProfiles(folders);
   if (profiles.delete(name)) await writeProfiles(folders, profiles);
 }
@@ -57,11 +57,14 @@ export async function removeProfile(folders: Folders, name: string): Promise<voi
 const fileOf = (folders: Folders) => join(folders.config, 'profiles.json');
 
 async function readProfiles(folders: Folders): Promise<Profiles> {
-  const text = await readIfThere(fileOf(folders));
+  const text = await readIfExists(fileOf(folders));
   if (text === undefined) return new Map();
   const parsed = profilesSchema.safeParse(parseJson(text));
   if (!parsed.success) {
-    throw new Failure('usage', `${fileOf(folders)} cannot be understood. Mend it, or remove it and store your keys again: callkey key set`);
+    throw new CallkeyError(
+      'usage',
+      `${fileOf(folders)} cannot be understood. Mend it, or remove it and store your keys again: callkey key set`,
+    );
   }
   return new Map(Object.entries(parsed.data));
 }
@@ -73,6 +76,6 @@ function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
 /** @throws Failure `usage` where a key must not be sent */
 export function checkedServer(text: string): string {
   const read = readServerAddress(text);
-  if (!read.ok) throw new Failure('usage', read.problem);
+  if (!read.ok) throw new CallkeyError('usage', read.problem);
   return read.address;
 }

@@ -1,12 +1,12 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
-import { type Cli, connect, tellRetries } from '../cli.ts';
-import type { NamedCall, PlacedCall } from '../core-client.ts';
-import { Failure } from '../failure.ts';
+import type { NamedCall, PlacedCall } from '../client/core-client.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { oneCallPolicy } from '../client/retries.ts';
+import { type Context, connect, tellRetries } from '../context.ts';
 import { fieldErrors } from '../field-errors.ts';
 import { checkedCampaign } from '../identifiers.ts';
 import { noteLastCall, readLastCall } from '../last-call.ts';
 import { beginCall } from '../pending-calls.ts';
-import { patienceForOne } from '../retries.ts';
 
 export type CallOptions = {
   phone?: string;
@@ -19,28 +19,28 @@ export type CallOptions = {
 };
 
 /** Places one call. Its request id is on the disk before it is sent, so that sending it again places no second one. */
-export async function placeOne(cli: Cli, campaign: string, options: CallOptions): Promise<void> {
+export async function callPlace(context: Context, campaign: string, options: CallOptions): Promise<void> {
   const campaignId = checkedCampaign(campaign);
   const call = callOf(options);
   let inDoubt = false;
-  const tell = tellRetries(cli);
+  const tell = tellRetries(context);
   const onRetry = (reason: string) => {
     inDoubt = true;
     tell(reason);
   };
-  const { server, client } = await connect(cli, { patience: { ...patienceForOne, onRetry } });
+  const { server, client } = await connect(context, { patience: { ...oneCallPolicy, onRetry } });
   try {
-    const noted = await note(cli, server, campaignId, call);
+    const noted = await note(context, server, campaignId, call);
     inDoubt ||= noted.takenUp;
     const placed = await client.place(campaignId, noted.call).catch(async (error: unknown) => {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'unreachable') throw withAdvice(error, noted.call);
       // What was refused at its first and only try has placed nothing.
       if (!inDoubt && error.kind !== 'failed') await noted.undo();
       throw error;
     });
     await noted.settle();
-    cli.output.answer(placed, textOf(placed, call.contact.phone));
+    context.output.answer(placed, textOf(placed, call.contact.phone));
   } finally {
     await client.close();
   }
@@ -49,7 +49,7 @@ export async function placeOne(cli: Cli, campaign: string, options: CallOptions)
 type Noted = { call: NamedCall; takenUp: boolean; settle(): Promise<void>; undo(): Promise<void> };
 
 /** Puts on the disk what is about to be sent. */
-async function note({ folders, output }: Cli, server: string, campaignId: string, call: PlaceCall): Promise<Noted> {
+async function note({ folders, output }: Context, server: string, campaignId: string, call: PlaceCall): Promise<Noted> {
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
   if (pending?.takenUp) output.note(`This command ended before without an answer: its request id ${requestId} is sent again.`);
@@ -64,24 +64,24 @@ async function note({ folders, output }: Cli, server: string, campaignId: string
 }
 
 function callOf({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
-  if (phone === undefined) throw new Failure('usage', 'Say whom to call: --phone +493012345678, or --from FILE for many.');
+  if (phone === undefined) throw new CallkeyError('usage', 'Say whom to call: --phone +493012345678, or --from FILE for many.');
   const given = variables.length === 0 ? undefined : variablesOf(variables);
   const input = { requestId, contact: defined({ phone, name, timeZone }), variables: given, notBefore, notAfter };
   const parsed = placeCallSchema.safeParse(defined(input));
   if (parsed.success) return parsed.data;
   const complaints = fieldErrors(parsed.error).map(({ path, message }) => `${flagOf(path)}: ${message}`);
-  throw new Failure('usage', complaints.join('\n'));
+  throw new CallkeyError('usage', complaints.join('\n'));
 }
 
 function variablesOf(pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === undefined || value === undefined)
-      throw new Failure('usage', `--var ${pair}: give a name and a value, as in --var orderNumber=4711.`);
+      throw new CallkeyError('usage', `--var ${pair}: give a name and a value, as in --var orderNumber=4711.`);
     return [name, value];
   });
   const variables = Object.fromEntries(entries);
-  if (Object.keys(variables).length < entries.length) throw new Failure('usage', '--var: give each variable once.');
+  if (Object.keys(variables).length < entries.length) throw new CallkeyError('usage', '--var: give each variable once.');
   return variables;
 }
 
@@ -95,8 +95,8 @@ function flagOf(path: string): string {
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function withAdvice(failure: Failure, { requestId }: NamedCall): Failure {
-  return new Failure(
+function withAdvice(failure: CallkeyError, { requestId }: NamedCall): CallkeyError {
+  return new CallkeyError(
     'unreachable',
     `${failure.message} Whether the call was placed is not known. Run the same command again: it sends the same request id (${requestId}), and places no second call.`,
     { code: failure.code, cause: failure },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import { Failure } from '../failure.ts';
+import { CallkeyError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
@@ -14,9 +14,9 @@ type Place = {
 };
 
 /** Prints a shell's completion script, made from the very commands that it completes. */
-export async function completion({ output }: Cli, program: Command, shell: string): Promise<void> {
+export async function completion({ output }: Context, program: Command, shell: string): Promise<void> {
   const known = shells.find((name) => name === shell);
-  if (known === undefined) throw new Failure('usage', `"${shell}" has no completion here. There is one for ${shells.join(', ')}.`);
+  if (known === undefined) throw new CallkeyError('usage', `"${shell}" has no completion here. There is one for ${shells.join(', ')}.`);
   const script = scripts[known](placesOf(program));
   output.answer({ shell: known, script }, script);
 }

@@ -1,7 +1,7 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
-import { Failure } from '../failure.ts';
+import { CallkeyError } from '../client/errors.ts';
 import { fieldErrors } from '../field-errors.ts';
 import { readCsv } from './csv.ts';
 import { readNdjson } from './ndjson.ts';
@@ -22,7 +22,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export async function readCallFile(bytes: Buffer, name: string): Promise<CallFile> {
   const text = decode(bytes, name);
   const rows = /^\s*\{/.test(text) ? readNdjson(text) : await readCsv(text, name);
-  if (rows.length === 0) throw new Failure('usage', `${name} has no calls in it.`);
+  if (rows.length === 0) throw new CallkeyError('usage', `${name} has no calls in it.`);
   const file: CallFile = { good: [], bad: [] };
   const linesById = new Map<string, number>();
   for (const row of rows) {
@@ -54,6 +54,6 @@ function decode(bytes: Buffer, name: string): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new Failure('usage', `${name} is not UTF-8. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
+    throw new CallkeyError('usage', `${name} is not UTF-8. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
   }
 }

@@ -11,11 +11,11 @@ import {
   replayedHeader,
 } from '#contract/calls.ts';
 import { paths, pathTo } from '#contract/paths.ts';
-import { parseJson } from './durable-file.ts';
-import { Failure } from './failure.ts';
-import type { Output } from './output.ts';
-import { refusal } from './refusal.ts';
-import { type Patience, persistently } from './retries.ts';
+import { parseJson } from '../durable-file.ts';
+import type { Output } from '../output.ts';
+import { CallkeyError } from './errors.ts';
+import { problemError } from './problem-error.ts';
+import { type RetryPolicy, withRetries } from './retries.ts';
 
 export type PlacedCall = PlacedCallView & { replayed: boolean };
 /** A call that has its request id already: no other may be sent, since it could not be sent again. */
@@ -34,7 +34,7 @@ export type Answer = { status: number; headers: IncomingHttpHeaders; text: strin
 export type ClientOptions = {
   server: string;
   keyValue: string;
-  patience: Patience;
+  patience: RetryPolicy;
   connections: number;
   output: Output;
 };
@@ -43,7 +43,7 @@ const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
 
 /** Redirects are answers like any other here: nothing ever carries the key to where one points. */
-export function coreClient({ server, keyValue, patience, connections, output }: ClientOptions): CoreClient {
+export function createCoreClient({ server, keyValue, patience, connections, output }: ClientOptions): CoreClient {
   const { origin, pathname } = new URL(server);
   const agent = new Agent({
     connections,
@@ -75,7 +75,7 @@ export function coreClient({ server, keyValue, patience, connections, output }: 
     patience.onRetry?.(reason);
   };
   const send = (method: 'POST' | 'DELETE', path: string, body: string | null = null) =>
-    persistently(() => sendOnce(method, path, body), server, { ...patience, onRetry });
+    withRetries(() => sendOnce(method, path, body), server, { ...patience, onRetry });
 
   return {
     async place(campaignId, call) {
@@ -96,14 +96,14 @@ export function coreClient({ server, keyValue, patience, connections, output }: 
 }
 
 function read<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {
-  if (answer.status !== status) throw refusal(answer);
+  if (answer.status !== status) throw problemError(answer);
   const parsed = schema.safeParse(parseJson(answer.text));
   if (!parsed.success) throw notCallkey(answer);
   return parsed.data;
 }
 
-function notCallkey({ status }: Answer): Failure {
-  return new Failure('failed', `The answer (${status}) is none that a Callkey core gives. Is the server address right?`);
+function notCallkey({ status }: Answer): CallkeyError {
+  return new CallkeyError('failed', `The answer (${status}) is none that a Callkey core gives. Is the server address right?`);
 }
 
 function retryAfterText(headers: IncomingHttpHeaders): string {

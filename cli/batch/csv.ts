@@ -1,5 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import { Failure } from '../failure.ts';
+import { CallkeyError } from '../client/errors.ts';
 import type { Row } from './call-file.ts';
 
 const columns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
@@ -14,7 +14,8 @@ type Line = { line: number; cells: string[] };
 export async function readCsv(text: string, name: string): Promise<Row[]> {
   const { lines, broken } = split(text);
   const [header, ...rest] = lines;
-  if (!header) throw broken ? new Failure('usage', `${name} cannot be read: ${broken.reason}`) : new Failure('usage', `${name} is empty.`);
+  if (!header)
+    throw broken ? new CallkeyError('usage', `${name} cannot be read: ${broken.reason}`) : new CallkeyError('usage', `${name} is empty.`);
   const cells = readHeader(header.cells, name);
   return [...rest.map((line) => rowOf(line, cells)), ...(broken ? [broken] : [])];
 }
@@ -56,7 +57,7 @@ function readHeader(names: string[], file: string): Cell[] {
   for (const cell of cells) {
     const id = JSON.stringify(cell);
     if (seen.has(id))
-      throw new Failure('usage', `${file} has the column ${'column' in cell ? cell.column : variablePrefix + cell.variable} twice.`);
+      throw new CallkeyError('usage', `${file} has the column ${'column' in cell ? cell.column : variablePrefix + cell.variable} twice.`);
     seen.add(id);
   }
   if (!cells.some((cell) => 'column' in cell && cell.column === 'phone'))
@@ -73,9 +74,9 @@ function cellOf(name: string, names: string[], file: string): Cell {
   return { column };
 }
 
-function badHeader(what: string, names: string[]): Failure {
+function badHeader(what: string, names: string[]): CallkeyError {
   const isOtherwiseSeparated = names.length === 1 && /[;\t]/.test(names[0] ?? '');
-  return new Failure('usage', `${what} ${isOtherwiseSeparated ? 'Separate the columns by commas.' : known}`);
+  return new CallkeyError('usage', `${what} ${isOtherwiseSeparated ? 'Separate the columns by commas.' : known}`);
 }
 
 /** An empty cell is left out: a column has one for every line. */

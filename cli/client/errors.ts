@@ -10,15 +10,15 @@ export const exitCodes = {
   unreachable: 7,
 } as const;
 
-export type FailureKind = Exclude<keyof typeof exitCodes, 'done'>;
+export type ErrorKind = Exclude<keyof typeof exitCodes, 'done'>;
 
 /** What went wrong and what to do about it, in words for the person at the terminal. */
-export class Failure extends Error {
-  readonly kind: FailureKind;
+export class CallkeyError extends Error {
+  readonly kind: ErrorKind;
   /** The problem code, where a core gave one. */
   readonly code: string | undefined;
 
-  constructor(kind: FailureKind, message: string, { code, cause }: { code?: string | undefined; cause?: unknown } = {}) {
+  constructor(kind: ErrorKind, message: string, { code, cause }: { code?: string | undefined; cause?: unknown } = {}) {
     super(message, { cause });
     this.name = 'Failure';
     this.kind = kind;

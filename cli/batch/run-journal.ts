@@ -3,9 +3,9 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson, privateFile, readIfThere, writeDurably } from '../durable-file.ts';
-import { errorCode } from '../failure.ts';
-import type { Folders } from '../folders.ts';
+import { errorCode } from '../client/errors.ts';
+import { parseJson, privateFile, readIfExists, writeDurably } from '../durable-file.ts';
+import type { Folders } from '../xdg.ts';
 
 /**
  * The placing of one file in one campaign. Its journal is a file of JSON lines: what it is, then each line of the file that has been
@@ -52,7 +52,7 @@ const kept = 90 * 24 * 60 * 60 * 1000;
  * The request id of a line. It follows from the file and the campaign, so that the same line gets the same one wherever and however
  * often the file is placed, journal or not: the core then knows it again. A line's own request id goes before it.
  */
-export function requestIdOf({ campaignId, content, repetition }: RunHeader, line: number): string {
+export function lineRequestId({ campaignId, content, repetition }: RunHeader, line: number): string {
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
@@ -86,7 +86,7 @@ async function readRun(file: string): Promise<Run | undefined> {
   // Another command may have cleared it away by now.
   const found = await stat(file).catch(() => undefined);
   if (found && Date.now() - found.mtimeMs > kept) await rm(file, { force: true });
-  const [first = '', ...rest] = ((await readIfThere(file)) ?? '').split('\n');
+  const [first = '', ...rest] = ((await readIfExists(file)) ?? '').split('\n');
   const header = headerSchema.safeParse(parseJson(first)).data;
   if (!header) return undefined;
   const run: Run = { header, file, placed: new Map(), completedAt: null };
@@ -101,14 +101,14 @@ function readEntry(run: Run, entry: unknown): void {
   run.completedAt = endSchema.safeParse(entry).data?.completedAt ?? run.completedAt;
 }
 
-export async function forgetRun(run: Run): Promise<void> {
+export async function deleteRun(run: Run): Promise<void> {
   await rm(run.file, { force: true });
 }
 
 export type RunJournal = { add(entry: PlacedLine | { completedAt: string }): void; close(): void };
 
 /** Entries are synced at the end alone: one that a power cut loses costs a request that the core answers as a repeat. */
-export function appendTo(run: Run): RunJournal {
+export function openJournal(run: Run): RunJournal {
   const file = openSync(run.file, 'a', privateFile);
   // What a crash left half written must not take the next entry with it.
   writeSync(file, '\n');

@@ -3,10 +3,10 @@ import { lstat, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AsyncEntry } from '@napi-rs/keyring';
 import { isKeyValue } from '#contract/key-value.ts';
-import { writeDurably } from './durable-file.ts';
-import { errorCode, Failure } from './failure.ts';
-import type { Environment, Folders } from './folders.ts';
-import type { KeyPlace, Settings } from './settings.ts';
+import { CallkeyError, errorCode } from '../client/errors.ts';
+import { writeDurably } from '../durable-file.ts';
+import type { KeyPlace, Settings } from '../settings.ts';
+import type { Environment, Folders } from '../xdg.ts';
 
 /** One profile's key, in one place. */
 export type KeyStore = {
@@ -20,12 +20,12 @@ export type KeyStore = {
 
 /** @throws Failure where the place cannot be used on this machine */
 export async function openKeyStore(place: KeyPlace, profileName: string, folders: Folders): Promise<KeyStore> {
-  return place === 'file' ? fileStore(profileName, folders) : keychainStore(profileName);
+  return place === 'file' ? openKeyFile(profileName, folders) : openKeychain(profileName);
 }
 
 const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
 
-async function keychainStore(profileName: string): Promise<KeyStore> {
+async function openKeychain(profileName: string): Promise<KeyStore> {
   const name = keychainNames[process.platform] ?? 'Secret Service';
   const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
   return {
@@ -49,7 +49,7 @@ async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
     return await use();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Failure(
+    throw new CallkeyError(
       'failed',
       `The system's keychain cannot be used (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that speaks the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
         'or set CALLKEY_API_KEY, as in CI; or keep the key in a file that only you can read: callkey key set --insecure-storage',
@@ -58,9 +58,9 @@ async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
   }
 }
 
-function fileStore(profileName: string, folders: Folders): KeyStore {
+function openKeyFile(profileName: string, folders: Folders): KeyStore {
   if (process.platform === 'win32') {
-    throw new Failure('usage', 'There is no --insecure-storage on Windows: Credential Manager is always there.');
+    throw new CallkeyError('usage', 'There is no --insecure-storage on Windows: Credential Manager is always there.');
   }
   const path = join(folders.data, 'keys', profileName);
   return {
@@ -93,7 +93,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     if (errorCode(error) === 'ELOOP') throw unsafe(path, 'it is a link');
-    throw new Failure('failed', `${path} cannot be read (${errorCode(error)}).`, { cause: error });
+    throw new CallkeyError('failed', `${path} cannot be read (${errorCode(error)}).`, { cause: error });
   }
   try {
     const { mode, uid, nlink } = await file.stat({ bigint: false });
@@ -106,8 +106,12 @@ async function readPrivately(path: string): Promise<string | undefined> {
   }
 }
 
-function unsafe(path: string, reason: string, advice = 'Remove it and store the key again: callkey key set --insecure-storage'): Failure {
-  return new Failure('failed', `The key file ${path} is not used: ${reason}. ${advice}`);
+function unsafe(
+  path: string,
+  reason: string,
+  advice = 'Remove it and store the key again: callkey key set --insecure-storage',
+): CallkeyError {
+  return new CallkeyError('failed', `The key file ${path} is not used: ${reason}. ${advice}`);
 }
 
 /** The key to call with: the environment's, or else the profile's. @throws Failure */
@@ -116,12 +120,15 @@ export async function readKey(settings: Settings, environment: Environment, fold
   if (given) return checkedKey(given.trim(), 'CALLKEY_API_KEY');
   const { profileName, profile } = settings;
   if (!profile) {
-    throw new Failure('usage', `No key is stored for the profile ${profileName}. Store one with: callkey key set; or set CALLKEY_API_KEY.`);
+    throw new CallkeyError(
+      'usage',
+      `No key is stored for the profile ${profileName}. Store one with: callkey key set; or set CALLKEY_API_KEY.`,
+    );
   }
   const store = await openKeyStore(profile.key, profileName, folders);
   const keyValue = await store.read();
   if (keyValue === undefined) {
-    throw new Failure('usage', `The key of the profile ${profileName} is gone from ${store.where}. Store it again: callkey key set`);
+    throw new CallkeyError('usage', `The key of the profile ${profileName} is gone from ${store.where}. Store it again: callkey key set`);
   }
   return checkedKey(keyValue, `What is stored in ${store.where}`);
 }
@@ -129,7 +136,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
 /** Tells a mistyped key at once, without asking a core. @throws Failure that does not repeat it */
 export function checkedKey(text: string, what: string): string {
   if (isKeyValue(text)) return text;
-  throw new Failure(
+  throw new CallkeyError(
     'usage',
     `${what} is no API key: a key is svc_sk_live_ and 49 letters and digits, the last of which check the others. Copy it once more, whole.`,
   );

@@ -1,9 +1,9 @@
 import { problemCode, problemSchema } from '#contract/problems.ts';
+import { parseJson } from '../durable-file.ts';
 import type { Answer } from './core-client.ts';
-import { parseJson } from './durable-file.ts';
-import { Failure, type FailureKind } from './failure.ts';
+import { CallkeyError, type ErrorKind } from './errors.ts';
 
-const kinds: Readonly<Record<number, FailureKind>> = {
+const kinds: Readonly<Record<number, ErrorKind>> = {
   400: 'usage',
   401: 'keyRefused',
   403: 'campaignRefused',
@@ -20,9 +20,9 @@ const advice: Readonly<Record<number, string>> = {
 };
 
 /** What an answer other than the wished one comes to. */
-export function refusal({ status, headers, text }: Answer): Failure {
+export function problemError({ status, headers, text }: Answer): CallkeyError {
   if (status >= 300 && status < 400) {
-    return new Failure(
+    return new CallkeyError(
       'failed',
       `The server answers with a redirect (${status}), which is not followed, so that the key goes nowhere else. ${whereTo(headers.location)}`,
     );
@@ -33,7 +33,7 @@ export function refusal({ status, headers, text }: Answer): Failure {
   const fields = (problem?.errors ?? []).map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const log = problem?.requestId === undefined ? [] : [`The operator finds it in the log as ${problem.requestId}.`];
   const message = [...said, ...log, ...(advice[status] === undefined ? [] : [advice[status]])].join(' ') + fields;
-  return new Failure(kinds[status] ?? 'failed', message, { code });
+  return new CallkeyError(kinds[status] ?? 'failed', message, { code });
 }
 
 /** The host alone: the rest of a redirect's target may be made to carry anything. */

@@ -12,7 +12,7 @@ export type Folders = {
   state: string;
 };
 
-export function foldersOf(environment: Environment, home: string): Folders {
+export function xdgFolders(environment: Environment, home: string): Folders {
   // The specification has relative paths ignored.
   const folder = (variable: string, ...ifUnset: string[]) => {
     const given = environment[variable];

@@ -1,5 +1,5 @@
 /** Ctrl-C and SIGTERM, taken in good order: nothing new begins, what is under way ends. */
-export type Stopping = {
+export type Interrupt = {
   controller: AbortController;
   /** The signal that came, if one did. */
   signal(): NodeJS.Signals | undefined;
@@ -9,7 +9,7 @@ export type Stopping = {
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-export function stopOnSignals(onStop: () => void): Stopping {
+export function interruptOnSignals(onStop: () => void): Interrupt {
   const controller = new AbortController();
   let came: NodeJS.Signals | undefined;
   const release = () => {

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import type { Cli } from './cli.ts';
-import { Failure, Interrupted } from './failure.ts';
+import { CallkeyError, Interrupted } from '../client/errors.ts';
+import type { Context } from '../context.ts';
 
 /** No key is longer; what is may be a whole file that was piped in by mistake. */
 const longestInput = 4_096;
 
 /** Asks for a key without showing it, or reads it from a pipe. */
-export function readKeyInput({ streams: { stdin, stderr } }: Cli): Promise<string> {
+export function readKeyInput({ streams: { stdin, stderr } }: Context): Promise<string> {
   return stdin.isTTY ? promptHidden(stdin, stderr) : readPiped(stdin);
 }
 
@@ -19,7 +19,7 @@ function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Pro
   return new Promise((resolve, reject) => {
     lines.once('line', resolve);
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT', 'Nothing was stored.')));
-    lines.once('close', () => reject(new Failure('usage', 'No key was given.')));
+    lines.once('close', () => reject(new CallkeyError('usage', 'No key was given.')));
   })
     .finally(() => {
       lines.close();
@@ -32,8 +32,8 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
   let text = '';
   for await (const chunk of stdin) {
     text += String(chunk);
-    if (text.length > longestInput) throw new Failure('usage', 'Standard input is too long for an API key.');
+    if (text.length > longestInput) throw new CallkeyError('usage', 'Standard input is too long for an API key.');
   }
-  if (text.trim() === '') throw new Failure('usage', 'No key is on standard input. Pipe it in: callkey key set < FILE');
+  if (text.trim() === '') throw new CallkeyError('usage', 'No key is on standard input. Pipe it in: callkey key set < FILE');
   return text.trim();
 }

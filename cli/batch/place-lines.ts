@@ -12,7 +12,7 @@ export async function placeLines(
   lines: readonly CallLine[],
   { concurrency, rate }: Pace,
   stop: AbortController,
-  placeOne: (line: CallLine) => Promise<void>,
+  placeLine: (line: CallLine) => Promise<void>,
 ): Promise<void> {
   const remaining = lines.values();
   const turn = turns(rate, stop.signal);
@@ -20,7 +20,7 @@ export async function placeLines(
     for (const line of remaining) {
       await turn();
       if (stop.signal.aborted) return;
-      await placeOne(line);
+      await placeLine(line);
     }
   };
   const failures: unknown[] = [];

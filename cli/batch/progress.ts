@@ -1,4 +1,4 @@
-import { thousands } from '../output.ts';
+import { formatCount } from '../output.ts';
 
 /** How far a run is, on one line that is painted over; on what is no terminal, nothing. */
 export type Progress = {
@@ -12,7 +12,7 @@ export type Progress = {
 const betweenPaints = 100;
 const barWidth = 24;
 
-export function progressOn(stream: NodeJS.WriteStream, total: number, alreadyDone: number): Progress {
+export function createProgress(stream: NodeJS.WriteStream, total: number, alreadyDone: number): Progress {
   if (!stream.isTTY) return { step: () => undefined, waiting: () => undefined, clear: () => undefined };
   const startedAt = performance.now();
   let done = alreadyDone;
@@ -26,8 +26,8 @@ export function progressOn(stream: NodeJS.WriteStream, total: number, alreadyDon
     const filled = Math.floor((done / total) * barWidth);
     const bar = '#'.repeat(filled) + '.'.repeat(barWidth - filled);
     const rate = Math.round((done - alreadyDone) / ((now - startedAt) / 1000));
-    const tail = held === '' ? `${thousands(rate)} a second` : held;
-    const text = `[${bar}] ${Math.floor((done / total) * 100)} %  ${thousands(done)} of ${thousands(total)}  ${tail}`;
+    const tail = held === '' ? `${formatCount(rate)} a second` : held;
+    const text = `[${bar}] ${Math.floor((done / total) * 100)} %  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
     // One column is left free: a full line would wrap, and then be painted over no more.
     stream.write(`\r\x1b[K${text.slice(0, Math.max(0, (stream.columns || 80) - 1))}`);
   };

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './core-client.ts';
-import { errorCode, Failure } from './failure.ts';
+import { CallkeyError, errorCode } from './errors.ts';
 
 /** How long a request is sent again before giving up, and who is told. */
-export type Patience = {
+export type RetryPolicy = {
   attempts: number;
   /** Ends the waiting; a request under way is left to end by itself. */
   signal?: AbortSignal;
@@ -11,8 +11,8 @@ export type Patience = {
 };
 
 /** Someone waits for a single call; a file may sit out a restart of the core. */
-export const patienceForOne = { attempts: 6 };
-export const patienceForFile = { attempts: 12 };
+export const oneCallPolicy = { attempts: 6 };
+export const filePolicy = { attempts: 12 };
 
 const firstPause = 250;
 const longestPause = 8_000;
@@ -27,7 +27,7 @@ const passing = [429, 502, 503, 504];
  *
  * @throws Failure `unreachable`
  */
-export async function persistently(send: () => Promise<Answer>, server: string, patience: Patience): Promise<Answer> {
+export async function withRetries(send: () => Promise<Answer>, server: string, patience: RetryPolicy): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await send().catch((error: unknown) => reasonOf(error));
     if (typeof outcome !== 'string' && !passing.includes(outcome.status)) return outcome;
@@ -45,8 +45,8 @@ export async function persistently(send: () => Promise<Answer>, server: string, 
   }
 }
 
-function unreachable(what: string): Failure {
-  return new Failure('unreachable', `${what}.`);
+function unreachable(what: string): CallkeyError {
+  return new CallkeyError('unreachable', `${what}.`);
 }
 
 /** Doubling, half of it random, so that many clients do not come back all at once. */
