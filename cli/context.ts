@@ -2,10 +2,10 @@ import { type CoreClient, createCoreClient } from './client/core-client.ts';
 import { oneCallPolicy, type RetryPolicy } from './client/retries.ts';
 import { readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
-import { type GlobalOptions, readSettings, type Settings, serverOf } from './settings.ts';
+import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
 import type { Environment, Folders } from './xdg.ts';
 
-/** What a command works with. */
+/** What every command gets from main.ts. */
 export type Context = {
   options: GlobalOptions;
   environment: Environment;
@@ -20,23 +20,23 @@ export function settingsOf({ options, environment, folders }: Context): Promise<
 
 export type Connection = { server: string; settings: Settings; client: CoreClient };
 
-/** A client for the core that the settings name, with the key that they name. @throws Failure */
+/** A client for the configured server and key. @throws CallkeyError */
 export async function connect(
   context: Context,
-  { patience, connections = 1 }: { patience?: RetryPolicy; connections?: number } = {},
+  { retry, connections = 1 }: { retry?: RetryPolicy; connections?: number } = {},
 ): Promise<Connection> {
   const settings = await settingsOf(context);
-  const server = serverOf(settings);
+  const server = requireServer(settings);
   const keyValue = await readKey(settings, context.environment, context.folders);
-  const given = patience ?? { ...oneCallPolicy, onRetry: tellRetries(context) };
-  return { server, settings, client: createCoreClient({ server, keyValue, patience: given, connections, output: context.output }) };
+  const policy = retry ?? { ...oneCallPolicy, onRetry: retryNotes(context) };
+  return { server, settings, client: createCoreClient({ server, keyValue, retry: policy, connections, trace: context.output.trace }) };
 }
 
-/** Somebody at a terminal should know what they wait for; a log need not. */
-export function tellRetries({ output, streams }: Context): (reason: string) => void {
-  let told = '';
+/** A user at a terminal should know why the command waits; a log need not. */
+export function retryNotes({ output, streams }: Context): (reason: string) => void {
+  let noted = '';
   return (reason) => {
-    if (streams.stderr.isTTY && reason !== told) output.note(`Trying again: ${reason}.`);
-    told = reason;
+    if (streams.stderr.isTTY && reason !== noted) output.note(`Trying again: ${reason}.`);
+    noted = reason;
   };
 }

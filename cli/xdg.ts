@@ -2,21 +2,21 @@ import { isAbsolute, join } from 'node:path';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where things are kept (XDG Base Directory Specification 0.8, on every system). */
+/** Where the command keeps its files (XDG Base Directory Specification 0.8, on every system). */
 export type Folders = {
-  /** Which profiles there are. Never a key: people put this folder under version control. */
+  /** The profiles. Never a key: many users put this folder under version control. */
   config: string;
-  /** Keys, where they may be in files at all. */
+  /** Keys, where the user chose a file for them. */
   data: string;
-  /** The journal. */
+  /** Journals, calls without an answer, the last call of each campaign. */
   state: string;
 };
 
 export function xdgFolders(environment: Environment, home: string): Folders {
-  // The specification has relative paths ignored.
-  const folder = (variable: string, ...ifUnset: string[]) => {
+  const folder = (variable: string, ...fallback: string[]) => {
     const given = environment[variable];
-    return join(given !== undefined && isAbsolute(given) ? given : join(home, ...ifUnset), 'callkey');
+    // The specification says to ignore relative paths.
+    return join(given !== undefined && isAbsolute(given) ? given : join(home, ...fallback), 'callkey');
   };
   return {
     config: folder('XDG_CONFIG_HOME', '.config'),

@@ -1,14 +1,14 @@
-import type { CoreClient, NamedCall } from '../client/core-client.ts';
-import { CallkeyError, Interrupted } from '../client/errors.ts';
-import type { Interrupt } from '../interrupt.ts';
+import type { CoreClient, IdentifiedCall } from '../client/core-client.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { type Interrupt, Interrupted } from '../interrupt.ts';
 import type { Output } from '../output.ts';
 import { formatCount } from '../output.ts';
 import type { CallLine } from './call-file.ts';
-import { type Pace, placeLines } from './place-lines.ts';
+import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 
-/** What a run works with. */
+/** A run, and what it needs. */
 export type Batch = {
   run: Run;
   lines: readonly CallLine[];
@@ -22,28 +22,28 @@ export type Batch = {
 type Refusals = { count: number; first?: CallkeyError };
 
 /**
- * Places the lines of a run that are still to be placed, and tells of each that has been, earlier ones included.
+ * Places the lines that are not placed yet, and reports every placed line, earlier ones included.
  *
- * @throws Failure where lines were refused or the run had to stop; Interrupted
+ * @throws CallkeyError where the core refused lines or the run had to stop; Interrupted after a signal
  */
 export async function placeRun(batch: Batch): Promise<void> {
   const { run, lines, interrupt, output, progress } = batch;
-  for (const { line, call } of lines) tellEarlier(output, run, line, call.requestId);
+  for (const { line, call } of lines) reportEarlier(output, run, line, call.requestId);
   const refusals: Refusals = { count: 0 };
   const journal = openJournal(run);
   try {
     const remaining = lines.filter(({ line }) => !run.placed.has(line));
-    await placeLines(remaining, batch.pace, interrupt.controller, (line) => placeLine(batch, journal, line, refusals));
+    await runPool(remaining, batch.pace, interrupt.controller, (line) => placeLine(batch, journal, line, refusals));
     if (run.completedAt === null && lines.every(({ line }) => run.placed.has(line))) journal.add({ completedAt: new Date().toISOString() });
   } catch (error) {
-    // A request that a signal kept from being sent again failed for no other reason.
+    // After a signal, a request fails because it may not be retried; the signal is the reason to report.
     if (interrupt.signal() === undefined) throw error instanceof CallkeyError ? stoppedBy(error, batch) : error;
   } finally {
     journal.close();
     progress.clear();
   }
   const signal = interrupt.signal();
-  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${stateOf(batch)} ${howToGoOn(run)}`);
+  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${stateOf(batch)} ${resumeAdvice(run)}`);
   if (refusals.first) throw someRefused(refusals.count, refusals.first, batch);
   if (run.completedAt === null) output.note(stateOf(batch));
 }
@@ -54,36 +54,36 @@ async function placeLine(
   { line, call }: CallLine,
   refusals: Refusals,
 ): Promise<void> {
-  const named: NamedCall = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
+  const identified: IdentifiedCall = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
   try {
-    const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, named);
+    const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, identified);
     const placed = { line, contactId, placedAt };
     journal.add(placed);
     run.placed.set(line, placed);
-    tell(output, placed, requestId, replayed);
+    reportPlaced(output, placed, requestId, replayed);
     progress.step();
   } catch (error) {
-    if (!isOfThisLine(error)) throw error;
+    if (!concernsOneLine(error)) throw error;
     refusals.count++;
     refusals.first ??= error;
     if (output.forPrograms)
-      output.result({ line, status: 'refused', requestId: named.requestId, code: error.code ?? null, detail: error.message });
+      output.result({ line, status: 'refused', requestId: identified.requestId, code: error.code ?? null, detail: error.message });
     progress.clear();
     output.note(`line ${line}: refused: ${error.message}`);
   }
 }
 
-/** A wrong line is no reason to hold up the others; a refused key or an unreachable core is. */
-function isOfThisLine(error: unknown): error is CallkeyError {
+/** A wrong line does not stop the others; a refused key or an unreachable core does. */
+function concernsOneLine(error: unknown): error is CallkeyError {
   return error instanceof CallkeyError && (error.kind === 'usage' || error.kind === 'conflict');
 }
 
-function tellEarlier(output: Output, run: Run, line: number, ownRequestId: string | undefined): void {
+function reportEarlier(output: Output, run: Run, line: number, ownRequestId: string | undefined): void {
   const placed = run.placed.get(line);
-  if (placed) tell(output, placed, ownRequestId ?? lineRequestId(run.header, line), true);
+  if (placed) reportPlaced(output, placed, ownRequestId ?? lineRequestId(run.header, line), true);
 }
 
-function tell(output: Output, { line, contactId, placedAt }: PlacedLine, requestId: string, replayed: boolean): void {
+function reportPlaced(output: Output, { line, contactId, placedAt }: PlacedLine, requestId: string, replayed: boolean): void {
   if (output.forPrograms) output.result({ line, status: 'placed', requestId, contactId, placedAt, replayed });
 }
 
@@ -91,19 +91,19 @@ function stateOf({ run, lines }: Batch): string {
   return `${formatCount(run.placed.size)} of ${formatCount(lines.length)} lines are placed.`;
 }
 
-function howToGoOn({ header }: Run): string {
-  return header.path === null ? 'Go on by piping the same input in again.' : 'Go on with: callkey call resume';
+function resumeAdvice({ header }: Run): string {
+  return header.path === null ? 'Pipe the same input in again to go on.' : 'Run callkey call resume to go on.';
 }
 
-function stoppedBy(failure: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(failure.kind, `${failure.message}\nStopped. ${stateOf(batch)} ${howToGoOn(batch.run)}`, {
-    code: failure.code,
-    cause: failure,
+function stoppedBy(error: CallkeyError, batch: Batch): CallkeyError {
+  return new CallkeyError(error.kind, `${error.message}\nStopped. ${stateOf(batch)} ${resumeAdvice(batch.run)}`, {
+    code: error.code,
+    cause: error,
   });
 }
 
 function someRefused(count: number, first: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(first.kind, `${formatCount(count)} lines were refused, for the reasons above. ${stateOf(batch)}`, {
+  return new CallkeyError(first.kind, `The server refused ${formatCount(count)} lines, for the reasons above. ${stateOf(batch)}`, {
     code: first.code,
     cause: first,
   });

@@ -1,11 +1,11 @@
 import { formatCount } from '../output.ts';
 
-/** How far a run is, on one line that is painted over; on what is no terminal, nothing. */
+/** One line on a terminal that shows how far a run is, and is painted over. Shows nothing where the stream is no terminal. */
 export type Progress = {
   step(): void;
-  /** What the run waits for at the moment. */
+  /** Shows what the run waits for, until the next step. */
   waiting(reason: string): void;
-  /** Takes the line away, so that something else can be written. */
+  /** Removes the line, to make room for other output. */
   clear(): void;
 };
 
@@ -17,30 +17,33 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
   const startedAt = performance.now();
   let done = alreadyDone;
   let paintedAt = 0;
-  let held = '';
+  let reason = '';
 
   const paint = () => {
     const now = performance.now();
     if (now - paintedAt < betweenPaints && done < total) return;
     paintedAt = now;
-    const filled = Math.floor((done / total) * barWidth);
-    const bar = '#'.repeat(filled) + '.'.repeat(barWidth - filled);
     const rate = Math.round((done - alreadyDone) / ((now - startedAt) / 1000));
-    const tail = held === '' ? `${formatCount(rate)} a second` : held;
-    const text = `[${bar}] ${Math.floor((done / total) * 100)} %  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
-    // One column is left free: a full line would wrap, and then be painted over no more.
+    const text = progressLine(done, total, reason === '' ? `${formatCount(rate)} a second` : `waiting: ${reason}`);
+    // Leaves one column free: a full line would wrap, and the next paint would not cover it.
     stream.write(`\r\x1b[K${text.slice(0, Math.max(0, (stream.columns || 80) - 1))}`);
   };
   return {
     step() {
       done++;
-      held = '';
+      reason = '';
       paint();
     },
-    waiting(reason) {
-      held = `waiting: ${reason}`;
+    waiting(newReason) {
+      reason = newReason;
       paint();
     },
     clear: () => stream.write('\r\x1b[K'),
   };
+}
+
+export function progressLine(done: number, total: number, tail: string): string {
+  const filled = Math.floor((done / total) * barWidth);
+  const bar = '#'.repeat(filled) + '.'.repeat(barWidth - filled);
+  return `[${bar}] ${Math.floor((done / total) * 100)} %  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
 }

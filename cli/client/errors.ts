@@ -1,39 +1,16 @@
-/** What the command ends with. A script decides by these, so they never change their meaning. */
-export const exitCodes = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  keyRefused: 3,
-  campaignRefused: 4,
-  conflict: 5,
-  notFound: 6,
-  unreachable: 7,
-} as const;
+export type ErrorKind = 'failed' | 'usage' | 'keyRefused' | 'campaignRefused' | 'conflict' | 'notFound' | 'unreachable';
 
-export type ErrorKind = Exclude<keyof typeof exitCodes, 'done'>;
-
-/** What went wrong and what to do about it, in words for the person at the terminal. */
+/** Its message says what happened and what to do. The command line makes its exit code of the kind. */
 export class CallkeyError extends Error {
   readonly kind: ErrorKind;
-  /** The problem code, where a core gave one. */
+  /** The problem code, where a core sent one. */
   readonly code: string | undefined;
 
   constructor(kind: ErrorKind, message: string, { code, cause }: { code?: string | undefined; cause?: unknown } = {}) {
     super(message, { cause });
-    this.name = 'Failure';
+    this.name = 'CallkeyError';
     this.kind = kind;
     this.code = code;
-  }
-}
-
-/** A signal stopped the work, which has been left in good order. */
-export class Interrupted extends Error {
-  readonly signal: NodeJS.Signals;
-
-  constructor(signal: NodeJS.Signals, message: string) {
-    super(message);
-    this.name = 'Interrupted';
-    this.signal = signal;
   }
 }
 

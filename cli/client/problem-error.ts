@@ -1,5 +1,5 @@
+import { parseJson } from '#contract/json.ts';
 import { problemCode, problemSchema } from '#contract/problems.ts';
-import { parseJson } from '../durable-file.ts';
 import type { Answer } from './core-client.ts';
 import { CallkeyError, type ErrorKind } from './errors.ts';
 
@@ -15,29 +15,30 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 };
 
 const advice: Readonly<Record<number, string>> = {
-  401: 'The API key is refused: it is unknown here, revoked or expired, or the server address is wrong. Create a key in the console and store it: callkey key set',
+  401: 'The server refuses the API key: it is unknown, revoked or expired, or the server address is wrong. Create a key in the console and run callkey key set to store it.',
   403: "Check the campaign's id. A key reaches the campaigns of its creator's account, or of all accounts beneath its creator's partner.",
 };
 
-/** What an answer other than the wished one comes to. */
+/** The error for an answer other than the expected one. */
 export function problemError({ status, headers, text }: Answer): CallkeyError {
   if (status >= 300 && status < 400) {
-    return new CallkeyError(
-      'failed',
-      `The server answers with a redirect (${status}), which is not followed, so that the key goes nowhere else. ${whereTo(headers.location)}`,
-    );
+    const why = `The server answers with a redirect (${status}). The command does not follow it, so that the key reaches no other server.`;
+    return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`);
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;
-  const code = problem && problemCode(problem.type);
-  const said = status === 401 ? [] : [problem?.detail ?? `The server answers ${status}.`];
+  const sentences = [
+    // The core says nothing but "unauthorized", on purpose; the advice says more.
+    status === 401 ? undefined : (problem?.detail ?? `The server answers ${status}.`),
+    problem?.requestId && `The operator finds it in the log as ${problem.requestId}.`,
+    advice[status],
+  ];
   const fields = (problem?.errors ?? []).map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
-  const log = problem?.requestId === undefined ? [] : [`The operator finds it in the log as ${problem.requestId}.`];
-  const message = [...said, ...log, ...(advice[status] === undefined ? [] : [advice[status]])].join(' ') + fields;
-  return new CallkeyError(kinds[status] ?? 'failed', message, { code });
+  const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
+  return new CallkeyError(kinds[status] ?? 'failed', message, { code: problem && problemCode(problem.type) });
 }
 
-/** The host alone: the rest of a redirect's target may be made to carry anything. */
-function whereTo(location: string | undefined): string {
+/** Shows the host alone: an attacker may put anything in the rest of a redirect's target. */
+function redirectAdvice(location: string | undefined): string {
   const url = location === undefined ? null : URL.parse(location);
   return url === null ? 'Give the address that it points to.' : `If you trust it, give its address: --server ${url.origin}`;
 }

@@ -1,4 +1,4 @@
-import type { Pace } from '../batch/place-lines.ts';
+import type { Pace } from '../batch/pool.ts';
 import { type Run, readRuns, runName } from '../batch/run-journal.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
@@ -6,10 +6,13 @@ import { formatCount } from '../output.ts';
 import { checkedServer } from '../settings.ts';
 import { callPlaceFile } from './call-place-file.ts';
 
-/** Goes on with a run that was stopped, with the file, campaign, server and profile that it was begun with. */
+/**
+ * Continues a run that was stopped. Reads the journals in $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts) for the run's file,
+ * campaign, server, profile and placed lines; then reads the file again, which must not have changed.
+ */
 export async function callResume(context: Context, name: string | undefined, pace: Pace): Promise<void> {
   const unfinished = (await readRuns(context.folders)).filter(({ completedAt }) => completedAt === null);
-  const run = choose(unfinished, name);
+  const run = selectRun(unfinished, name);
   if (!run) {
     context.output.note('There is nothing to resume.');
     return;
@@ -18,10 +21,10 @@ export async function callResume(context: Context, name: string | undefined, pac
   if (path === null)
     throw new CallkeyError(
       'usage',
-      `That run was read from standard input. Pipe the same input in again: callkey call place ${campaignId} --from -`,
+      `That run came from standard input, which cannot be read again. Pipe the same input in: callkey call place ${campaignId} --from -`,
     );
   if (context.options.server !== undefined && checkedServer(context.options.server) !== server) {
-    throw new CallkeyError('usage', `That run was begun at ${server}, and goes on there. Leave --server out.`);
+    throw new CallkeyError('usage', `That run belongs to the server ${server}. Leave --server out to resume it there.`);
   }
   const options = { ...context.options, server, profile: context.options.profile ?? profile };
   await callPlaceFile({ ...context, options }, campaignId, path, {
@@ -32,21 +35,21 @@ export async function callResume(context: Context, name: string | undefined, pac
   });
 }
 
-function choose(runs: readonly Run[], name: string | undefined): Run | undefined {
+function selectRun(runs: readonly Run[], name: string | undefined): Run | undefined {
   if (name !== undefined) {
     const named = runs.find((run) => runName(run) === name);
-    if (!named) throw new CallkeyError('notFound', `No run ${name} is there to resume. ${list(runs)}`);
+    if (!named) throw new CallkeyError('notFound', `Found no stopped run ${name}. ${listRuns(runs)}`);
     return named;
   }
-  if (runs.length > 1) throw new CallkeyError('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${list(runs)}`);
+  if (runs.length > 1) throw new CallkeyError('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${listRuns(runs)}`);
   return runs[0];
 }
 
-function list(runs: readonly Run[]): string {
+function listRuns(runs: readonly Run[]): string {
   return runs
     .map((run) => {
       const { path, campaignId, calls, startedAt } = run.header;
-      const state = `${formatCount(run.placed.size)} of ${formatCount(calls)} placed, begun ${startedAt}`;
+      const state = `${formatCount(run.placed.size)} of ${formatCount(calls)} placed, started ${startedAt}`;
       return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}`;
     })
     .join('\n');

@@ -7,18 +7,18 @@ import { type KeyPlace, type Settings, storeProfile } from '../settings.ts';
 
 export type KeySetOptions = { insecureStorage?: true };
 
-/** Stores a profile's key, and the server that it is for. */
+/** Stores a profile's key and its server. */
 export async function keySet(context: Context, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
   if (words.length > 0) throw keyOnCommandLine();
   const settings = await settingsOf(context);
   const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
-  // Before the prompt: nobody should type a key that cannot be stored.
+  // Before the prompt: a user should not type a key that this machine cannot store.
   const store = await openKeyStore(place, settings.profileName, context.folders);
-  const keyValue = checkedKey(await readKeyInput(context), 'What was given');
+  const keyValue = checkedKey(await readKeyInput(context), 'The text given');
 
   await store.write(keyValue);
   await storeProfile(context.folders, settings.profileName, { server: settings.server, key: place });
-  await removeElsewhere(context, settings, place);
+  await deleteFromOldPlace(context, settings, place);
   const { profileName: profile, server } = settings;
   context.output.answer(
     { profile, server, stored: place },
@@ -26,17 +26,17 @@ export async function keySet(context: Context, words: readonly string[], { insec
   );
 }
 
-/** A key that is stored anew must not leave the old one lying in another place. */
-async function removeElsewhere(context: Context, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
+/** Otherwise the old key would stay in the other place, unseen. */
+async function deleteFromOldPlace(context: Context, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
   if (!profile || profile.key === place) return;
   try {
-    await (await openKeyStore(profile.key, profileName, context.folders)).remove();
+    await (await openKeyStore(profile.key, profileName, context.folders)).delete();
   } catch (error) {
     if (!(error instanceof CallkeyError)) throw error;
-    context.output.note(`The key that was stored before is still where it was. ${error.message}`);
+    context.output.note(`Could not delete the key that was stored before; it is still where it was. ${error.message}`);
   }
 }
 
 export function serverText(server: string | null): string {
-  return server === null ? 'Server: none yet; give one with --server or CALLKEY_SERVER' : `Server: ${server}`;
+  return server === null ? 'Server: none; give one with --server or CALLKEY_SERVER' : `Server: ${server}`;
 }

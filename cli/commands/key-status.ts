@@ -1,28 +1,28 @@
-import { exitCodes } from '../client/errors.ts';
 import { type Context, settingsOf } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { checkedKey, openKeyStore } from '../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
-/** Tells which key the next command would call with, and never the key. */
+/** Shows which key the next command would use, and never the key itself. */
 export async function keyStatus(context: Context): Promise<void> {
   const { profileName: profile, profile: stored, server } = await settingsOf(context);
   const given = context.environment['CALLKEY_API_KEY'];
   if (given) {
     checkedKey(given.trim(), 'CALLKEY_API_KEY');
-    tell(context, { profile, server, stored: 'environment' }, 'in CALLKEY_API_KEY, which goes before any that is stored');
+    answer(context, { profile, server, stored: 'environment' }, 'in CALLKEY_API_KEY, which goes before any that is stored');
     return;
   }
   const store = stored && (await openKeyStore(stored.key, profile, context.folders));
   if (stored && store && (await store.read()) !== undefined) {
-    tell(context, { profile, server, stored: stored.key }, `in ${store.where}`);
+    answer(context, { profile, server, stored: stored.key }, `in ${store.where}`);
     return;
   }
-  tell(context, { profile, server, stored: null }, 'none; store one with: callkey key set');
+  answer(context, { profile, server, stored: null }, 'none; run callkey key set to store one');
   process.exitCode = exitCodes.notFound;
 }
 
 type Status = { profile: string; server: string | null; stored: string | null };
 
-function tell({ output }: Context, status: Status, key: string): void {
+function answer({ output }: Context, status: Status, key: string): void {
   output.answer(status, `Profile: ${status.profile}\n${serverText(status.server)}\nKey: ${key}`);
 }
