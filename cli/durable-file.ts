@@ -1,13 +1,14 @@
+// By hand: write-file-atomic does not sync the folder, so that a power cut could undo its rename.
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode } from './failure.ts';
+import { errorCode } from './client/errors.ts';
 
-/** Only its owner may read what is kept here. */
+/** Only the owner can read these files and folders. */
 export const privateFile = 0o600;
 const privateFolder = 0o700;
 
-/** Writes a whole file, so that it is there after a power cut, or the one before it is: never half of one. */
+/** Replaces a whole file: after a crash or a power cut, the file has the old text or the new one, never half of either. */
 export async function writeDurably(path: string, text: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: privateFolder });
@@ -28,7 +29,7 @@ export async function writeDurably(path: string, text: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** A new name in a folder outlives a power cut only once the folder is synced, too (fsync(2)). Windows cannot, and need not. */
+/** A power cut may undo a rename until its folder is synced (fsync(2)). Windows has no such call. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
@@ -39,21 +40,21 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** @returns the text, or undefined where there is no such file */
-export async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+/** @returns undefined where there is no such file */
+export function readIfExists(path: string): Promise<string | undefined> {
+  return unlessMissing(readFile(path, 'utf8'), undefined);
 }
 
-/** JSON, or undefined for what is none. */
-export function parseJson(text: string): unknown {
+/** @returns the names in a folder; none where there is no such folder */
+export function listIfExists(folder: string): Promise<string[]> {
+  return unlessMissing(readdir(folder), []);
+}
+
+async function unlessMissing<Found, Missing>(reading: Promise<Found>, missing: Missing): Promise<Found | Missing> {
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    return await reading;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return missing;
+    throw error;
   }
 }

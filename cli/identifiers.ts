@@ -1,19 +1,23 @@
 import { isRequestId } from '#contract/calls.ts';
 import { isIdentifier } from '#contract/text.ts';
-import { Failure } from './failure.ts';
+import { CallkeyError } from './client/errors.ts';
 
-/** What cannot be an identifier is told at once; some of it, such as two dots, would even make another path. */
+// Checked before anything is sent: some of what is no identifier, such as two dots, would lead to another path.
+
+/** @throws CallkeyError `usage` */
 export function checkedCampaign(text: string): string {
   if (isIdentifier(text)) return text;
-  throw new Failure('usage', `"${text}" is no campaign id. Copy it from the console.`);
+  throw new CallkeyError('usage', `"${text}" is no campaign id. Copy the id from the console.`);
 }
 
+/** @throws CallkeyError `usage` */
 export function checkedContact(text: string): string {
   if (isIdentifier(text)) return text;
-  throw new Failure('usage', `"${text}" is no contact id. It is the contactId that placing the call answered.`);
+  throw new CallkeyError('usage', `"${text}" is no contact id. Copy the contactId from the answer to placing the call.`);
 }
 
+/** @throws CallkeyError `usage` */
 export function checkedRequestId(text: string): string {
   if (isRequestId(text)) return text;
-  throw new Failure('usage', `"${text}" is no request id: it has 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.`);
+  throw new CallkeyError('usage', `"${text}" is no request id. Give 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :.`);
 }

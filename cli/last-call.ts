@@ -2,23 +2,24 @@ import { hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
-import type { Folders } from './folders.ts';
+import { parseJson } from '#contract/json.ts';
+import { readIfExists, writeDurably } from './durable-file.ts';
+import type { Folders } from './xdg.ts';
 
-/** Which call `call cancel --last` means: the last one sent to a campaign, even where no answer came. */
-const lastSchema = z.union([z.object({ requestId: z.string() }), z.object({ fromFile: z.literal(true) })]);
-export type LastCall = z.infer<typeof lastSchema>;
+/** The call that `call cancel --last` cancels: the last one sent to a campaign, even where no answer arrived. */
+const lastCallSchema = z.union([z.object({ requestId: z.string() }), z.object({ fromFile: z.literal(true) })]);
+export type LastCall = z.infer<typeof lastCallSchema>;
 
 const pathOf = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);
 
-/** @param last undefined for none */
-export async function noteLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
+/** @param last undefined to delete it */
+export async function writeLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
   const path = pathOf(folders, server, campaignId);
   if (last === undefined) await rm(path, { force: true });
   else await writeDurably(path, JSON.stringify(last));
 }
 
 export async function readLastCall(folders: Folders, server: string, campaignId: string): Promise<LastCall | undefined> {
-  return lastSchema.safeParse(parseJson((await readIfThere(pathOf(folders, server, campaignId))) ?? '')).data;
+  return lastCallSchema.safeParse(parseJson((await readIfExists(pathOf(folders, server, campaignId))) ?? '')).data;
 }

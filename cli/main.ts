@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { CommanderError } from 'commander';
-import type { Cli } from './cli.ts';
-import { errorCode, exitCodes, Failure, Interrupted } from './failure.ts';
-import { foldersOf } from './folders.ts';
-import { refuseKeyArguments } from './key-argument.ts';
-import { blotted, type Output, outputTo } from './output.ts';
+import { CallkeyError, errorCode } from './client/errors.ts';
+import type { Context } from './context.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Interrupted } from './interrupt.ts';
+import { refuseKeyArguments } from './keys/key-argument.ts';
+import { createOutput, type Output, redact } from './output.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
+import { xdgFolders } from './xdg.ts';
 
-// Whoever reads the output may stop when they have seen enough: what was asked for is still done, and nothing is said of it.
+// A reader such as `head` may close the pipe early. The command still does its work, and reports no error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error) => {
     if (errorCode(error) !== 'EPIPE') throw error;
@@ -17,41 +19,41 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const program = createProgram(version, (command) => command(cli()));
-let said: Output | undefined;
+const program = createProgram(version, (action) => action(createContext()));
+let createdOutput: Output | undefined;
 
-function cli(): Cli {
+function createContext(): Context {
   const options = program.opts<GlobalOptions>();
-  said = outputTo(process, options);
-  return { options, environment: process.env, folders: foldersOf(process.env, homedir()), output: said, streams: process };
+  createdOutput = createOutput(process, options);
+  return { options, environment: process.env, folders: xdgFolders(process.env, homedir()), output: createdOutput, streams: process };
 }
 
-/** Commander reads each command's own settings: they are told to all of them. */
-function forAll(command: typeof program): void {
+/** Commander does not pass these settings on to subcommands. */
+function configure(command: typeof program): void {
   command
     .exitOverride()
     .showHelpAfterError('(add --help for how it is used)')
-    .configureOutput({ writeErr: (text) => process.stderr.write(blotted(text)) });
-  for (const sub of command.commands) forAll(sub);
+    .configureOutput({ writeErr: (text) => process.stderr.write(redact(text)) });
+  for (const subcommand of command.commands) configure(subcommand);
 }
 
 function fail(error: unknown): void {
-  const output = said ?? outputTo(process, {});
+  const output = createdOutput ?? createOutput(process, {});
   if (error instanceof CommanderError) {
-    // Commander has said its own already.
+    // Commander has written its message already.
     process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
   } else if (error instanceof Interrupted) {
     output.note(error.message);
-    // Ends by the signal itself: a shell that runs this in a loop then stops the loop, too.
+    // Ends by the signal itself: a shell loop around this command then ends, too.
     process.kill(process.pid, error.signal);
   } else {
     output.error(error instanceof Error ? error.message : String(error));
-    if (error instanceof Error && !(error instanceof Failure)) output.trace(error.stack ?? '');
-    process.exitCode = exitCodes[error instanceof Failure ? error.kind : 'failed'];
+    if (error instanceof Error && !(error instanceof CallkeyError)) output.trace(error.stack ?? '');
+    process.exitCode = exitCodes[error instanceof CallkeyError ? error.kind : 'failed'];
   }
 }
 
-forAll(program);
+configure(program);
 try {
   refuseKeyArguments(process.argv.slice(2));
   await program.parseAsync();

@@ -1,10 +1,10 @@
 import { styleText } from 'node:util';
 import { keyValueLookalike, keyValuePrefix } from '#contract/key-value.ts';
 
-/** Standard output carries answers and nothing else; standard error carries all that is said to a person. */
+/** Standard output carries answers and nothing else; standard error carries every message to the user. */
 export type Output = {
   readonly json: boolean;
-  /** Whether results are read by a program: with --json, or when standard output is no terminal. */
+  /** Whether a program reads the results: with --json, or when standard output is no terminal. */
   readonly forPrograms: boolean;
   readonly verbose: boolean;
   /** The answer of a command: one JSON object with --json, otherwise text. */
@@ -13,37 +13,40 @@ export type Output = {
   result(json: object): void;
   note(text: string): void;
   error(text: string): void;
-  /** What --verbose shows besides. */
+  /** Shown with --verbose alone. */
   trace(text: string): void;
 };
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 
-export function outputTo({ stdout, stderr }: Streams, { json = false, verbose = false }: { json?: boolean; verbose?: boolean }): Output {
-  const say = (text: string) => stderr.write(`${harmless(text)}\n`);
+export function createOutput(
+  { stdout, stderr }: Streams,
+  { json = false, verbose = false }: { json?: boolean; verbose?: boolean },
+): Output {
+  const note = (text: string) => stderr.write(`${stripControls(redact(text))}\n`);
   const result = (object: object) => stdout.write(`${JSON.stringify(object)}\n`);
   return {
     json,
     forPrograms: json || !stdout.isTTY,
     verbose,
-    answer: (object, text) => (json ? result(object) : stdout.write(`${harmless(text)}\n`)),
+    answer: (object, text) => (json ? result(object) : stdout.write(`${stripControls(redact(text))}\n`)),
     result,
-    note: say,
-    error: (text) => stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${harmless(text)}\n`),
-    trace: (text) => verbose && say(text),
+    note,
+    error: (text) => stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${stripControls(redact(text))}\n`),
+    trace: (text) => verbose && note(text),
   };
 }
 
-/** Key values blotted out, wherever they come from: a mistyped argument, a URL, a server's answer. */
-export function blotted(text: string): string {
+/** Replaces key values, which may come from a mistyped argument, a URL or a server's answer. */
+export function redact(text: string): string {
   return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[blotted out]`));
 }
 
-/** Text that a server or a file had a hand in must not steer the terminal: control characters are left out, but for tabs and line ends. */
-function harmless(text: string): string {
-  return blotted(text).replace(/[^\P{Cc}\t\n]/gu, '');
+/** Removes control characters but tabs and line ends: text from a server or a file must not steer the terminal. */
+export function stripControls(text: string): string {
+  return text.replace(/[^\P{Cc}\t\n]/gu, '');
 }
 
-export function thousands(count: number): string {
+export function formatCount(count: number): string {
   return count.toLocaleString('en');
 }

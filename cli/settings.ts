@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '#contract/json.ts';
 import { readServerAddress } from '#contract/server-address.ts';
-import { parseJson, readIfThere, writeDurably } from './durable-file.ts';
-import { Failure } from './failure.ts';
-import type { Environment, Folders } from './folders.ts';
+import { CallkeyError } from './client/errors.ts';
+import { readIfExists, writeDurably } from './durable-file.ts';
+import type { Environment, Folders } from './xdg.ts';
 
 /** The options that every command takes. */
 export type GlobalOptions = { profile?: string; server?: string; json?: true; verbose?: true };
@@ -17,31 +18,31 @@ const profilesSchema = z.record(z.string(), profileSchema);
 export type Profile = z.infer<typeof profileSchema>;
 type Profiles = Map<string, Profile>;
 
-/** What the options, the environment and the stored profile come to. */
+/** Options go before the environment, and the environment before the stored profile. */
 export type Settings = {
   profileName: string;
   profile: Profile | undefined;
-  /** Without a trailing slash; null where none is given anywhere. */
+  /** Without a trailing slash; null where no source names one. */
   server: string | null;
 };
 
-/** @throws Failure `usage` */
+/** @throws CallkeyError `usage` */
 export async function readSettings(options: GlobalOptions, environment: Environment, folders: Folders): Promise<Settings> {
   const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
   if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
-    throw new Failure('usage', `"${profileName}" cannot name a profile: give up to 64 letters, digits, dots, dashes and underscores.`);
+    throw new CallkeyError('usage', `"${profileName}" is no profile name. Give up to 64 letters, digits, dots, dashes and underscores.`);
   }
   const profile = (await readProfiles(folders)).get(profileName);
   const server = options.server ?? (environment['CALLKEY_SERVER'] || (profile?.server ?? null));
   return { profileName, profile, server: server === null ? null : checkedServer(server) };
 }
 
-/** @throws Failure `usage` */
-export function serverOf({ server }: Settings): string {
+/** @throws CallkeyError `usage` */
+export function requireServer({ server }: Settings): string {
   if (server !== null) return server;
-  throw new Failure(
+  throw new CallkeyError(
     'usage',
-    'No server is given. Add --server https://…, set CALLKEY_SERVER, or store one with the key: callkey key set --server https://…',
+    'No server address was given. Add --server https://…, set CALLKEY_SERVER, or run callkey key set --server https://… to store one with the key.',
   );
 }
 
@@ -49,7 +50,7 @@ export async function storeProfile(folders: Folders, name: string, profile: Prof
   await writeProfiles(folders, (await readProfiles(folders)).set(name, profile));
 }
 
-export async function removeProfile(folders: Folders, name: string): Promise<void> {
+export async function deleteProfile(folders: Folders, name: string): Promise<void> {
   const profiles = await readProfiles(folders);
   if (profiles.delete(name)) await writeProfiles(folders, profiles);
 }
@@ -57,11 +58,14 @@ export async function removeProfile(folders: Folders, name: string): Promise<voi
 const fileOf = (folders: Folders) => join(folders.config, 'profiles.json');
 
 async function readProfiles(folders: Folders): Promise<Profiles> {
-  const text = await readIfThere(fileOf(folders));
+  const text = await readIfExists(fileOf(folders));
   if (text === undefined) return new Map();
   const parsed = profilesSchema.safeParse(parseJson(text));
   if (!parsed.success) {
-    throw new Failure('usage', `${fileOf(folders)} cannot be understood. Mend it, or remove it and store your keys again: callkey key set`);
+    throw new CallkeyError(
+      'usage',
+      `Could not read ${fileOf(folders)}: it does not hold profiles. Correct it; or delete it and run callkey key set to store your keys again.`,
+    );
   }
   return new Map(Object.entries(parsed.data));
 }
@@ -70,9 +74,9 @@ function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
   return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`);
 }
 
-/** @throws Failure `usage` where a key must not be sent */
+/** @throws CallkeyError `usage` where the key would be sent in the clear, or the text is no address */
 export function checkedServer(text: string): string {
   const read = readServerAddress(text);
-  if (!read.ok) throw new Failure('usage', read.problem);
+  if (!read.ok) throw new CallkeyError('usage', read.problem);
   return read.address;
 }

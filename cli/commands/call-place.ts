@@ -1,12 +1,12 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
-import { type Cli, connect, tellRetries } from '../cli.ts';
-import type { NamedCall, PlacedCall } from '../core-client.ts';
-import { Failure } from '../failure.ts';
-import { fieldErrors } from '../field-errors.ts';
+import { validate } from '#contract/validate.ts';
+import type { IdentifiedCall, PlacedCall } from '../client/core-client.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { oneCallPolicy } from '../client/retries.ts';
+import { type Context, connect, retryNotes } from '../context.ts';
 import { checkedCampaign } from '../identifiers.ts';
-import { noteLastCall, readLastCall } from '../last-call.ts';
+import { readLastCall, writeLastCall } from '../last-call.ts';
 import { beginCall } from '../pending-calls.ts';
-import { patienceForOne } from '../retries.ts';
 
 export type CallOptions = {
   phone?: string;
@@ -18,70 +18,69 @@ export type CallOptions = {
   requestId?: string;
 };
 
-/** Places one call. Its request id is on the disk before it is sent, so that sending it again places no second one. */
-export async function placeOne(cli: Cli, campaign: string, options: CallOptions): Promise<void> {
+/** Places one call. Writes its request id to the disk before it sends it: after a crash, the same command sends the same id. */
+export async function callPlace(context: Context, campaign: string, options: CallOptions): Promise<void> {
   const campaignId = checkedCampaign(campaign);
   const call = callOf(options);
   let inDoubt = false;
-  const tell = tellRetries(cli);
+  const note = retryNotes(context);
   const onRetry = (reason: string) => {
     inDoubt = true;
-    tell(reason);
+    note(reason);
   };
-  const { server, client } = await connect(cli, { patience: { ...patienceForOne, onRetry } });
+  const { server, client } = await connect(context, { retry: { ...oneCallPolicy, onRetry } });
   try {
-    const noted = await note(cli, server, campaignId, call);
-    inDoubt ||= noted.takenUp;
-    const placed = await client.place(campaignId, noted.call).catch(async (error: unknown) => {
-      if (!(error instanceof Failure)) throw error;
-      if (error.kind === 'unreachable') throw withAdvice(error, noted.call);
-      // What was refused at its first and only try has placed nothing.
-      if (!inDoubt && error.kind !== 'failed') await noted.undo();
+    const recorded = await record(context, server, campaignId, call);
+    inDoubt ||= recorded.adopted;
+    const placed = await client.place(campaignId, recorded.call).catch(async (error: unknown) => {
+      if (!(error instanceof CallkeyError)) throw error;
+      if (error.kind === 'unreachable') throw withAdvice(error, recorded.call);
+      // A first attempt that was refused has placed nothing; a retry may follow one that has.
+      if (!inDoubt && error.kind !== 'failed') await recorded.undo();
       throw error;
     });
-    await noted.settle();
-    cli.output.answer(placed, textOf(placed, call.contact.phone));
+    await recorded.settle();
+    context.output.answer(placed, textOf(placed, call.contact.phone));
   } finally {
     await client.close();
   }
 }
 
-type Noted = { call: NamedCall; takenUp: boolean; settle(): Promise<void>; undo(): Promise<void> };
+type Recorded = { call: IdentifiedCall; adopted: boolean; settle(): Promise<void>; undo(): Promise<void> };
 
-/** Puts on the disk what is about to be sent. */
-async function note({ folders, output }: Cli, server: string, campaignId: string, call: PlaceCall): Promise<Noted> {
+/** Writes to the disk which call is about to be sent. */
+async function record({ folders, output }: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
-  if (pending?.takenUp) output.note(`This command ended before without an answer: its request id ${requestId} is sent again.`);
+  if (pending?.adopted) output.note(`This command ended without an answer before. Sending its request id ${requestId} again.`);
   const lastBefore = await readLastCall(folders, server, campaignId);
-  await noteLastCall(folders, server, campaignId, { requestId });
+  await writeLastCall(folders, server, campaignId, { requestId });
   const settle = async () => pending?.settle();
   const undo = async () => {
     await settle();
-    await noteLastCall(folders, server, campaignId, lastBefore);
+    await writeLastCall(folders, server, campaignId, lastBefore);
   };
-  return { call: { ...call, requestId }, takenUp: pending?.takenUp ?? false, settle, undo };
+  return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo };
 }
 
 function callOf({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
-  if (phone === undefined) throw new Failure('usage', 'Say whom to call: --phone +493012345678, or --from FILE for many.');
+  if (phone === undefined) throw new CallkeyError('usage', 'Give a phone number: --phone +493012345678; or a file of calls: --from FILE.');
   const given = variables.length === 0 ? undefined : variablesOf(variables);
   const input = { requestId, contact: defined({ phone, name, timeZone }), variables: given, notBefore, notAfter };
-  const parsed = placeCallSchema.safeParse(defined(input));
-  if (parsed.success) return parsed.data;
-  const complaints = fieldErrors(parsed.error).map(({ path, message }) => `${flagOf(path)}: ${message}`);
-  throw new Failure('usage', complaints.join('\n'));
+  const validated = validate(placeCallSchema, defined(input));
+  if (validated.ok) return validated.data;
+  throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${flagOf(path)}: ${message}`).join('\n'));
 }
 
 function variablesOf(pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === undefined || value === undefined)
-      throw new Failure('usage', `--var ${pair}: give a name and a value, as in --var orderNumber=4711.`);
+      throw new CallkeyError('usage', `--var ${pair}: give a name and a value, as in --var orderNumber=4711.`);
     return [name, value];
   });
   const variables = Object.fromEntries(entries);
-  if (Object.keys(variables).length < entries.length) throw new Failure('usage', '--var: give each variable once.');
+  if (Object.keys(variables).length < entries.length) throw new CallkeyError('usage', '--var: give each variable once.');
   return variables;
 }
 
@@ -95,15 +94,15 @@ function flagOf(path: string): string {
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function withAdvice(failure: Failure, { requestId }: NamedCall): Failure {
-  return new Failure(
+function withAdvice(error: CallkeyError, { requestId }: IdentifiedCall): CallkeyError {
+  return new CallkeyError(
     'unreachable',
-    `${failure.message} Whether the call was placed is not known. Run the same command again: it sends the same request id (${requestId}), and places no second call.`,
-    { code: failure.code, cause: failure },
+    `${error.message} The call may have been placed or not. Run the same command again: it sends the same request id (${requestId}), and places no second call.`,
+    { code: error.code, cause: error },
   );
 }
 
 function textOf({ requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
-  const what = replayed ? `This call to ${phone} was placed already, at ${placedAt}.` : `Placed a call to ${phone}.`;
+  const what = replayed ? `This call to ${phone} was placed before, at ${placedAt}.` : `Placed a call to ${phone}.`;
   return `${what}\nRequest id: ${requestId}\nContact id: ${contactId}\nCancel it with: callkey call cancel ${campaignId} --request-id ${requestId}`;
 }

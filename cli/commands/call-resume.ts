@@ -1,30 +1,33 @@
-import type { Cli } from '../cli.ts';
-import { Failure } from '../failure.ts';
-import { thousands } from '../output.ts';
-import type { Pace } from '../run/place-lines.ts';
-import { type Run, readRuns, runName } from '../run/run-journal.ts';
+import type { Pace } from '../batch/pool.ts';
+import { type Run, readRuns, runName } from '../batch/run-journal.ts';
+import { CallkeyError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
+import { formatCount } from '../output.ts';
 import { checkedServer } from '../settings.ts';
-import { placeFromFile } from './call-place-file.ts';
+import { callPlaceFile } from './call-place-file.ts';
 
-/** Goes on with a run that was stopped, with the file, campaign, server and profile that it was begun with. */
-export async function callResume(cli: Cli, name: string | undefined, pace: Pace): Promise<void> {
-  const unfinished = (await readRuns(cli.folders)).filter(({ completedAt }) => completedAt === null);
-  const run = choose(unfinished, name);
+/**
+ * Continues a run that was stopped. Reads the journals in $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts) for the run's file,
+ * campaign, server, profile and placed lines; then reads the file again, which must not have changed.
+ */
+export async function callResume(context: Context, name: string | undefined, pace: Pace): Promise<void> {
+  const unfinished = (await readRuns(context.folders)).filter(({ completedAt }) => completedAt === null);
+  const run = selectRun(unfinished, name);
   if (!run) {
-    cli.output.note('There is nothing to resume.');
+    context.output.note('There is nothing to resume.');
     return;
   }
   const { server, profile, campaignId, path, skipped } = run.header;
   if (path === null)
-    throw new Failure(
+    throw new CallkeyError(
       'usage',
-      `That run was read from standard input. Pipe the same input in again: callkey call place ${campaignId} --from -`,
+      `That run came from standard input, which cannot be read again. Pipe the same input in: callkey call place ${campaignId} --from -`,
     );
-  if (cli.options.server !== undefined && checkedServer(cli.options.server) !== server) {
-    throw new Failure('usage', `That run was begun at ${server}, and goes on there. Leave --server out.`);
+  if (context.options.server !== undefined && checkedServer(context.options.server) !== server) {
+    throw new CallkeyError('usage', `That run belongs to the server ${server}. Leave --server out to resume it there.`);
   }
-  const options = { ...cli.options, server, profile: cli.options.profile ?? profile };
-  await placeFromFile({ ...cli, options }, campaignId, path, {
+  const options = { ...context.options, server, profile: context.options.profile ?? profile };
+  await callPlaceFile({ ...context, options }, campaignId, path, {
     ...pace,
     skipInvalid: skipped > 0,
     again: false,
@@ -32,21 +35,21 @@ export async function callResume(cli: Cli, name: string | undefined, pace: Pace)
   });
 }
 
-function choose(runs: readonly Run[], name: string | undefined): Run | undefined {
+function selectRun(runs: readonly Run[], name: string | undefined): Run | undefined {
   if (name !== undefined) {
     const named = runs.find((run) => runName(run) === name);
-    if (!named) throw new Failure('notFound', `No run ${name} is there to resume. ${list(runs)}`);
+    if (!named) throw new CallkeyError('notFound', `Found no stopped run ${name}. ${listRuns(runs)}`);
     return named;
   }
-  if (runs.length > 1) throw new Failure('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${list(runs)}`);
+  if (runs.length > 1) throw new CallkeyError('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${listRuns(runs)}`);
   return runs[0];
 }
 
-function list(runs: readonly Run[]): string {
+function listRuns(runs: readonly Run[]): string {
   return runs
     .map((run) => {
       const { path, campaignId, calls, startedAt } = run.header;
-      const state = `${thousands(run.placed.size)} of ${thousands(calls)} placed, begun ${startedAt}`;
+      const state = `${formatCount(run.placed.size)} of ${formatCount(calls)} placed, started ${startedAt}`;
       return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}`;
     })
     .join('\n');

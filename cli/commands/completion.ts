@@ -1,22 +1,22 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import { Failure } from '../failure.ts';
+import { CallkeyError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** What can follow the words of one command. */
+/** The words that can follow one command. */
 type Place = {
-  /** Its words, such as `call place`; empty for the program itself. */
+  /** The command's words, such as `call place`; empty for the program itself. */
   words: string;
   commands: { name: string; description: string }[];
   options: { flag: string; description: string; takes: 'nothing' | 'file' | 'text' }[];
 };
 
-/** Prints a shell's completion script, made from the very commands that it completes. */
-export async function completion({ output }: Cli, program: Command, shell: string): Promise<void> {
+/** Prints a shell's completion script, generated from the commands, so that the two cannot differ. */
+export async function completion({ output }: Context, program: Command, shell: string): Promise<void> {
   const known = shells.find((name) => name === shell);
-  if (known === undefined) throw new Failure('usage', `"${shell}" has no completion here. There is one for ${shells.join(', ')}.`);
+  if (known === undefined) throw new CallkeyError('usage', `There is no completion for "${shell}". Give one of ${shells.join(', ')}.`);
   const script = scripts[known](placesOf(program));
   output.answer({ shell: known, script }, script);
 }
@@ -120,7 +120,7 @@ complete -c callkey -f
 ${lines.join('\n')}`;
 }
 
-/** Words that lead from one place to the next, each with a space before it. */
+/** The commands as a shell pattern, each with a leading space. */
 function steps(places: Place[]): string {
   return places
     .filter(({ words }) => words !== '')
@@ -140,7 +140,7 @@ function flags(places: Place[], takes: string): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
 }
 
-/** Single quotes, in which sh-like shells and fish take everything as it is, but for the quote itself. */
+/** Single quotes: sh-like shells and fish expand nothing inside them. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

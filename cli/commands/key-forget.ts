@@ -1,17 +1,21 @@
-import { type Cli, settingsOf } from '../cli.ts';
-import { Failure } from '../failure.ts';
-import { openKeyStore } from '../key-store.ts';
-import { removeProfile } from '../settings.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { type Context, settingsOf } from '../context.ts';
+import { openKeyStore } from '../keys/key-store.ts';
+import { deleteProfile } from '../settings.ts';
 
-/** Removes a profile's key from this machine. It keeps working until it is revoked in the console. */
-export async function keyForget(cli: Cli): Promise<void> {
-  const { profileName, profile } = await settingsOf(cli);
-  if (!profile) throw new Failure('notFound', `No key is stored for the profile ${profileName}.`);
-  const store = await openKeyStore(profile.key, profileName, cli.folders);
-  const wasThere = await store.remove();
-  await removeProfile(cli.folders, profileName);
-  cli.output.answer(
-    { profile: profileName, forgotten: wasThere },
-    `Forgot the profile ${profileName}. Its key still works elsewhere: to end it, revoke it in the console.`,
+/** Deletes a profile's key from this machine. The core accepts it until a user revokes it in the console. */
+export async function keyForget(context: Context): Promise<void> {
+  const { profileName, profile } = await settingsOf(context);
+  if (!profile)
+    throw new CallkeyError(
+      'notFound',
+      `No key is stored for the profile ${profileName}. Run callkey key status to see the profile in use.`,
+    );
+  const store = await openKeyStore(profile.key, profileName, context.folders);
+  const deleted = await store.delete();
+  await deleteProfile(context.folders, profileName);
+  context.output.answer(
+    { profile: profileName, forgotten: deleted },
+    `Forgot the profile ${profileName}. Its key still works: revoke it in the console to end it.`,
   );
 }

@@ -1,42 +1,42 @@
-import { type Cli, settingsOf } from '../cli.ts';
-import { Failure } from '../failure.ts';
-import { keyOnCommandLine } from '../key-argument.ts';
-import { readKeyInput } from '../key-input.ts';
-import { checkedKey, openKeyStore } from '../key-store.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { type Context, settingsOf } from '../context.ts';
+import { keyOnCommandLine } from '../keys/key-argument.ts';
+import { readKeyInput } from '../keys/key-input.ts';
+import { checkedKey, openKeyStore } from '../keys/key-store.ts';
 import { type KeyPlace, type Settings, storeProfile } from '../settings.ts';
 
 export type KeySetOptions = { insecureStorage?: true };
 
-/** Stores a profile's key, and the server that it is for. */
-export async function keySet(cli: Cli, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
+/** Stores a profile's key and its server. */
+export async function keySet(context: Context, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
   if (words.length > 0) throw keyOnCommandLine();
-  const settings = await settingsOf(cli);
+  const settings = await settingsOf(context);
   const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
-  // Before the prompt: nobody should type a key that cannot be stored.
-  const store = await openKeyStore(place, settings.profileName, cli.folders);
-  const keyValue = checkedKey(await readKeyInput(cli), 'What was given');
+  // Before the prompt: a user should not type a key that this machine cannot store.
+  const store = await openKeyStore(place, settings.profileName, context.folders);
+  const keyValue = checkedKey(await readKeyInput(context), 'The text given');
 
   await store.write(keyValue);
-  await storeProfile(cli.folders, settings.profileName, { server: settings.server, key: place });
-  await removeElsewhere(cli, settings, place);
+  await storeProfile(context.folders, settings.profileName, { server: settings.server, key: place });
+  await deleteFromOldPlace(context, settings, place);
   const { profileName: profile, server } = settings;
-  cli.output.answer(
+  context.output.answer(
     { profile, server, stored: place },
     `Stored the key of the profile ${profile} in ${store.where}.\n${serverText(server)}`,
   );
 }
 
-/** A key that is stored anew must not leave the old one lying in another place. */
-async function removeElsewhere(cli: Cli, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
+/** Otherwise the old key would stay in the other place, unseen. */
+async function deleteFromOldPlace(context: Context, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
   if (!profile || profile.key === place) return;
   try {
-    await (await openKeyStore(profile.key, profileName, cli.folders)).remove();
+    await (await openKeyStore(profile.key, profileName, context.folders)).delete();
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    cli.output.note(`The key that was stored before is still where it was. ${error.message}`);
+    if (!(error instanceof CallkeyError)) throw error;
+    context.output.note(`Could not delete the key that was stored before; it is still where it was. ${error.message}`);
   }
 }
 
 export function serverText(server: string | null): string {
-  return server === null ? 'Server: none yet; give one with --server or CALLKEY_SERVER' : `Server: ${server}`;
+  return server === null ? 'Server: none; give one with --server or CALLKEY_SERVER' : `Server: ${server}`;
 }

@@ -1,12 +1,12 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
-import { Failure } from '../failure.ts';
-import { fieldErrors } from '../field-errors.ts';
+import { validate } from '#contract/validate.ts';
+import { CallkeyError } from '../client/errors.ts';
 import { readCsv } from './csv.ts';
 import { readNdjson } from './ndjson.ts';
 
-/** What a line says, before it is checked: a record, or why there is none. */
+/** A line before its check: a record, or the reason why it has none. */
 export type Row = { line: number; input: unknown } | { line: number; reason: string };
 export type CallLine = { line: number; call: PlaceCall };
 export type BadLine = { line: number; errors: FieldError[] };
@@ -15,14 +15,14 @@ export type CallFile = { good: CallLine[]; bad: BadLine[] };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Checks a whole file, before anything of it is sent.
+ * Checks a whole file before any line of it is sent.
  *
- * @throws Failure `usage` where it cannot be told line from line
+ * @throws CallkeyError `usage` where the file cannot be split into lines
  */
-export async function readCallFile(bytes: Buffer, name: string): Promise<CallFile> {
+export function readCallFile(bytes: Buffer, name: string): CallFile {
   const text = decode(bytes, name);
-  const rows = /^\s*\{/.test(text) ? readNdjson(text) : await readCsv(text, name);
-  if (rows.length === 0) throw new Failure('usage', `${name} has no calls in it.`);
+  const rows = /^\s*\{/.test(text) ? readNdjson(text) : readCsv(text, name);
+  if (rows.length === 0) throw new CallkeyError('usage', `${name} has no calls in it. Put one call on each line.`);
   const file: CallFile = { good: [], bad: [] };
   const linesById = new Map<string, number>();
   for (const row of rows) {
@@ -36,12 +36,15 @@ export async function readCallFile(bytes: Buffer, name: string): Promise<CallFil
 function checkRow(row: Row, linesById: Map<string, number>): CallLine | BadLine {
   const { line } = row;
   if ('reason' in row) return { line, errors: [{ path: '', message: row.reason }] };
-  const parsed = placeCallSchema.safeParse(row.input);
-  if (!parsed.success) return { line, errors: fieldErrors(parsed.error) };
-  const call = parsed.data;
-  // The request id that the line is given, if it has none, takes less than the longest there is.
+  const validated = validate(placeCallSchema, row.input);
+  if (!validated.ok) return { line, errors: validated.errors };
+  const call = validated.data;
+  // Leaves room for the request id that a line without one gets.
   if (Buffer.byteLength(JSON.stringify(call)) > limits.bodyBytes - limits.requestId - 20) {
-    return { line, errors: [{ path: '', message: `Give less: a call may have ${limits.bodyBytes} bytes.` }] };
+    return {
+      line,
+      errors: [{ path: '', message: `The call is too large. Shorten its variables: a call may have ${limits.bodyBytes} bytes.` }],
+    };
   }
   if (call.requestId === undefined) return { line, call };
   const earlier = linesById.get(call.requestId);
@@ -54,6 +57,6 @@ function decode(bytes: Buffer, name: string): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new Failure('usage', `${name} is not UTF-8. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
+    throw new CallkeyError('usage', `${name} is not UTF-8. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
   }
 }

@@ -3,41 +3,41 @@ import { lstat, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AsyncEntry } from '@napi-rs/keyring';
 import { isKeyValue } from '#contract/key-value.ts';
-import { writeDurably } from './durable-file.ts';
-import { errorCode, Failure } from './failure.ts';
-import type { Environment, Folders } from './folders.ts';
-import type { KeyPlace, Settings } from './settings.ts';
+import { CallkeyError, errorCode } from '../client/errors.ts';
+import { writeDurably } from '../durable-file.ts';
+import type { KeyPlace, Settings } from '../settings.ts';
+import type { Environment, Folders } from '../xdg.ts';
 
-/** One profile's key, in one place. */
+/** Keeps the key of one profile, in the keychain or in a file. */
 export type KeyStore = {
-  /** For people: where it is. */
+  /** The place, for messages to the user. */
   readonly where: string;
   read(): Promise<string | undefined>;
   write(keyValue: string): Promise<void>;
-  /** @returns whether there was one */
-  remove(): Promise<boolean>;
+  /** @returns false where no key was stored */
+  delete(): Promise<boolean>;
 };
 
-/** @throws Failure where the place cannot be used on this machine */
+/** @throws CallkeyError where this machine does not have the place */
 export async function openKeyStore(place: KeyPlace, profileName: string, folders: Folders): Promise<KeyStore> {
-  return place === 'file' ? fileStore(profileName, folders) : keychainStore(profileName);
+  return place === 'file' ? openKeyFile(profileName, folders) : openKeychain(profileName);
 }
 
 const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
 
-async function keychainStore(profileName: string): Promise<KeyStore> {
+async function openKeychain(profileName: string): Promise<KeyStore> {
   const name = keychainNames[process.platform] ?? 'Secret Service';
   const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
   return {
     where: `the system's keychain (${name})`,
     read: () => inKeychain(async () => (await entry.getPassword()) ?? undefined),
     write: (keyValue) => inKeychain(() => entry.setPassword(keyValue)),
-    remove: () => inKeychain(() => entry.deletePassword()),
+    delete: () => inKeychain(() => entry.deletePassword()),
   };
 }
 
 /**
- * Pinned to the Secret Service: left alone, the library falls back to the kernel's keyring, which forgets at the next restart and
+ * Pinned to the Secret Service: by default the library falls back to the kernel's keyring, which loses the key at the next restart and
  * which other sessions cannot read (its README, "Linux backend selection"). Pinned, it throws instead.
  */
 function openEntry(keyring: typeof import('@napi-rs/keyring'), profileName: string): AsyncEntry {
@@ -49,18 +49,18 @@ async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
     return await use();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Failure(
+    throw new CallkeyError(
       'failed',
-      `The system's keychain cannot be used (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that speaks the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
-        'or set CALLKEY_API_KEY, as in CI; or keep the key in a file that only you can read: callkey key set --insecure-storage',
+      `Could not use the system's keychain (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that speaks the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
+        'or set CALLKEY_API_KEY, as in CI; or run callkey key set --insecure-storage to keep the key in a file that only you can read.',
       { cause: error },
     );
   }
 }
 
-function fileStore(profileName: string, folders: Folders): KeyStore {
+function openKeyFile(profileName: string, folders: Folders): KeyStore {
   if (process.platform === 'win32') {
-    throw new Failure('usage', 'There is no --insecure-storage on Windows: Credential Manager is always there.');
+    throw new CallkeyError('usage', 'Windows has no --insecure-storage. Leave it out: Credential Manager keeps the key.');
   }
   const path = join(folders.data, 'keys', profileName);
   return {
@@ -70,7 +70,7 @@ function fileStore(profileName: string, folders: Folders): KeyStore {
       await refuseLink(path);
       await writeDurably(path, `${keyValue}\n`);
     },
-    async remove() {
+    async delete() {
       const isThere = (await lstat(path).catch(() => undefined)) !== undefined;
       await rm(path, { force: true });
       return isThere;
@@ -78,59 +78,74 @@ function fileStore(profileName: string, folders: Folders): KeyStore {
   };
 }
 
-/** A link here would have the key written, or another file read, where somebody else chose. */
+/** Another user could place a link here and so choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found && !found.isFile()) throw unsafe(path, 'it is a link or no regular file');
 }
 
-/** The checks are made on what has been opened, so that nobody can swap the file in between. */
+/** Checks the open file, not its path: nobody can swap the file between check and read. */
 async function readPrivately(path: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
-    // Without O_NONBLOCK, opening a pipe that somebody put there would wait for ever.
+    // Without O_NONBLOCK, opening a pipe that another user placed here would wait for ever.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     if (errorCode(error) === 'ELOOP') throw unsafe(path, 'it is a link');
-    throw new Failure('failed', `${path} cannot be read (${errorCode(error)}).`, { cause: error });
+    throw new CallkeyError(
+      'failed',
+      `Could not read the key file ${path} (${errorCode(error)}). Check its permissions, or set CALLKEY_API_KEY.`,
+      { cause: error },
+    );
   }
   try {
-    const { mode, uid, nlink } = await file.stat({ bigint: false });
+    const { mode, uid, nlink } = await file.stat();
     if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafe(path, 'it is a link or no regular file');
-    if (uid !== process.getuid?.()) throw unsafe(path, 'it belongs to somebody else');
-    if ((mode & 0o077) !== 0) throw unsafe(path, 'others can read or write it', `Revoke the key if they may have; or: chmod 600 ${path}`);
+    if (uid !== process.getuid?.()) throw unsafe(path, 'it belongs to another user');
+    if ((mode & 0o077) !== 0)
+      throw unsafe(path, 'others can read or write it', `Revoke the key if they may have; otherwise run chmod 600 ${path}`);
     return (await file.readFile('utf8')).trim();
   } finally {
     await file.close();
   }
 }
 
-function unsafe(path: string, reason: string, advice = 'Remove it and store the key again: callkey key set --insecure-storage'): Failure {
-  return new Failure('failed', `The key file ${path} is not used: ${reason}. ${advice}`);
+function unsafe(
+  path: string,
+  reason: string,
+  advice = 'Delete it and run callkey key set --insecure-storage to store the key again.',
+): CallkeyError {
+  return new CallkeyError('failed', `Refused to use the key file ${path}: ${reason}. ${advice}`);
 }
 
-/** The key to call with: the environment's, or else the profile's. @throws Failure */
+/** CALLKEY_API_KEY, or else the key of the profile. @throws CallkeyError */
 export async function readKey(settings: Settings, environment: Environment, folders: Folders): Promise<string> {
   const given = environment['CALLKEY_API_KEY'];
   if (given) return checkedKey(given.trim(), 'CALLKEY_API_KEY');
   const { profileName, profile } = settings;
   if (!profile) {
-    throw new Failure('usage', `No key is stored for the profile ${profileName}. Store one with: callkey key set; or set CALLKEY_API_KEY.`);
+    throw new CallkeyError(
+      'usage',
+      `No key is stored for the profile ${profileName}. Run callkey key set to store one, or set CALLKEY_API_KEY.`,
+    );
   }
   const store = await openKeyStore(profile.key, profileName, folders);
   const keyValue = await store.read();
   if (keyValue === undefined) {
-    throw new Failure('usage', `The key of the profile ${profileName} is gone from ${store.where}. Store it again: callkey key set`);
+    throw new CallkeyError(
+      'usage',
+      `The key of the profile ${profileName} is no longer in ${store.where}. Run callkey key set to store it again.`,
+    );
   }
-  return checkedKey(keyValue, `What is stored in ${store.where}`);
+  return checkedKey(keyValue, `The text in ${store.where}`);
 }
 
-/** Tells a mistyped key at once, without asking a core. @throws Failure that does not repeat it */
+/** Finds a mistyped key by its check characters, without asking a core. @throws CallkeyError that does not repeat the text */
 export function checkedKey(text: string, what: string): string {
   if (isKeyValue(text)) return text;
-  throw new Failure(
+  throw new CallkeyError(
     'usage',
-    `${what} is no API key: a key is svc_sk_live_ and 49 letters and digits, the last of which check the others. Copy it once more, whole.`,
+    `${what} is no API key: a key is svc_sk_live_ and 49 letters and digits, the last of which check the others. Copy the whole key again.`,
   );
 }

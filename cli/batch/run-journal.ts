@@ -1,15 +1,15 @@
 import { hash, randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson, privateFile, readIfThere, writeDurably } from '../durable-file.ts';
-import { errorCode } from '../failure.ts';
-import type { Folders } from '../folders.ts';
+import { parseJson } from '#contract/json.ts';
+import { listIfExists, privateFile, readIfExists, writeDurably } from '../durable-file.ts';
+import type { Folders } from '../xdg.ts';
 
 /**
- * The placing of one file in one campaign. Its journal is a file of JSON lines: what it is, then each line of the file that has been
- * placed, then the end. No phone number or name is in it: a line is known by its number.
+ * The placing of one file in one campaign. Its journal is $XDG_STATE_HOME/callkey/runs/*.jsonl: this header, then an entry for each line
+ * of the file that was placed, then the end. It holds no phone number and no name: the number of a line stands for the contact.
  */
 const headerSchema = z.object({
   version: z.literal(1),
@@ -20,12 +20,12 @@ const headerSchema = z.object({
   path: z.string().nullable(),
   /** SHA-256 of the file. */
   content: z.string(),
-  /** Empty for the first time that a file is placed in a campaign; random where it is to be placed once more. */
+  /** Empty the first time that a file is placed in a campaign; random with --again. */
   repetition: z.string(),
-  /** Lines to place, and lines that were skipped since they are wrong. */
+  /** How many lines to place, and how many wrong lines were skipped. */
   calls: z.number().int(),
   skipped: z.number().int(),
-  /** Whether each line has a request id of its own, so that it is known again in any file. */
+  /** Whether every line has a request id of its own, by which the core knows the line in any file. */
   ownRequestIds: z.boolean(),
   startedAt: z.iso.datetime(),
 });
@@ -37,26 +37,27 @@ const endSchema = z.object({ completedAt: z.string() });
 
 export type Run = {
   header: RunHeader;
+  /** The journal's path. */
   file: string;
   placed: Map<number, PlacedLine>;
-  /** When the last of its lines had been placed; null while some are still to be. */
+  /** Null while some lines are not placed. */
   completedAt: string | null;
 };
 
 const folderOf = (folders: Folders) => join(folders.state, 'runs');
 
-/** Journals that nothing was written to for so long are cleared away. */
-const kept = 90 * 24 * 60 * 60 * 1000;
+/** A journal is deleted this long after its last entry. */
+const retention = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * The request id of a line. It follows from the file and the campaign, so that the same line gets the same one wherever and however
- * often the file is placed, journal or not: the core then knows it again. A line's own request id goes before it.
+ * The request id of a line without one of its own. Made from file and campaign alone: another machine, or this one without its journal,
+ * sends the same id for the same line, and the core places no second call.
  */
-export function requestIdOf({ campaignId, content, repetition }: RunHeader, line: number): string {
+export function lineRequestId({ campaignId, content, repetition }: RunHeader, line: number): string {
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** The short name by which `call resume` takes a run. */
+/** The short name that `call resume RUN` takes. */
 export function runName({ file }: Run): string {
   return file.slice(-14, -6);
 }
@@ -72,21 +73,23 @@ export function newRepetition(): string {
   return randomUUID();
 }
 
-/** All runs there are, the newest first. */
+/** All runs, the newest first. */
 export async function readRuns(folders: Folders): Promise<Run[]> {
-  const names = await readdir(folderOf(folders)).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  });
-  const runs = await Promise.all(names.filter((name) => name.endsWith('.jsonl')).map((name) => readRun(join(folderOf(folders), name))));
+  const names = (await listIfExists(folderOf(folders))).filter((name) => name.endsWith('.jsonl'));
+  const runs = await Promise.all(names.map((name) => readRun(join(folderOf(folders), name))));
   return runs.filter((run) => run !== undefined).toSorted((one, other) => (one.header.startedAt < other.header.startedAt ? 1 : -1));
 }
 
 async function readRun(file: string): Promise<Run | undefined> {
-  // Another command may have cleared it away by now.
+  // Another command may have deleted it since the folder was listed.
   const found = await stat(file).catch(() => undefined);
-  if (found && Date.now() - found.mtimeMs > kept) await rm(file, { force: true });
-  const [first = '', ...rest] = ((await readIfThere(file)) ?? '').split('\n');
+  if (found && Date.now() - found.mtimeMs > retention) await rm(file, { force: true });
+  return parseJournal(file, (await readIfExists(file)) ?? '');
+}
+
+/** @returns undefined where the text does not begin with a header */
+export function parseJournal(file: string, text: string): Run | undefined {
+  const [first = '', ...rest] = text.split('\n');
   const header = headerSchema.safeParse(parseJson(first)).data;
   if (!header) return undefined;
   const run: Run = { header, file, placed: new Map(), completedAt: null };
@@ -94,23 +97,23 @@ async function readRun(file: string): Promise<Run | undefined> {
   return run;
 }
 
-/** What a crash left half written is no entry: its line is sent again, under the same request id. */
+/** Ignores an entry that a crash left half written: the line is sent again, under the same request id. */
 function readEntry(run: Run, entry: unknown): void {
   const placed = placedSchema.safeParse(entry).data;
   if (placed) run.placed.set(placed.line, placed);
   run.completedAt = endSchema.safeParse(entry).data?.completedAt ?? run.completedAt;
 }
 
-export async function forgetRun(run: Run): Promise<void> {
+export async function deleteRun(run: Run): Promise<void> {
   await rm(run.file, { force: true });
 }
 
 export type RunJournal = { add(entry: PlacedLine | { completedAt: string }): void; close(): void };
 
-/** Entries are synced at the end alone: one that a power cut loses costs a request that the core answers as a repeat. */
-export function appendTo(run: Run): RunJournal {
+/** Syncs once, at the end: an entry that a power cut loses costs one more request, which the core answers as a repeat. */
+export function openJournal(run: Run): RunJournal {
   const file = openSync(run.file, 'a', privateFile);
-  // What a crash left half written must not take the next entry with it.
+  // Ends a line that a crash left half written, so that the next entry stays readable.
   writeSync(file, '\n');
   return {
     add: (entry) => {

@@ -1,7 +1,7 @@
-import { parseJson } from '../durable-file.ts';
+import { parseJson } from '#contract/json.ts';
 import type { Row } from './call-file.ts';
 
-/** A call a line, each as the body of its request. */
+/** Each line is the body of one request. */
 export function readNdjson(text: string): Row[] {
   return text.split('\n').flatMap((content, index): Row[] => {
     if (content.trim() === '') return [];

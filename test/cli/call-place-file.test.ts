@@ -90,7 +90,7 @@ describe('callkey call place --from', () => {
       expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
         'line 3: contact.phone: Give a phone number in E.164 form, such as +493012345678.',
         'line 4: contact.name: Leave out control characters.',
-        'line 6: It has 1 cells where the header has 3.',
+        'line 6: This line has 1 cells, the header has 3.',
         'line 7: requestId: Line 2 has the same request id.',
       ]);
       expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);

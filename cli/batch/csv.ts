@@ -1,5 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import { Failure } from '../failure.ts';
+import { CallkeyError } from '../client/errors.ts';
 import type { Row } from './call-file.ts';
 
 const columns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
@@ -10,16 +10,18 @@ const known = `The columns are: ${columns.join(', ')}, and ${variablePrefix}NAME
 type Cell = { column: Column } | { variable: string };
 type Line = { line: number; cells: string[] };
 
-/** The rows of a CSV file (RFC 4180) with a header. @throws Failure `usage` */
-export async function readCsv(text: string, name: string): Promise<Row[]> {
+/** The rows of a CSV file (RFC 4180) with a header. @throws CallkeyError `usage` */
+export function readCsv(text: string, name: string): Row[] {
   const { lines, broken } = split(text);
   const [header, ...rest] = lines;
-  if (!header) throw broken ? new Failure('usage', `${name} cannot be read: ${broken.reason}`) : new Failure('usage', `${name} is empty.`);
+  if (!header) {
+    throw new CallkeyError('usage', broken ? `Could not read ${name}: ${broken.reason}` : `${name} is empty. Give it a header and calls.`);
+  }
   const cells = readHeader(header.cells, name);
   return [...rest.map((line) => rowOf(line, cells)), ...(broken ? [broken] : [])];
 }
 
-/** Up to the first quote that is out of place: after it, a line cannot be told from the inside of a cell. */
+/** Stops at the first misplaced quote: after it, nobody knows which line ends are part of a cell. */
 function split(text: string): { lines: Line[]; broken?: { line: number; reason: string } } {
   const lines: Line[] = [];
   try {
@@ -39,13 +41,16 @@ function split(text: string): { lines: Line[]; broken?: { line: number; reason: 
     const line = Number(error['lines']);
     return {
       lines,
-      broken: { line, reason: `A quote is out of place at or before this line (${error.message}); nothing after it can be read.` },
+      broken: {
+        line,
+        reason: `A quote is out of place at or before this line (${error.message}). Correct it: the lines after it could not be read.`,
+      },
     };
   }
   return { lines };
 }
 
-/** A cell in quotes may hold several lines, and the parser tells the last. */
+/** A cell in quotes may hold several lines, and the parser reports the last. */
 function lineEnds(text: string): number {
   return text.match(/\r\n|\n|\r/g)?.length ?? 0;
 }
@@ -56,7 +61,10 @@ function readHeader(names: string[], file: string): Cell[] {
   for (const cell of cells) {
     const id = JSON.stringify(cell);
     if (seen.has(id))
-      throw new Failure('usage', `${file} has the column ${'column' in cell ? cell.column : variablePrefix + cell.variable} twice.`);
+      throw new CallkeyError(
+        'usage',
+        `${file} has the column ${'column' in cell ? cell.column : variablePrefix + cell.variable} twice. Delete or rename one.`,
+      );
     seen.add(id);
   }
   if (!cells.some((cell) => 'column' in cell && cell.column === 'phone'))
@@ -66,21 +74,21 @@ function readHeader(names: string[], file: string): Cell[] {
 
 function cellOf(name: string, names: string[], file: string): Cell {
   if (name.startsWith(variablePrefix)) return { variable: name.slice(variablePrefix.length) };
-  // "Time zone", time_zone and timeZone are one.
+  // "Time zone", time_zone and timeZone are the same column.
   const folded = name.toLowerCase().replace(/[ _-]/g, '');
   const column = columns.find((known) => known.toLowerCase() === folded);
-  if (column === undefined) throw badHeader(`${file} has a column that is not known: "${name}".`, names);
+  if (column === undefined) throw badHeader(`${file} has an unknown column: "${name}".`, names);
   return { column };
 }
 
-function badHeader(what: string, names: string[]): Failure {
-  const isOtherwiseSeparated = names.length === 1 && /[;\t]/.test(names[0] ?? '');
-  return new Failure('usage', `${what} ${isOtherwiseSeparated ? 'Separate the columns by commas.' : known}`);
+function badHeader(what: string, names: string[]): CallkeyError {
+  const hasOtherSeparator = names.length === 1 && /[;\t]/.test(names[0] ?? '');
+  return new CallkeyError('usage', `${what} ${hasOtherSeparator ? 'Separate the columns by commas.' : known}`);
 }
 
-/** An empty cell is left out: a column has one for every line. */
+/** Leaves out empty cells: a column has a cell on every line, also where the call has no such field. */
 function rowOf({ line, cells }: Line, header: Cell[]): Row {
-  if (cells.length !== header.length) return { line, reason: `It has ${cells.length} cells where the header has ${header.length}.` };
+  if (cells.length !== header.length) return { line, reason: `This line has ${cells.length} cells, the header has ${header.length}.` };
   const filled = header.flatMap((cell, index) => (cells[index] ? [{ cell, value: cells[index] }] : []));
   const fields = new Map(filled.flatMap(({ cell, value }) => ('column' in cell ? [[cell.column, value] as const] : [])));
   const variables = filled.flatMap(({ cell, value }) => ('variable' in cell ? [[cell.variable, value] as const] : []));

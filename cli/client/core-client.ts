@@ -10,21 +10,20 @@ import {
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls.ts';
+import { parseJson } from '#contract/json.ts';
 import { paths, pathTo } from '#contract/paths.ts';
-import { parseJson } from './durable-file.ts';
-import { Failure } from './failure.ts';
-import type { Output } from './output.ts';
-import { refusal } from './refusal.ts';
-import { type Patience, persistently } from './retries.ts';
+import { CallkeyError } from './errors.ts';
+import { problemError } from './problem-error.ts';
+import { type RetryPolicy, withRetries } from './retries.ts';
 
 export type PlacedCall = PlacedCallView & { replayed: boolean };
-/** A call that has its request id already: no other may be sent, since it could not be sent again. */
-export type NamedCall = PlaceCall & { requestId: string };
+/** The client takes no call without a request id: without one, a retry could place a second call. */
+export type IdentifiedCall = PlaceCall & { requestId: string };
 export type CallReference = { contactId: string } | { requestId: string };
 
-/** The three key-authenticated endpoints of one core. */
+/** The three key-authenticated endpoints of one core. Each method throws CallkeyError. */
 export type CoreClient = {
-  place(campaignId: string, call: NamedCall): Promise<PlacedCall>;
+  place(campaignId: string, call: IdentifiedCall): Promise<PlacedCall>;
   cancel(campaignId: string, call: CallReference): Promise<CancelledCallView>;
   close(): Promise<void>;
 };
@@ -34,16 +33,17 @@ export type Answer = { status: number; headers: IncomingHttpHeaders; text: strin
 export type ClientOptions = {
   server: string;
   keyValue: string;
-  patience: Patience;
+  retry: RetryPolicy;
   connections: number;
-  output: Output;
+  /** Gets each request and answer, without the key. */
+  trace: (text: string) => void;
 };
 
 const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
 
-/** Redirects are answers like any other here: nothing ever carries the key to where one points. */
-export function coreClient({ server, keyValue, patience, connections, output }: ClientOptions): CoreClient {
+/** Follows no redirect, so that the key reaches no server but the one it is for. */
+export function createCoreClient({ server, keyValue, retry, connections, trace }: ClientOptions): CoreClient {
   const { origin, pathname } = new URL(server);
   const agent = new Agent({
     connections,
@@ -56,32 +56,32 @@ export function coreClient({ server, keyValue, patience, connections, output }: 
 
   async function sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null): Promise<Answer> {
     const headers = { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }) };
-    output.trace(`> ${method} ${server}${path}\n> ${apiKeyHeader}: [blotted out]${body === null ? '' : `\n> ${body}`}`);
+    trace(`> ${method} ${server}${path}\n> ${apiKeyHeader}: [blotted out]${body === null ? '' : `\n> ${body}`}`);
     const response = await agent.request({
       origin,
-      // As it is: a parsed URL would resolve a request id of two dots to another path.
+      // Not through a URL object: it would resolve a request id of two dots to another path.
       path: pathname.replace(/\/$/, '') + path,
       method,
       headers: { ...headers, [apiKeyHeader]: keyValue },
       body,
     });
     const text = await response.body.text();
-    output.trace(`< ${response.statusCode}${retryAfterText(response.headers)}\n< ${text}`);
+    trace(`< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
     return { status: response.statusCode, headers: response.headers, text };
   }
 
   const onRetry = (reason: string) => {
-    output.trace(`! ${reason}; it is sent again`);
-    patience.onRetry?.(reason);
+    trace(`! ${reason}; trying again`);
+    retry.onRetry?.(reason);
   };
   const send = (method: 'POST' | 'DELETE', path: string, body: string | null = null) =>
-    persistently(() => sendOnce(method, path, body), server, { ...patience, onRetry });
+    withRetries(() => sendOnce(method, path, body), server, { ...retry, onRetry });
 
   return {
     async place(campaignId, call) {
       const answer = await send('POST', pathTo(paths.placeCall, { campaignId }), JSON.stringify(call));
-      const placed = read(answer, 202, placedCallSchema);
-      if (placed.requestId !== call.requestId) throw notCallkey(answer);
+      const placed = readAnswer(answer, 202, placedCallSchema);
+      if (placed.requestId !== call.requestId) throw unexpectedAnswer(answer);
       return { ...placed, replayed: answer.headers[replayedHeader.toLowerCase()] === 'true' };
     },
     async cancel(campaignId, call) {
@@ -89,23 +89,23 @@ export function coreClient({ server, keyValue, patience, connections, output }: 
         'contactId' in call
           ? pathTo(paths.cancelCallByContact, { campaignId, contactId: call.contactId })
           : pathTo(paths.cancelCallByRequest, { campaignId, requestId: call.requestId });
-      return read(await send('DELETE', path), 200, cancelledCallSchema);
+      return readAnswer(await send('DELETE', path), 200, cancelledCallSchema);
     },
     close: () => agent.destroy(),
   };
 }
 
-function read<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {
-  if (answer.status !== status) throw refusal(answer);
+function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {
+  if (answer.status !== status) throw problemError(answer);
   const parsed = schema.safeParse(parseJson(answer.text));
-  if (!parsed.success) throw notCallkey(answer);
+  if (!parsed.success) throw unexpectedAnswer(answer);
   return parsed.data;
 }
 
-function notCallkey({ status }: Answer): Failure {
-  return new Failure('failed', `The answer (${status}) is none that a Callkey core gives. Is the server address right?`);
+function unexpectedAnswer({ status }: Answer): CallkeyError {
+  return new CallkeyError('failed', `The answer (${status}) did not come from a Callkey core. Check the server address.`);
 }
 
-function retryAfterText(headers: IncomingHttpHeaders): string {
+function retryAfterLine(headers: IncomingHttpHeaders): string {
   return headers['retry-after'] === undefined ? '' : `\n< Retry-After: ${headers['retry-after']}`;
 }

@@ -1,0 +1,48 @@
+// By hand: p-map rejects at the first error while other requests are in flight, whose answers would be lost, and it has no rate.
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** `rate` is in calls a second. */
+export type Pace = { concurrency: number; rate: number | undefined };
+
+/**
+ * Runs `work` for each item, several at once, until all are done, one fails or `stop` aborts. Items in flight then still finish.
+ *
+ * @throws the first error, after all work in flight has ended
+ */
+export async function runPool<Item>(
+  items: readonly Item[],
+  { concurrency, rate }: Pace,
+  stop: AbortController,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const remaining = items.values();
+  const waitForSlot = rate === undefined ? async () => undefined : rateLimiter(rate, stop.signal);
+  const errors: unknown[] = [];
+  const worker = async () => {
+    for (const item of remaining) {
+      await waitForSlot();
+      if (stop.signal.aborted) return;
+      await work(item);
+    }
+  };
+  const workers = Array.from({ length: Math.min(concurrency, items.length) }, () =>
+    worker().catch((error: unknown) => {
+      // Only the first error is the reason: later ones may come from this abort.
+      errors.push(error);
+      stop.abort();
+    }),
+  );
+  await Promise.all(workers);
+  if (errors.length > 0) throw errors[0];
+}
+
+/** @returns a function that resolves when the next call may start */
+function rateLimiter(rate: number, signal: AbortSignal): () => Promise<void> {
+  let next = performance.now();
+  return async () => {
+    const now = performance.now();
+    const start = Math.max(now, next);
+    next = start + 1000 / rate;
+    if (start > now) await wait(start - now, undefined, { signal }).catch(() => undefined);
+  };
+}

@@ -1,0 +1,13 @@
+import type { ErrorKind } from './client/errors.ts';
+
+/** Scripts decide by these, so a code never changes its meaning. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  keyRefused: 3,
+  campaignRefused: 4,
+  conflict: 5,
+  notFound: 6,
+  unreachable: 7,
+} as const satisfies Record<ErrorKind | 'done', number>;

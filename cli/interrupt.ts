@@ -1,0 +1,38 @@
+/** A signal ended the command, which has finished the requests in flight. */
+export class Interrupted extends Error {
+  readonly signal: NodeJS.Signals;
+
+  constructor(signal: NodeJS.Signals, message: string) {
+    super(message);
+    this.name = 'Interrupted';
+    this.signal = signal;
+  }
+}
+
+/** Ctrl-C or SIGTERM: no new request starts, the requests in flight finish. */
+export type Interrupt = {
+  controller: AbortController;
+  /** The signal that arrived, if any. */
+  signal(): NodeJS.Signals | undefined;
+  /** Restores what signals do by default. */
+  release(): void;
+};
+
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
+export function interruptOnSignals(onInterrupt: () => void): Interrupt {
+  const controller = new AbortController();
+  let received: NodeJS.Signals | undefined;
+  const release = () => {
+    for (const signal of signals) process.removeListener(signal, onSignal);
+  };
+  const onSignal = (signal: NodeJS.Signals) => {
+    received = signal;
+    // A second Ctrl-C must end the process at once, as it does by default.
+    release();
+    onInterrupt();
+    controller.abort();
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+  return { controller, signal: () => received, release };
+}

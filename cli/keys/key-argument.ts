@@ -1,0 +1,20 @@
+import { keyValuePrefix } from '#contract/key-value.ts';
+import { CallkeyError } from '../client/errors.ts';
+
+/**
+ * Checks every word: a key given as a profile's name would be written to a file, a key given as a campaign's id would be sent in a path.
+ *
+ * @throws CallkeyError `usage`
+ */
+export function refuseKeyArguments(words: readonly string[]): void {
+  if (words.some((word) => word.includes(keyValuePrefix))) throw keyOnCommandLine();
+}
+
+export function keyOnCommandLine(): CallkeyError {
+  return new CallkeyError(
+    'usage',
+    'A key is not taken from the command line: every user of this machine can see it there (ps), and the shell keeps it in its history. ' +
+      'Run callkey key set and paste the key at the prompt, or run callkey key set < FILE.\n' +
+      'If that was a real key, others may have seen it: revoke it in the console and create another.',
+  );
+}

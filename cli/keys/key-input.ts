@@ -1,0 +1,41 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { CallkeyError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
+import { Interrupted } from '../interrupt.ts';
+
+/** No key is longer; a longer input may be a whole file, piped in by mistake. */
+const longestInput = 4_096;
+
+/** Prompts for a key without showing it, or reads it from a pipe. */
+export function readKeyInput({ streams: { stdin, stderr } }: Context): Promise<string> {
+  return stdin.isTTY ? promptHidden(stdin, stderr) : readPiped(stdin);
+}
+
+function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Promise<string> {
+  stderr.write('API key (it is not shown): ');
+  // Readline edits the line as users expect; its echo goes to a stream that drops it.
+  const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: noEcho, terminal: true, historySize: 0 });
+  return new Promise((resolve, reject) => {
+    lines.once('line', resolve);
+    lines.once('SIGINT', () => reject(new Interrupted('SIGINT', 'Nothing was stored.')));
+    lines.once('close', () => reject(new CallkeyError('usage', 'No key was given. Run callkey key set again and paste it at the prompt.')));
+  })
+    .finally(() => {
+      lines.close();
+      stderr.write('\n');
+    })
+    .then((line) => String(line).trim());
+}
+
+async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
+  let text = '';
+  for await (const chunk of stdin) {
+    text += String(chunk);
+    if (text.length > longestInput)
+      throw new CallkeyError('usage', 'Standard input is too long for an API key. Pipe in the key alone: callkey key set < FILE');
+  }
+  if (text.trim() === '') throw new CallkeyError('usage', 'Standard input was empty. Pipe the key in: callkey key set < FILE');
+  return text.trim();
+}

@@ -1,0 +1,21 @@
+import type { z } from 'zod';
+import type { FieldError } from './problems.ts';
+
+export type Validated<Data> = { ok: true; data: Data } | { ok: false; errors: FieldError[] };
+
+/** Checks an input against a schema, with the errors by field. */
+export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validated<z.output<Schema>> {
+  // Without reportInput an issue has no input, and every value of a wrong type would read as a missing field.
+  const parsed = schema.safeParse(input, { reportInput: true });
+  return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(fieldErrorsOf) };
+}
+
+function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    // The sender chooses the key's length, and the answer repeats the key.
+    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'This field is not known.' }));
+  }
+  const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
+  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : issue.message }];
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { progressLine } from '../../cli/batch/progress.ts';
+import { problemError } from '../../cli/client/problem-error.ts';
+import { formatCount, redact, stripControls } from '../../cli/output.ts';
+import { xdgFolders } from '../../cli/xdg.ts';
+
+describe('formatting', () => {
+  it('redacts every key value, and keeps the bare prefix', () => {
+    const [one, other] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
+    expect(redact(`a ${one} b https://x/?k=${other}&c`)).to.equal('a svc_sk_live_[blotted out] b https://x/?k=svc_sk_live_[blotted out]&c');
+    expect(redact('a key is svc_sk_live_ and letters')).to.equal('a key is svc_sk_live_ and letters');
+  });
+
+  it('strips control characters, C1 too, and keeps tabs, line ends and text', () => {
+    expect(stripControls('\u001b[31mé\u0007\u009b2J\tü\r\n\u0000ok')).to.equal('[31mé2J\tü\nok');
+  });
+
+  it('groups the digits of a count by thousands', () => {
+    expect([0, 999, 10_000, 1_234_567].map(formatCount)).to.deep.equal(['0', '999', '10,000', '1,234,567']);
+  });
+
+  it('shows progress as a bar, a percentage that rounds down, and counts', () => {
+    expect(progressLine(0, 3, 'x')).to.equal('[........................] 0 %  0 of 3  x');
+    expect(progressLine(9_999, 10_000, '8 a second')).to.equal('[#######################.] 99 %  9,999 of 10,000  8 a second');
+    expect(progressLine(3, 3, 'x')).to.equal('[########################] 100 %  3 of 3  x');
+  });
+
+  it('puts files in the XDG folders, and ignores relative ones', () => {
+    const given = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
+    expect(xdgFolders(given, '/home/ada')).to.deep.equal({
+      config: '/c/callkey',
+      data: '/home/ada/.local/share/callkey',
+      state: '/home/ada/.local/state/callkey',
+    });
+  });
+});
+
+describe('the error for an answer', () => {
+  const problem = (status: number, more: object = {}) =>
+    problemError({
+      status,
+      headers: {},
+      text: JSON.stringify({ type: 'urn:callkey:problems#conflict', title: 'x', status, detail: 'D.', ...more }),
+    });
+
+  for (const [status, kind] of [
+    [400, 'usage'],
+    [401, 'keyRefused'],
+    [403, 'campaignRefused'],
+    [404, 'notFound'],
+    [409, 'conflict'],
+    [413, 'usage'],
+    [415, 'usage'],
+    [422, 'usage'],
+    [302, 'failed'],
+    [418, 'failed'],
+    [500, 'failed'],
+  ] as const) {
+    it(`is ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
+  }
+
+  it("carries the core's detail, code and field errors", () => {
+    const errors = [
+      { path: 'contact.phone', message: 'No such number.' },
+      { path: '', message: 'Wrong.' },
+    ];
+    expect(problem(409, { errors })).to.include({ code: 'conflict', message: 'D.\n  contact.phone: No such number.\n  body: Wrong.' });
+  });
+
+  it('names the log entry of an internal error', () => {
+    expect(problem(500, { requestId: 'r-1' }).message).to.equal('D. The operator finds it in the log as r-1.');
+  });
+
+  it('says the status where the answer is no problem', () => {
+    expect(problemError({ status: 500, headers: {}, text: '<html>' }).message).to.equal('The server answers 500.');
+  });
+
+  it("names a redirect's host and nothing else of it", () => {
+    const { message } = problemError({ status: 307, headers: { location: 'https://evil.example/?steal' }, text: '' });
+    expect(message).to.contain('--server https://evil.example').and.not.contain('steal');
+  });
+});

@@ -1,0 +1,43 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { runPool } from '../../cli/batch/pool.ts';
+
+const pace = (concurrency: number) => ({ concurrency, rate: undefined });
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+describe('the pool', () => {
+  it('works on every item once, and on no more at once than it may', async () => {
+    const seen: number[] = [];
+    let [running, most] = [0, 0];
+    await runPool(numbers(20), pace(3), new AbortController(), async (n) => {
+      most = Math.max(most, ++running);
+      await nextTurn();
+      seen.push(n);
+      running--;
+    });
+    expect([seen.toSorted((a, b) => a - b), most]).to.deep.equal([numbers(20), 3]);
+  });
+
+  it('lets items in flight finish after the first error, starts no other, and throws the first', async () => {
+    const finished: number[] = [];
+    const stop = new AbortController();
+    const running = runPool(numbers(20), pace(3), stop, async (n) => {
+      if (n === 0) throw new Error('first');
+      await nextTurn();
+      finished.push(n);
+      if (n === 1) throw new Error('second');
+    });
+    expect(await running.catch((error: unknown) => error)).to.have.property('message', 'first');
+    expect([finished, stop.signal.aborted]).to.deep.equal([[1, 2], true]);
+  });
+
+  it('starts no item after it is stopped, and does not wait for the slots of the others', async () => {
+    const started: number[] = [];
+    const stop = new AbortController();
+    await runPool(numbers(20), { concurrency: 4, rate: 0.001 }, stop, async (n) => {
+      started.push(n);
+      stop.abort();
+    });
+    expect(started).to.deep.equal([0]);
+  });
+});

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import type { Answer } from '../../cli/client/core-client.ts';
+import { CallkeyError } from '../../cli/client/errors.ts';
+import {
+  backoff,
+  filePolicy,
+  oneCallPolicy,
+  parseRetryAfter,
+  type RetryPolicy,
+  type Timing,
+  withRetries,
+} from '../../cli/client/retries.ts';
+
+type Outcome = number | Answer | Error;
+
+const now = Date.parse('2026-11-22T12:00:00Z');
+const systemError = (code: string) => Object.assign(new Error(code), { code });
+const answer = (status: number, retryAfter?: string): Answer => ({
+  status,
+  headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+  text: '',
+});
+
+/** Sends into a list of outcomes; the last one repeats. The clock is fake: pauses are noted, not waited for. */
+async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy, onWait?: () => void) {
+  const pauses: number[] = [];
+  let attempts = 0;
+  const timing: Timing = {
+    now: () => now,
+    random: () => 1,
+    wait: async (milliseconds) => {
+      pauses.push(milliseconds);
+      onWait?.();
+    },
+  };
+  const send = async () => {
+    const outcome = outcomes[Math.min(attempts++, outcomes.length - 1)];
+    if (outcome instanceof Error) throw outcome;
+    return typeof outcome === 'object' ? outcome : answer(outcome ?? 0);
+  };
+  const result = await withRetries(send, 'http://core', policy, timing).catch((error: unknown) => error);
+  return { result, pauses, attempts };
+}
+
+describe('retries', () => {
+  for (const status of [429, 502, 503, 504]) {
+    it(`sends a request again after ${status}`, async () => {
+      expect(await sendInto([status, 202])).to.deep.equal({ result: answer(202), pauses: [250], attempts: 2 });
+    });
+  }
+
+  for (const status of [200, 202, 301, 400, 401, 403, 404, 409, 413, 418, 422, 500, 501]) {
+    it(`takes ${status} for the final answer`, async () => {
+      expect(await sendInto([status])).to.deep.equal({ result: answer(status), pauses: [], attempts: 1 });
+    });
+  }
+
+  for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'EHOSTUNREACH']) {
+    it(`sends a request again after ${code}`, async () => {
+      expect(await sendInto([systemError(code), 202])).to.include({ attempts: 2 });
+    });
+  }
+
+  for (const error of [new TypeError('a bug'), systemError('UND_ERR_INVALID_ARG'), systemError('UND_ERR_RES_EXCEEDED_MAX_SIZE')]) {
+    it(`does not send again after an error that is not the network's: ${error.message}`, async () => {
+      expect(await sendInto([error])).to.deep.equal({ result: error, pauses: [], attempts: 1 });
+    });
+  }
+
+  it('doubles its pauses up to eight seconds', async () => {
+    const { pauses } = await sendInto([503], filePolicy);
+    expect(pauses).to.deep.equal([250, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000, 8000]);
+  });
+
+  it('leaves at least half of a pause, the rest to chance', () => {
+    expect([backoff(1, 0), backoff(1, 1), backoff(20, 0), backoff(20, 1)]).to.deep.equal([125, 250, 4000, 8000]);
+  });
+
+  it('outlasts half a minute of downtime with a file, even where chance makes each pause the shortest', () => {
+    const shortest = Array.from({ length: filePolicy.attempts - 1 }, (_, n) => backoff(n + 1, 0));
+    expect(shortest.reduce((sum, pause) => sum + pause)).to.be.greaterThan(27_000);
+  });
+
+  it('waits for as long as Retry-After says, but never less than its own pause', async () => {
+    expect((await sendInto([answer(503, '60'), answer(429, '0'), 202])).pauses).to.deep.equal([60_000, 500]);
+  });
+
+  it('gives up at once where Retry-After says more than a minute', async () => {
+    const { result, attempts, pauses } = await sendInto([answer(429, '61')]);
+    expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable', message: 'http://core asks for a pause of 61 s.' });
+    expect([attempts, pauses]).to.deep.equal([1, []]);
+  });
+
+  it('gives up after the last attempt without a pause, and says why', async () => {
+    const { result, attempts, pauses } = await sendInto([503, systemError('ECONNREFUSED')], { attempts: 3 });
+    expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
+    expect(result).to.have.property('message').that.contains('(3 attempts): nothing listens there');
+    expect([attempts, pauses.length]).to.deep.equal([3, 2]);
+  });
+
+  it('names the way to trust a certificate that it does not trust', async () => {
+    const { result } = await sendInto([systemError('SELF_SIGNED_CERT_IN_CHAIN')]);
+    expect(result).to.have.property('message').that.contains('NODE_EXTRA_CA_CERTS');
+  });
+
+  it('tells the reason before each pause', async () => {
+    const reasons: string[] = [];
+    await sendInto([systemError('ECONNRESET'), 503, 202], { attempts: 6, onRetry: (reason) => reasons.push(reason) });
+    expect(reasons).to.deep.equal(['the connection broke off', 'it answers 503']);
+  });
+
+  it('sends nothing more once the signal has aborted, before a pause or during it', async () => {
+    expect(await sendInto([503], { attempts: 6, signal: AbortSignal.abort() })).to.deep.include({ attempts: 1, pauses: [] });
+    const controller = new AbortController();
+    const stopped = await sendInto([503], { attempts: 6, signal: controller.signal }, () => controller.abort());
+    expect(stopped).to.include({ attempts: 1 });
+    expect(stopped.result).to.be.instanceOf(CallkeyError);
+  });
+
+  it('still returns the answer of a request that was in flight when the signal aborted', async () => {
+    expect(await sendInto([202], { attempts: 6, signal: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
+  });
+
+  for (const [header, milliseconds] of [
+    [undefined, 0],
+    ['0', 0],
+    ['120', 120_000],
+    ['Sun, 22 Nov 2026 12:00:07 GMT', 7_000],
+    ['Sun, 22 Nov 2026 11:59:00 GMT', 0],
+    ['soon', 0],
+    ['-5', 0],
+  ] as const) {
+    it(`reads Retry-After ${header} as ${milliseconds} ms`, () => expect(parseRetryAfter(header, now)).to.equal(milliseconds));
+  }
+});
