@@ -82,7 +82,7 @@ async function run({ file, part = '1/1' }: Run, postgresUrl: string): Promise<vo
   // What mocha failed without counting it, such as a file that does not load, counts as one.
   results.push({ ...counts, file, failed: code === 0 ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && code === 0 && counts.passed === 0) return;
-  say(`\n── ${file} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${stdout.trimEnd()}\n${stderr.trimEnd()}`);
+  say(`\n── ${file} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${stdout}${stderr}`.trimEnd());
 }
 
 // These end by themselves when they are interrupted, and then this does.

@@ -164,7 +164,8 @@ describe('a database that does not work', () => {
   });
 
   it('is said not to answer', async () => {
-    const server = createServer(() => undefined);
+    // It reads, and so sees when the other side hangs up.
+    const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;

@@ -16,7 +16,9 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(60_000);
-    const left = openHandles().filter(isForgotten).map(nameOf);
+    const forgotten = openHandles().filter(isForgotten);
+    for (const child of forgotten) child.kill('SIGKILL');
+    const left = forgotten.map(nameOf);
     await cleanUp();
     // What was closed just now is gone some turns later.
     for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
@@ -35,7 +37,7 @@ function temporary(): string[] {
 }
 
 /** A process that goes on, but for the database server, which all tests use and `cleanUp` stops. */
-function isForgotten(handle: unknown): boolean {
+function isForgotten(handle: unknown): handle is ChildProcess {
   return handle instanceof ChildProcess && handle.exitCode === null && handle.signalCode === null && !/postgres$/.test(handle.spawnfile);
 }
 

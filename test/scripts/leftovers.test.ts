@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { bareEnvironment } from '../support/commands.ts';
+import { freshDirectory } from '../support/databases.ts';
+
+const mocha = fileURLToPath(new URL('../../node_modules/mocha/bin/mocha.js', import.meta.url));
+
+/** What Mocha says of a file with one test, and whether it was content. */
+async function report(body: string): Promise<{ failed: boolean; stdout: string }> {
+  const file = join(freshDirectory(), 'one.test.ts');
+  writeFileSync(file, `it('passes', () => { ${body} });\n`);
+  return promisify(execFile)(process.execPath, [mocha, file], { env: bareEnvironment }).then(
+    ({ stdout }) => ({ failed: false, stdout }),
+    ({ stdout }) => ({ failed: true, stdout }),
+  );
+}
+
+describe('a test file', () => {
+  for (const [what, body, name] of [
+    ['process', `process.getBuiltinModule('child_process').spawn('sleep', ['60'])`, /the process \d+ \(sleep 60\)/],
+    ['server', `process.getBuiltinModule('net').createServer().listen(0)`, /a server at .+port/],
+    ['timer', 'setInterval(() => {}, 1_000)', /1 timers/],
+    ['file', `process.getBuiltinModule('fs').writeFileSync(process.env.TMPDIR + '/left', '')`, /the temporary left/],
+  ] as const) {
+    it(`fails when it leaves a ${what} behind, and says which`, async () => {
+      const { failed, stdout } = await report(body);
+      expect([failed, stdout.includes('1 passing')]).to.deep.equal([true, true]);
+      expect(stdout)
+        .to.match(/The tests left behind: /)
+        .and.to.match(name);
+    });
+  }
+
+  it('passes when it leaves nothing', async () => {
+    expect((await report('')).failed).to.equal(false);
+  });
+});
