@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { databaseErrorText } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
-import { countWrongCounts, repairCounts } from '../storage/tallies.ts';
+import { countWrongCounts, repairCounts } from '../storage/key-counts.ts';
 
 export type Finding = { name: string; ok: boolean; detail: string };
 

@@ -7,12 +7,12 @@ import { emailSchema, lineSchema } from '#contract/text.ts';
 import { revokeVisible } from '../domain/api-keys.ts';
 import { auditEvent, operator } from '../domain/audit.ts';
 import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/import.ts';
-import type { ApiKey, ListedUser, Ports } from '../domain/ports.ts';
+import type { ApiKey, ListedUser, User } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts } from '../domain/retention.ts';
 import { owningScopeOf } from '../domain/sessions.ts';
 import { createAccount, createCampaign, createPartner } from '../domain/tenancies.ts';
-import type { User } from '../domain/tenancy.ts';
 import { createUser, deleteUser, resetPassword } from '../domain/users.ts';
 import type { DatabaseLocation } from '../storage/database.ts';
 import type { Storage } from '../storage/index.ts';
@@ -108,7 +108,7 @@ export async function keyList({ ports, output }: AdminDeps): Promise<void> {
     id: key.id,
     name: key.name,
     owner: key.creator,
-    ...key.home,
+    ...key.owningScope,
     createdAt: wire(key.createdAt),
     lastUsedAt: key.lastUsedAt && wire(key.lastUsedAt),
     expiresAt: key.expiresAt && wire(key.expiresAt),

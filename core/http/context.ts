@@ -1,9 +1,8 @@
 import type Koa from 'koa';
 import { isIdentifier } from '#contract/text.ts';
-import type { Actor } from '../domain/audit.ts';
-import type { Credentials, Digest, Ports, Session } from '../domain/ports.ts';
+import type { Actor, Credentials, Digest, Session, Viewer } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import type { Viewer } from '../domain/tenancy.ts';
 
 /** What the steps of one request tell each other. */
 export type State = {

@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import createSession from 'koa-session';
 import type { z } from 'zod';
 import { digestOf } from '../domain/api-keys.ts';
-import type { Credentials } from '../domain/ports.ts';
+import type { Credentials } from '../domain/model.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession } from '../domain/sessions.ts';
 import { readBody } from './body.ts';

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Problem } from '../domain/problem.ts';
 import { databaseErrorText } from './error-text.ts';
 
-/** Makes sure that the file is there. A new one can be read by its owner alone. @throws Problem `not-found` or `unavailable` */
+/** Creates the file, readable by its owner only, or requires it. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
   if (ifMissing === 'make') makeFile(filename);
   else requireFile(filename);
@@ -35,10 +35,10 @@ function notOpened(filename: string, error: unknown): Problem {
 }
 
 /**
- * A file that is moved, deleted or replaced under open connections takes their writes with it: SQLite goes on without a word. (It looks for
- * this itself only where it makes a rollback journal, which WAL mode does not have.)
+ * Writes to a file that was moved, deleted or replaced are lost, and SQLite reports no error: it only checks for this when it creates a
+ * rollback journal, which WAL mode does not have.
  *
- * @returns what throws when the name no longer leads to the file that it led to at first
+ * @returns a function that throws if the name no longer leads to the same file
  */
 export function fileGuard(filename: string): () => void {
   const identity = () => {
@@ -52,7 +52,7 @@ export function fileGuard(filename: string): () => void {
 }
 
 class MovedError extends Error {
-  /** What SQLite itself calls it. */
+  /** SQLite's own name for this. */
   readonly code = 'SQLITE_READONLY_DBMOVED';
 
   constructor(filename: string) {
