@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
-import { countWrongCounts, repairCounts } from '../storage/tallies.ts';
+import { countWrongCounts, repairCounts } from '../storage/key-counts.ts';
 import type { AdminContext, Runner } from './context.ts';
 
 export function checkCommand(program: Command, { withDatabase }: Runner): void {

@@ -3,7 +3,7 @@ import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { revokeVisible } from '../domain/api-keys.ts';
 import { operator } from '../domain/audit.ts';
-import type { ApiKey } from '../domain/ports.ts';
+import type { ApiKey } from '../domain/model.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { table, timestamp } from './output.ts';
 
@@ -42,7 +42,7 @@ function keyJson(key: ApiKey, now: number) {
     id: key.id,
     name: key.name,
     owner: key.creator,
-    ...key.home,
+    ...key.owningScope,
     createdAt: timestamp(key.createdAt),
     lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),
     expiresAt: key.expiresAt && timestamp(key.expiresAt),

@@ -1,15 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import {
-  type ClaimedCall,
-  type DialingStore,
-  dialingLimits,
-  ended,
-  mayHandOff,
-  type Provider,
-  type Settlement,
-  settlementOf,
-} from '../domain/dialing.ts';
-import type { Clock } from '../domain/ports.ts';
+import type { Settlement } from '../domain/call-states.ts';
+import { clockSkew } from '../domain/deadlines.ts';
+import { dialingLimits, nextStep, settlementOf } from '../domain/dialing.ts';
+import type { ClaimedCall } from '../domain/model.ts';
+import type { Clock, DialingStore, Provider } from '../domain/ports.ts';
 
 export type DialerObserver = {
   onClaim(calls: number): void;
@@ -19,18 +14,21 @@ export type DialerObserver = {
 };
 
 export type Dialer = {
-  /** Looks for due calls now, instead of at the next turn. */
+  /** Polls now instead of at the next interval. */
   wake(): void;
-  /** Claims nothing more, and waits for the hand-offs that are under way. */
+  /** Claims no more calls, and waits for the hand-offs in flight. */
   close(): Promise<void>;
 };
 
-/** How often an idle dialer looks for due calls, in ms: other processes place calls, too. */
+/** In ms. Other processes place calls, too, and do not notify this one. */
 const pollEvery = 1_000;
-/** How often a settlement is tried again, in ms. */
-const settleEvery = 500;
+/** In ms. Short against the lease: a settlement is repeated only while the lease lasts. */
+export const settleEvery = 500;
 
-/** Hands due calls to the provider, `concurrency` at once at the most. Any number of these may work on one database. */
+/**
+ * Hands due calls to the provider, at most `concurrency` at once. It only schedules: domain/dialing.ts decides, and storage keeps the dialers
+ * of several processes apart.
+ */
 export function startDialer(deps: {
   store: DialingStore;
   provider: Provider;
@@ -41,35 +39,35 @@ export function startDialer(deps: {
   observer: DialerObserver;
 }): Dialer {
   const { store, provider, clock, log, observer } = deps;
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   let isClosing = false;
-  let isAwake = false;
-  let rouse = () => {};
+  let isNotified = false;
+  let notify = () => {};
 
   function wake(): void {
-    isAwake = true;
-    rouse();
+    isNotified = true;
+    notify();
   }
 
-  /** Until it is woken, or until the next turn. */
-  async function rest(): Promise<void> {
-    if (!isAwake) {
+  /** Waits for `wake`, or for the next interval. */
+  async function idle(): Promise<void> {
+    if (!isNotified) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pollEvery);
-        rouse = () => {
+        notify = () => {
           clearTimeout(timer);
           resolve();
         };
       });
     }
-    isAwake = false;
+    isNotified = false;
   }
 
   let lastClaimAt = clock.millis();
 
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.millis();
-    if (now < lastClaimAt - dialingLimits.clockSkew.toMillis()) await store.recoverFromClockStep(now);
+    if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now);
     lastClaimAt = now;
     const claimed = await store.claim(limit, provider.name, now, now + dialingLimits.lease.toMillis());
     if (claimed.length > 0) observer.onClaim(claimed.length);
@@ -77,65 +75,53 @@ export function startDialer(deps: {
   }
 
   async function dial(call: ClaimedCall): Promise<void> {
-    await settle(call, await attempt(call));
+    const step = nextStep(call, provider, clock.millis());
+    if (step === 'hand-off') return settle(call, await handOff(call));
+    if (step.event === 'outcome') observer.onOutcome(step.to);
+    if (step.event === 'must-not-repeat') observer.onHandoff('doubt');
+    return settle(call, step);
   }
 
-  /** What an attempt came to is known only here: a database that is away for a moment must not make it be forgotten. */
+  async function handOff(call: ClaimedCall): Promise<Settlement> {
+    const result = await provider.handOff(call);
+    observer.onHandoff(result.kind);
+    return settlementOf(call, result, provider, clock.millis(), deps.random);
+  }
+
+  /** Retries while the lease lasts: only this process knows the result, and a short database outage must not lose it. */
   async function settle(call: ClaimedCall, settlement: Settlement): Promise<void> {
     for (;;) {
       try {
         if (!(await store.settle(call, settlement))) observer.onLeaseLost();
         return;
       } catch (error) {
-        if (isClosing || clock.now().toMillis() >= call.leaseUntil) throw error;
-        await new Promise((resolve) => setTimeout(resolve, settleEvery));
+        if (isClosing || clock.millis() >= call.leaseUntil) throw error;
+        await delay(settleEvery);
       }
     }
   }
 
-  async function attempt(call: ClaimedCall): Promise<Settlement> {
-    const now = clock.now().toMillis();
-    if (call.handoff === 'taken') {
-      const made = call.provider === provider.name ? provider.conclude(call) : null;
-      if (made) observer.onOutcome(made.state);
-      const conclusion = made ?? ended('unknown', 'No outcome was reported in time.', now);
-      return { ...conclusion, kind: 'ended' };
-    }
-    if (!mayHandOff(call, provider)) {
-      observer.onHandoff('doubt');
-      return ended('unknown', 'The provider may have got this call, but its answer was lost.', now);
-    }
-    if (call.notAfter !== null && now > call.notAfter) {
-      return ended(call.handoff === 'doubt' ? 'unknown' : 'failed', 'Its time had passed before the provider took it.', now);
-    }
-    // A process that was stopped for a while may find that its lease has run out, and that somebody else has the call.
-    if (now >= call.leaseUntil) return { kind: 'retry', dueAt: now, handoff: call.handoff === 'doubt' ? 'doubt' : 'retry' };
-    const result = await provider.handOff(call);
-    observer.onHandoff(result.kind);
-    return settlementOf(call, result, provider, clock, deps.random);
-  }
-
-  async function turn(): Promise<void> {
-    const free = deps.concurrency - underWay.size;
+  async function poll(): Promise<void> {
+    const free = deps.concurrency - inFlight.size;
     const claimed = free > 0 ? await claim(free) : [];
     for (const call of claimed) {
       const dialing = dial(call)
-        // The lease runs out, and the call is looked at again.
+        // After the lease, a dialer claims the call again.
         .catch((err) => log.warn({ err, contactId: call.contactId }, 'hand-off not settled'))
         .finally(() => {
-          underWay.delete(dialing);
+          inFlight.delete(dialing);
           wake();
         });
-      underWay.add(dialing);
+      inFlight.add(dialing);
     }
-    if (claimed.length === 0) await rest();
+    if (claimed.length === 0) await idle();
   }
 
   const running = (async () => {
     while (!isClosing) {
-      await turn().catch(async (err) => {
+      await poll().catch(async (err) => {
         log.warn({ err }, 'claiming calls failed');
-        await rest();
+        await idle();
       });
     }
   })();
@@ -146,7 +132,7 @@ export function startDialer(deps: {
       isClosing = true;
       wake();
       await running;
-      await Promise.all(underWay);
+      await Promise.all(inFlight);
     },
   };
 }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { OutcomeState } from '#contract/dialer.ts';
-import type { Conclusion, Provider } from '../domain/dialing.ts';
-import type { Clock } from '../domain/ports.ts';
+import type { Conclusion } from '../domain/call-states.ts';
+import type { Clock, Provider } from '../domain/ports.ts';
 
-/** Of a hundred calls, with how long each kind takes, in seconds: shortest, and by how much it may be longer. */
+/** Outcomes of a hundred calls. A call takes from `shortest` to `shortest + spread` seconds. */
 const kinds: readonly { upTo: number; state: OutcomeState; detail: string; shortest: number; spread: number }[] = [
   { upTo: 62, state: 'completed', detail: 'Talked to the contact.', shortest: 20, spread: 100 },
   { upTo: 84, state: 'no_answer', detail: 'Rang, and nobody answered.', shortest: 25, spread: 10 },
@@ -11,11 +11,7 @@ const kinds: readonly { upTo: number; state: OutcomeState; detail: string; short
   { upTo: 100, state: 'failed', detail: 'The number is not in service.', shortest: 2, spread: 3 },
 ];
 
-/**
- * Makes up what becomes of each call: for a first look, and for tests. No phone rings. The same phone number always gets the same outcome
- * after the same time.
- *
- */
+/** Invents outcomes, for a first look and for tests: no phone rings. A phone number always gets the same outcome after the same time. */
 export function simulatedProvider(clock: Clock): Provider {
   const outcomeOf = (phone: string) => {
     const digest = Number.parseInt(hash('sha256', phone, 'hex').slice(0, 12), 16);

@@ -2,18 +2,19 @@ import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { sign, signatureHeader } from '#contract/signature.ts';
-import type { ClaimedCall, HandoffResult, Provider } from '../domain/dialing.ts';
-import type { Clock } from '../domain/ports.ts';
+import { dialingLimits } from '../domain/dialing.ts';
+import type { ClaimedCall } from '../domain/model.ts';
+import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 
-const connectTimeout = 5_000;
-const answerTimeout = 10_000;
+/** In ms. Connecting is a part of the answer, and so shorter: then a provider that is down counts as one that has not got the call. */
+export const timeouts = { connect: 5_000, answer: dialingLimits.answer.toMillis() };
 
-/** Errors from before a byte of the request was sent, TLS included: the provider cannot have got it. */
+/** Errors from before the first byte of the request, TLS included: the provider cannot have got it. */
 const notSent = new WeakSet<Error>();
 
-const openConnection = buildConnector({ timeout: connectTimeout });
+const openConnection = buildConnector({ timeout: timeouts.connect });
 
-/** Opens connections, and marks what goes wrong on the way. */
+/** Opens connections, and remembers the errors until then. */
 const connect: buildConnector.connector = (options, callback) => {
   openConnection(options, (...[error, socket]: buildConnector.CallbackArgs) => {
     if (error) notSent.add(error);
@@ -22,7 +23,7 @@ const connect: buildConnector.connector = (options, callback) => {
   });
 };
 
-/** POSTs each call, signed, to the provider's address. It reports outcomes in its own time. */
+/** POSTs each call, signed, to the provider's URL. The provider reports outcomes by itself. */
 export function webhookProvider(
   options: { url: string; secrets: readonly string[]; deduplicates: boolean },
   clock: Clock,
@@ -41,16 +42,16 @@ export function webhookProvider(
           headers: { 'Content-Type': 'application/json', [signatureHeader]: sign(body, secret, clock.now().toUnixInteger()) },
           body,
           dispatcher: agent,
-          // A kept connection that the other side closes just now would leave in doubt whether it got the call. Redirects are not followed.
+          // A new connection each time: one that the provider closes meanwhile would leave in doubt whether it got the call.
           reset: true,
-          signal: AbortSignal.timeout(answerTimeout),
+          signal: AbortSignal.timeout(timeouts.answer),
         });
         return await resultOf(response);
       } catch (error) {
         return failureOf(error);
       }
     },
-    // Outcomes are reported; one that is due has not been.
+    // A due outcome is one that the provider has not reported.
     conclude: () => null,
     close: () => agent.close(),
   };
@@ -73,7 +74,7 @@ function handoffOf(call: ClaimedCall): Handoff {
 }
 
 async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
-  // The status has come: whatever happens to the body, the answer is known.
+  // The status decides, even if the body breaks off.
   if (statusCode >= 200 && statusCode < 300) {
     body.dump().catch(() => undefined);
     return { kind: 'taken' };
@@ -87,7 +88,7 @@ async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData):
   return { kind: 'rejected', detail };
 }
 
-/** As much of an answer as is kept as a reason. */
+/** The beginning of an answer, for the call's detail. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
   let text = '';
   for await (const chunk of body.setEncoding('utf8')) {

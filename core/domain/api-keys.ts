@@ -3,25 +3,26 @@ import type { CreateApiKey } from '#contract/console.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { type Actor, auditEvent } from './audit.ts';
-import type { ApiKey, Digest, Ports } from './ports.ts';
+import { auditEvent } from './audit.ts';
+import type { Actor, ApiKey, Digest, Viewer } from './model.ts';
+import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { type KeyVisibility, scopeOf, type Viewer } from './tenancy.ts';
+import { type KeyVisibility, scopeOf } from './scope.ts';
 
-/** A key value has full entropy: one round of SHA-256 is enough, and a salt would stop the indexed look-up. */
+/** One round of SHA-256 is enough for a value of full entropy, and a salt would rule the look-up by index out. */
 export function digestOf(keyValue: string): Digest {
   return hash('sha256', keyValue, 'hex');
 }
 
-/** Makes a key in the viewer's own scope. The key value is in the answer and nowhere else. */
+/** Creates a key in the viewer's own scope. Only the answer has the key value: storage has its digest. */
 export async function createApiKey(
   ports: Ports,
   viewer: Viewer,
   actor: Actor,
   { name, expiration, timeZone }: CreateApiKey,
 ): Promise<{ apiKey: ApiKey; keyValue: string }> {
-  const { home } = scopeOf(viewer);
-  if (!home) throw new Problem('forbidden', 'Select an account or a partner first: the key reaches that tenancy only.');
+  const { owningScope } = scopeOf(viewer);
+  if (!owningScope) throw new Problem('forbidden', 'Select an account or a partner first: the key reaches that tenancy only.');
   const now = ports.clock.now();
   const range = customRange(now, timeZone);
   if (expiration.kind === 'custom' && !isWithin(expiration.date, range)) {
@@ -33,13 +34,13 @@ export async function createApiKey(
     id: ports.randomness.id(),
     name,
     creator: { id: viewer.id, name: viewer.name },
-    home,
+    owningScope,
     createdAt: now,
     lastUsedAt: null,
     expiresAt: expiryInstant(expiration, now, timeZone),
     expiryTimeZone: expiration.kind === 'none' ? null : timeZone,
   };
-  const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, home);
+  const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);
   await ports.stores.apiKeys.create(apiKey, digestOf(keyValue), event);
   return { apiKey, keyValue };
 }
@@ -48,39 +49,39 @@ export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: Ap
   return ports.stores.apiKeys.list(scopeOf(viewer).apiKeys, limits.listedApiKeys);
 }
 
-/** What revoking a key would touch. */
+/** What a revoke would change. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<{ apiKey: ApiKey; queuedCalls: number }> {
   const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
   return { apiKey, queuedCalls: await ports.stores.apiKeys.countQueuedCalls(apiKey.id) };
 }
 
-/** Holds from the very next request on, wherever that arrives. */
+/** Takes effect at the very next request, in every process: see storage/authorization.ts. */
 export async function revokeApiKey(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
   await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
 }
 
 export async function revokeVisible(
   ports: Ports,
-  sight: KeyVisibility,
+  visibility: KeyVisibility,
   actor: Actor,
   id: string,
   cancelQueuedCalls: boolean,
 ): Promise<ApiKey> {
-  const apiKey = await findApiKey(ports, sight, id);
-  const event = auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id: apiKey.id, name: apiKey.name }, apiKey.home);
+  const apiKey = await findApiKey(ports, visibility, id);
+  const event = auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id: apiKey.id, name: apiKey.name }, apiKey.owningScope);
   const revoked = await ports.stores.apiKeys.revoke(apiKey.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
   if (!revoked) throw noSuchKey();
   return apiKey;
 }
 
-/** Which key in the viewer's sight has this digest. */
+/** @returns the visible key that has this digest */
 export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Promise<ApiKey | null> {
   return ports.stores.apiKeys.findByDigest(scopeOf(viewer).apiKeys, digest);
 }
 
-async function findApiKey(ports: Ports, sight: KeyVisibility, id: string): Promise<ApiKey> {
-  const apiKey = await ports.stores.apiKeys.find(sight, id);
-  // Out of sight answers as out of existence.
+async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
+  const apiKey = await ports.stores.apiKeys.find(visibility, id);
+  // One answer for a key that the viewer must not see and for none: a viewer must not learn which ids exist.
   if (!apiKey) throw noSuchKey();
   return apiKey;
 }

@@ -1,12 +1,13 @@
 import { DateTime } from 'luxon';
 import type { PlaceCall } from '#contract/calls.ts';
-import type { Caller, CallReference, Cancellation, NewCall, Ports } from './ports.ts';
+import type { Caller, CallReference, NewCall } from './model.ts';
+import type { Cancellation, Ports } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 
 export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: number };
 
-/** Places a call, or answers a repeated request id with the call that it placed at first. Instants are epoch milliseconds. */
+/** Places a call. A repeated request id returns the call that it placed first. Instants are epoch milliseconds. */
 export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.millis();
   const contactId = ports.randomness.id();
@@ -34,7 +35,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
   }
 }
 
-/** Cancels a call that is still queued. A repeat answers as the first did. */
+/** Cancels a queued call. A repeat returns what the first cancel did. */
 export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
   const outcome: Cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
   switch (outcome.kind) {
@@ -43,7 +44,7 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
       return { requestId, contactId, campaignId, cancelledAt };
     }
     case 'already-dialed':
-      // Says nothing of how the call went: no key-authenticated way to read outcomes exists.
+      // The detail tells no outcome: key-authenticated requests cannot read any.
       throw new Problem('already-dialed', 'This call can no longer be cancelled.');
     case 'call-not-found':
       throw new Problem('call-not-found', 'This campaign has no such call.');
@@ -52,12 +53,11 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
   }
 }
 
-/** Whether a key stands at this moment. */
 export function keyIsActive(ports: Ports, caller: Caller): Promise<boolean> {
   return ports.stores.calls.isActive({ ...caller, at: ports.clock.millis() });
 }
 
-/** Lets a request with a standing key and a campaign in its reach pass, for what has to be said to no one else. */
+/** Throws unless the key is active and has access to the campaign, so that only its holder learns more than that. */
 export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.millis() });
   if (decision !== 'authorized') throw refusal(decision);
@@ -70,6 +70,6 @@ function millis(instant: string | undefined): number | null {
 function refusal(kind: 'unauthorized' | 'campaign-refused'): Problem {
   return kind === 'unauthorized'
     ? new Problem('unauthorized', unauthorizedDetail)
-    : // One answer for a campaign out of reach and for none at all: a key must not find out which exist.
+    : // One answer for a campaign without access and for none at all: a key must not learn which exist.
       new Problem('campaign-refused', 'This key does not reach such a campaign.');
 }

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { userTypeSchema } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { emailSchema, lineSchema } from '#contract/text.ts';
-import { type Actor, type AuditEvent, auditEvent } from './audit.ts';
-import type { NewPassword, Ports } from './ports.ts';
+import { auditEvent } from './audit.ts';
+import type { Actor, ImportAddition, ImportedThing, ImportKind, OwningScope } from './model.ts';
+import type { ImportStore, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import type { OwningScope } from './tenancy.ts';
 import { makeOneTimePassword } from './users.ts';
 
 const externalIdSchema = lineSchema(limits.requestId);
 const nameSchema = lineSchema(limits.name);
 
-/** Partners, accounts, campaigns and users in one file, each under the identifier that another system knows it by. */
+/** Partners, accounts, campaigns and users in one file. `externalId` is the identifier of each in another system. */
 export const importFileSchema = z.strictObject({
   partners: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema })).default([]),
   accounts: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema, partner: externalIdSchema })).default([]),
@@ -30,34 +30,6 @@ export const importFileSchema = z.strictObject({
     .default([]),
 });
 export type ImportFile = z.output<typeof importFileSchema>;
-export type ImportKind = keyof ImportFile;
-
-/** A thing as the database has it, or is to have it. Absent references are null. */
-export type ImportedThing = {
-  externalId: string;
-  id: string;
-  name: string;
-  partnerId: string | null;
-  accountId: string | null;
-  email: string | null;
-  userType: string | null;
-};
-
-export type ImportAddition = { thing: ImportedThing; password: NewPassword | null; event: AuditEvent };
-export type ImportChange = { thing: ImportedThing; event: AuditEvent };
-
-export type ImportStore = {
-  /** What is there, by external id. */
-  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
-  /** The users who have these e-mail addresses: their external ids by address, null for a user who was not imported. */
-  findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
-  /**
-   * All of a step or nothing.
-   *
-   * @throws Problem `conflict` when something else has changed the same things meanwhile
-   */
-  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
-};
 
 export type ImportCounts = { added: number; changed: number; unchanged: number };
 export type ImportResult = Record<ImportKind, ImportCounts> & {
@@ -67,12 +39,12 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
 
 const subjects = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
-/** How much is written in one transaction: other writers of a SQLite file wait for it. */
+/** Things in one transaction: other writers of a SQLite file wait for it. */
 const thingsInAStep = 500;
-/** Each needs a password hashed first: so long is an interrupted import at it until it ends. */
+/** Each needs a password hash first, which an interrupted import finishes before it ends. */
 const usersInAStep = 25;
 
-/** An import that failed on the way: what had been written by then stays. */
+/** An import that failed between two steps. `soFar` has been written and stays. */
 export class ImportInterrupted extends Error {
   readonly soFar: ImportResult;
 
@@ -87,13 +59,13 @@ type Planned = { thing: ImportedThing; verb: 'added' | 'changed' };
 type Plan = { planned: [ImportKind, Planned[]][]; unchanged: Record<ImportKind, number> };
 
 /**
- * Brings the database to what the file says, and leaves alone what the file does not name. Users can move and change their type, which
- * their keys follow at the next request; accounts and campaigns stay where they are. All that can be checked is checked before the first
- * write. It is written in steps: run again, it changes nothing, or does the rest of what was interrupted.
+ * Creates and changes what the file names, and leaves the rest alone. Users can move and change their type, which their keys follow at the
+ * next request; accounts and campaigns cannot move. Checks all it can before the first write, then writes in steps. A second run of the same
+ * file changes nothing, or completes an interrupted import.
  *
- * @param pause between two steps, so that others can write. May throw, which ends the import
- * @throws Problem when nothing was written
- * @throws ImportInterrupted when something was
+ * @param pause runs between two steps, so that others can write. It may throw, which ends the import
+ * @throws Problem if nothing was written
+ * @throws ImportInterrupted if something was
  */
 export async function importAll(
   ports: Ports,
@@ -131,11 +103,11 @@ async function writeStep(
 ): Promise<void> {
   const subject = subjects[kind];
   const eventOf = ({ thing, verb }: Planned) =>
-    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, homeOfThing(kind, thing));
+    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, owningScopeOfThing(kind, thing));
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
   for (const one of step.filter(({ verb }) => verb === 'added')) {
-    // Hashing takes its time, so it is done before the transaction.
+    // Before the transaction, since a hash takes long.
     const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
     if (made && one.thing.email !== null) passwords.push({ email: one.thing.email, password: made.password });
     added.push({ thing: one.thing, password: made?.stored ?? null, event: eventOf(one) });
@@ -147,7 +119,7 @@ async function writeStep(
   result.passwords.push(...passwords);
 }
 
-/** What there is to do. @throws Problem `invalid` or `conflict` */
+/** @throws Problem `invalid` or `conflict` */
 async function planOf(ports: Ports, imports: ImportStore, file: ImportFile): Promise<Plan> {
   for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, 'externalId', things);
   refuseRepeats('users', 'email', file.users);
@@ -166,7 +138,7 @@ async function planOf(ports: Ports, imports: ImportStore, file: ImportFile): Pro
       if (!found) planned.push({ thing, verb: 'added' });
       else if (isSame(found, thing)) plan.unchanged[kind]++;
       else if (kind !== 'users' && (found.partnerId !== thing.partnerId || found.accountId !== thing.accountId)) {
-        throw invalid(`${kind}.${index}`, `The ${subjects[kind]} ${want.externalId} stands elsewhere; only users can move.`);
+        throw invalid(`${kind}.${index}`, `The ${subjects[kind]} ${want.externalId} belongs elsewhere; only users can move.`);
       } else planned.push({ thing, verb: 'changed' });
       return thing;
     });
@@ -175,7 +147,7 @@ async function planOf(ports: Ports, imports: ImportStore, file: ImportFile): Pro
     return new Map(things.map((thing) => [thing.externalId, thing]));
   }
 
-  /** Finds what is referred to: in the file first, which may bring it, then in the database. */
+  /** Looks a reference up in the file first, then in the database. */
   const resolver = async (kind: 'partners' | 'accounts', ofFile: Map<string, ImportedThing>, externalIds: (string | undefined)[]) => {
     const elsewhere = externalIds.filter((externalId) => externalId !== undefined && !ofFile.has(externalId));
     const known = await imports.find(
@@ -237,7 +209,7 @@ async function planOf(ports: Ports, imports: ImportStore, file: ImportFile): Pro
   return plan;
 }
 
-/** Goes through the users in their order: one who changes their address frees the old one for those who come later. */
+/** Checks the users in file order: a user who changes their address frees the old one for a later user. */
 async function refuseTakenEmails(
   imports: ImportStore,
   users: readonly ImportedThing[],
@@ -263,7 +235,7 @@ function refuseRepeats<Field extends string>(kind: string, field: Field, things:
   }
 }
 
-function homeOfThing(kind: ImportKind, thing: ImportedThing): OwningScope | null {
+function owningScopeOfThing(kind: ImportKind, thing: ImportedThing): OwningScope | null {
   if (kind === 'partners') return { accountId: null, partnerId: thing.id };
   if (thing.partnerId === null) return null;
   return { accountId: kind === 'accounts' ? thing.id : thing.accountId, partnerId: thing.partnerId };

@@ -1,12 +1,12 @@
 import type { DateTime } from 'luxon';
 import type { CreateUser } from '#contract/console.ts';
-import type { Actor } from './audit.ts';
-import type { ListedUser, Ports } from './ports.ts';
+import type { Actor, ListedUser, Viewer } from './model.ts';
+import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { scopeOf, type UserVisibility, type Viewer } from './tenancy.ts';
+import { scopeOf, type UserVisibility } from './scope.ts';
 import { createUser, deleteUser, type UserInput } from './users.ts';
 
-/** What deleting a user would take along. */
+/** What a deletion would delete with the user. */
 export type Deletion = {
   user: ListedUser;
   apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[];
@@ -14,20 +14,20 @@ export type Deletion = {
 };
 
 export async function listManagedUsers(ports: Ports, viewer: Viewer): Promise<ListedUser[]> {
-  return ports.stores.users.list(sightOf(viewer));
+  return ports.stores.users.list(visibilityOf(viewer));
 }
 
-/** Adds a user within the viewer's own scope, never above it. */
+/** Creates a user within the viewer's own scope, never above it. */
 export async function createManagedUser(
   ports: Ports,
   viewer: Viewer,
   actor: Actor,
   input: CreateUser,
 ): Promise<{ user: ListedUser; password: string }> {
-  const place = await placeWithin(ports, sightOf(viewer), input);
+  const place = await placeWithin(ports, visibilityOf(viewer), input);
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...place }, null);
-  if (password === null) throw new Error('A user without a password was added.');
+  if (password === null) throw new Error('A user was created without a password.');
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, apiKeys: 0 }, password };
 }
 
@@ -41,37 +41,38 @@ export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Act
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
-function sightOf(viewer: Viewer): UserVisibility {
+function visibilityOf(viewer: Viewer): UserVisibility {
   if (viewer.userType === 'account') throw new Problem('forbidden', 'Account users do not manage users.');
-  return scopeOf(viewer).people;
+  return scopeOf(viewer).users;
 }
 
 async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
-  const [user] = await ports.stores.users.list(sightOf(viewer), id);
+  const [user] = await ports.stores.users.list(visibilityOf(viewer), id);
   if (!user) throw new Problem('not-found', 'There is no such user in your scope.');
   return user;
 }
 
-/** Where a new user belongs. What is left out comes from the scope; what is named must lie within it. */
+/** The account and partner of a new user: those given must be in the viewer's scope, missing ones come from it. */
 async function placeWithin(
   ports: Ports,
-  sight: UserVisibility,
+  visibility: UserVisibility,
   { userType, accountId, partnerId }: CreateUser,
 ): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
-  if (sight.kind === 'nothing' || (sight.kind === 'staff') !== (userType === 'staff')) {
+  if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
     throw new Problem(
       'forbidden',
-      sight.kind === 'staff' ? 'Select the account or partner of the new user first.' : 'You cannot add users of this type.',
+      visibility.kind === 'staff' ? 'Select the account or partner of the new user first.' : 'You cannot add users of this type.',
     );
   }
-  if (sight.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
-  if (partnerId !== undefined && partnerId !== sight.partnerId) throw outOfScope('partnerId', 'partner');
-  if (sight.kind === 'account' && accountId !== undefined && accountId !== sight.accountId) throw outOfScope('accountId', 'account');
+  if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
+  if (partnerId !== undefined && partnerId !== visibility.partnerId) throw outOfScope('partnerId', 'partner');
+  if (visibility.kind === 'account' && accountId !== undefined && accountId !== visibility.accountId)
+    throw outOfScope('accountId', 'account');
   const account = accountId === undefined ? null : await ports.stores.tenancies.findAccount(accountId);
-  if (accountId !== undefined && account?.partnerId !== sight.partnerId) throw outOfScope('accountId', 'account');
+  if (accountId !== undefined && account?.partnerId !== visibility.partnerId) throw outOfScope('accountId', 'account');
   return {
-    accountId: accountId ?? (sight.kind === 'account' ? sight.accountId : null),
-    partnerId: userType === 'partner' ? sight.partnerId : (partnerId ?? null),
+    accountId: accountId ?? (visibility.kind === 'account' ? visibility.accountId : null),
+    partnerId: userType === 'partner' ? visibility.partnerId : (partnerId ?? null),
   };
 }
 

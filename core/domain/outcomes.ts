@@ -3,13 +3,13 @@ import type { Outcome } from '#contract/dialer.ts';
 import type { Ports } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 
-/** Takes what a provider reports. Repeats are taken, too; a final state stays as it is. */
+/** Records what a provider reports. A repeat succeeds and changes nothing: a final state stays. */
 export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
-  const now = ports.clock.now().toMillis();
+  const now = ports.clock.millis();
   const known = await ports.stores.dialing.reportOutcome(outcome.handoffId, {
     state: outcome.state,
     detail: outcome.detail ?? null,
-    // Never later than now: it decides when contact data is erased.
+    // Never in the future: contact data is erased so many days after this instant.
     endedAt: Math.min(now, outcome.endedAt === undefined ? now : DateTime.fromISO(outcome.endedAt).toMillis()),
     durationSeconds: outcome.durationSeconds ?? null,
   });

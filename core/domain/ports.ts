@@ -1,24 +1,44 @@
 import type { DateTime } from 'luxon';
-import type { Named, UserType } from '#contract/console.ts';
+import type { Named } from '#contract/console.ts';
 import type { OutcomeState } from '#contract/dialer.ts';
-import type { ActivityStore } from './activity.ts';
-import type { AuditEvent } from './audit.ts';
-import type { CallListStore } from './call-list.ts';
-import type { DialingStore } from './dialing.ts';
-import type { RetentionStore } from './retention.ts';
-import type { Account, CampaignAccess, KeyVisibility, OwningScope, Tenancy, User, UserVisibility } from './tenancy.ts';
+import type { Conclusion, Settlement } from './call-states.ts';
+import type {
+  Account,
+  ApiKey,
+  AuditEvent,
+  Caller,
+  CallFilter,
+  CallReference,
+  Campaign,
+  ClaimedCall,
+  Credentials,
+  Digest,
+  ImportAddition,
+  ImportChange,
+  ImportedThing,
+  ImportKind,
+  ListedCall,
+  ListedEvent,
+  ListedUser,
+  NewCall,
+  NewPassword,
+  NewUser,
+  Session,
+  Tenancy,
+} from './model.ts';
+import type { ActivityVisibility, CampaignAccess, KeyVisibility, UserVisibility } from './scope.ts';
 
 export type Clock = {
   /** The current instant, in UTC. */
   now(): DateTime<true>;
-  /** The same in epoch milliseconds, for what comes by the thousand. */
+  /** The same in epoch milliseconds, without the cost of a DateTime: key-authenticated requests ask for it by the thousand. */
   millis(): number;
 };
 
 export type Randomness = {
   /** Bytes from a cryptographic source. */
   bytes(size: number): Uint8Array;
-  /** A fresh identifier. It sorts after those of earlier milliseconds, so that tables grow at their end. */
+  /** A new identifier. It sorts after those of earlier milliseconds, so that tables grow at their end. */
   id(): string;
 };
 
@@ -26,80 +46,49 @@ export type Passwords = {
   /** @returns an argon2id hash in PHC form */
   hash(password: string): Promise<string>;
   /**
-   * Looks the credentials up, once there is a place in the queue, and checks the password against them. Takes as long where there are none
-   * as for a wrong password.
+   * Waits in the queue, looks the credentials up and verifies the password. Takes equally long if there are no credentials, so that the
+   * time does not tell which e-mail addresses exist.
    *
-   * @returns the credentials, or null when the password is not theirs
-   * @throws Problem `too-many-requests` when too many verifications wait already
+   * @returns the credentials, or null if the password is wrong
+   * @throws Problem `too-many-requests` if the queue is full
    */
   verify(find: () => Promise<Credentials | null>, password: string): Promise<Credentials | null>;
 };
 
-/** So many attempts (`most`) in a window, in ms from the first one. */
+/** At most `most` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; most: number; window: number };
 
 /** Counts attempts, over all processes. Instants are epoch milliseconds. */
 export type ThrottleStore = {
-  /** @returns when the last of the full ones among these opens again, at most a window ahead; null when none is full */
+  /** @returns when the last full counter among these opens again, at most a window ahead; null if none is full */
   blockedUntil(counters: readonly ThrottleCounter[], now: number): Promise<number | null>;
-  /** Counts in each of them or, where one is full, in none. @returns whether it counted */
+  /** Counts in all of them or, if one is full, in none. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: number): Promise<boolean>;
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
-  /** Forgets counters that are over, and those that counted least beyond a bound in all. */
+  /** Deletes counters whose window is over and, if there are too many, those with the fewest attempts. */
   sweep(now: number): Promise<void>;
-};
-
-export type ApiKey = {
-  id: string;
-  name: string;
-  creator: Named;
-  home: OwningScope;
-  createdAt: DateTime;
-  lastUsedAt: DateTime | null;
-  expiresAt: DateTime | null;
-  expiryTimeZone: string | null;
-};
-
-/** A SHA-256 of a key value, as 64 lower-case hexadecimal digits. */
-export type Digest = string;
-
-export type ApiKeyStore = {
-  /** The key value itself is nowhere in storage, only its digest. */
-  create(key: ApiKey, digest: Digest, event: AuditEvent): Promise<void>;
-  /** The newest first, ties broken by id. */
-  list(sight: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
-  find(sight: KeyVisibility, id: string): Promise<ApiKey | null>;
-  findByDigest(sight: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
-  /** Calls placed with the key that are still queued. */
-  countQueuedCalls(id: string): Promise<number>;
-  /** @returns whether the key still stood; nothing is done otherwise */
-  revoke(id: string, options: RevokeOptions, event: AuditEvent): Promise<boolean>;
-  /** Cancels what a revoke or a deletion was to cancel and could not, such as when its process died. @returns how many calls */
-  finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
-  /** Keeps it quick to say how many keys there are: to be done now and then. */
-  compactCounts(): Promise<void>;
 };
 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
 
-/** A key, and by when its request has to be answered: milliseconds of `performance.now()`. */
-export type Caller = { digest: Digest; deadline: number };
-
-/** What a key-authenticated request asks of a campaign, and when, in epoch milliseconds. */
-export type KeyedRequest = Caller & { campaignId: string; at: number };
-
-/** What is to be kept of a placed call. */
-export type NewCall = {
-  contactId: string;
-  requestId: string;
-  phone: string;
-  name: string | null;
-  timeZone: string | null;
-  variables: Readonly<Record<string, string>> | null;
-  notBefore: number | null;
-  notAfter: number | null;
+export type ApiKeyStore = {
+  create(key: ApiKey, digest: Digest, event: AuditEvent): Promise<void>;
+  /** The newest first, ties broken by id. */
+  list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
+  findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
+  countQueuedCalls(id: string): Promise<number>;
+  /** @returns false, and changes nothing, if the key is already revoked */
+  revoke(id: string, options: RevokeOptions, event: AuditEvent): Promise<boolean>;
+  /** Cancels the calls that a revoke or a deletion should have cancelled and did not, such as when its process died. @returns how many */
+  finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
+  /** Sums the kept counts of keys up, which grow by a row for each change on PostgreSQL. Housekeeping runs it. */
+  compactCounts(): Promise<void>;
 };
+
+/** A key-authenticated request. `at` is in epoch milliseconds. */
+export type KeyedRequest = Caller & { campaignId: string; at: number };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
@@ -109,8 +98,6 @@ export type Placement =
   | { kind: 'request-id-conflict' }
   | { kind: Refusal };
 
-export type CallReference = { contactId: string } | { requestId: string };
-
 export type Cancellation =
   | { kind: 'cancelled'; contactId: string; requestId: string; cancelledAt: number }
   | { kind: 'already-dialed' }
@@ -118,90 +105,119 @@ export type Cancellation =
   | { kind: Refusal };
 
 /**
- * The three key-authenticated operations. Each is decided by the database of record, after the request arrived; requests that are
- * under way together share a statement. A call is inserted or cancelled only by a statement that itself sees key, creator and
- * campaign still standing.
+ * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the statement
+ * that inserts or cancels a call itself checks the key, its creator and the campaign. Concurrent requests share a statement.
  */
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
-  /** Whether the key stands: all that is asked for a key that is not known to have stood. */
   isActive(key: Omit<KeyedRequest, 'campaignId'>): Promise<boolean>;
-  /** Whether the key stands and reaches the campaign, for a request that goes no further. */
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 
-export type Session = {
-  user: User;
-  tenancy: Tenancy | null;
-  passwordChangeDue: boolean;
-  startedAt: DateTime;
-  lastSeenAt: DateTime;
+export type CallListStore = {
+  hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
+  /** The newest first, from after the cursor. */
+  list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
 };
 
-/** Session ids are kept as digests. */
+/** The result of one hand-off. */
+export type HandoffResult =
+  /** The provider has the call. It reports the outcome, or is asked to conclude it at `outcomeAt`. */
+  | { kind: 'taken'; outcomeAt?: number }
+  /** The provider refused the call for good. */
+  | { kind: 'rejected'; detail: string }
+  /** The provider certainly does not have the call. `retryAfter` is in seconds. */
+  | { kind: 'not-taken'; detail: string; retryAfter?: number }
+  /** The request was sent, and no answer came: the provider may have the call. */
+  | { kind: 'answer-lost'; detail: string };
+
+/** The service that makes phones ring. */
+export type Provider = {
+  name: 'webhook' | 'simulated';
+  /** Whether two hand-offs under one id make one call. */
+  deduplicates: boolean;
+  /** Answers within `dialingLimits.answer`. */
+  handOff(call: ClaimedCall): Promise<HandoffResult>;
+  /** The outcome of a taken call whose `outcomeAt` has come; null if the provider should have reported it by now. */
+  conclude(call: ClaimedCall): Conclusion | null;
+};
+
+/** Moves calls through their states: see call-states.ts. Instants are epoch milliseconds. */
+export type DialingStore = {
+  /**
+   * Claims due calls until `leaseUntil`, the oldest first and evenly from all accounts that have any. Lapses queued calls whose time has
+   * passed. No two claims of one call overlap, over all processes.
+   */
+  claim(limit: number, provider: Provider['name'], now: number, leaseUntil: number): Promise<ClaimedCall[]>;
+  /** @returns false, and changes nothing, if another process has claimed the call since, or the call has ended */
+  settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
+  /** Ends a call unless it has ended. @returns whether such a call was ever handed off */
+  reportOutcome(contactId: string, conclusion: Conclusion): Promise<boolean>;
+  /** Lapses queued calls whose `notAfter` has passed, in short steps. @returns how many */
+  lapse(now: number, signal?: AbortSignal): Promise<number>;
+  /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns how many */
+  endForgotten(now: number, signal?: AbortSignal): Promise<number>;
+  /**
+   * Makes calls due whose `due_at` only a clock that was ahead can have set: they would wait until the clock has caught up.
+   *
+   * @returns how many
+   */
+  recoverFromClockStep(now: number, signal?: AbortSignal): Promise<number>;
+  /** Calls that wait for a dialer and are due, and since when the oldest is. */
+  queue(now: number): Promise<{ due: number; oldestDueAt: number | null }>;
+};
+
+export type RetentionStore = {
+  /** Counts calls that ended before this and still have contact data. */
+  countErasable(endedBefore: DateTime): Promise<number>;
+  /** Erases phone number, name, zone, variables and the provider's detail, in short steps. @returns of how many calls */
+  erase(endedBefore: DateTime, signal?: AbortSignal): Promise<number>;
+};
+
+export type ActivityStore = {
+  /** The newest first, from after the cursor. */
+  list(visibility: ActivityVisibility, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+};
+
+export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; before: DateTime };
+
+/** Knows sessions by the digest of their id. */
 export type SessionStore = {
-  /** @returns false, and starts none, when the user no longer has that password hash */
+  /** @returns false, and starts none, if the user no longer has that password hash */
   start(id: Digest, userId: string, passwordHash: string, at: DateTime, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
-  /** Acts on known sessions only: a slow request must not bring a session back. */
+  /** Changes an existing session only: a slow request must not bring a deleted session back. */
   touch(id: Digest, at: DateTime): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** @returns how many there were */
   endAll(userId: string, event: AuditEvent): Promise<number>;
-  /** Forgets sessions that started, or were seen last, out of bounds. */
+  /** Deletes sessions that started, or were last seen, out of bounds. */
   sweep(bounds: SessionBounds): Promise<void>;
 };
 
-export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; before: DateTime };
-
-export type Credentials = {
-  user: User;
-  passwordHash: string;
-  /** Until when a password that somebody else chose can be used; null for one that the user chose. */
-  passwordExpiresAt: DateTime | null;
-};
-
-export type NewUser = {
-  id: string;
-  email: string;
-  name: string;
-  userType: UserType;
-  accountId: string | null;
-  partnerId: string | null;
-  password: NewPassword;
-  createdAt: DateTime;
-};
-
-/** An argon2id hash, and until when the password can be used if somebody else chose it. */
-export type NewPassword = { hash: string; expiresAt: DateTime | null };
-
-export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
-
 export type UserStore = {
   count(): Promise<number>;
-  /** Those in sight, the oldest first; with an id, that one if it is in sight. */
-  list(sight: UserVisibility | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
-  /** What a user has that would go with them: keys, the newest first, and the number of sessions. */
+  /** Visible users, the oldest first; with an id, that user if visible. */
+  list(visibility: UserVisibility | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
+  /** What a deletion of the user would delete: keys, the newest first, and the number of sessions. */
   deletionImpact(
     userId: string,
   ): Promise<{ apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[]; sessions: number }>;
   findByEmail(email: string): Promise<Credentials | null>;
-  /** @throws Problem `conflict` when the e-mail address is taken */
-  add(user: NewUser, event: AuditEvent): Promise<void>;
+  /** @throws Problem `conflict` if the e-mail address is taken */
+  create(user: NewUser, event: AuditEvent): Promise<void>;
   /**
-   * Ends the user's sessions but for `keep`.
+   * Ends the user's sessions except `keep`.
    *
    * @param replacing the hash that the user must still have; null for any
-   * @returns false, and changes nothing, when the user has another one by now
+   * @returns false, and changes nothing, if the user has another hash
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
-  /** Takes keys and sessions along, in one transaction. @returns what went, or null when there was no such user */
+  /** Deletes the user with keys and sessions, in one transaction. @returns how many of each, or null if there is no such user */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
 };
-
-export type Campaign = Named & { account: Named };
 
 export type TenancyStore = {
   findPartner(id: string): Promise<Named | null>;
@@ -209,10 +225,23 @@ export type TenancyStore = {
   createPartner(partner: Named, event: AuditEvent): Promise<void>;
   createAccount(account: Account, event: AuditEvent): Promise<void>;
   createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
-  listAccounts(reach: CampaignAccess): Promise<Named[]>;
-  listCampaigns(reach: CampaignAccess): Promise<Campaign[]>;
+  listAccounts(access: CampaignAccess): Promise<Named[]>;
+  listCampaigns(access: CampaignAccess): Promise<Campaign[]>;
   /** Best match first. */
   search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;
+};
+
+export type ImportStore = {
+  /** Existing things, by external id. */
+  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
+  /** The users who have these e-mail addresses: external ids by address, null for a user who was not imported. */
+  findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
+  /**
+   * Writes all of a step or nothing.
+   *
+   * @throws Problem `conflict` if something else has changed the same things meanwhile
+   */
+  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
 };
 
 export type Stores = {
@@ -234,6 +263,6 @@ export type Ports = {
   passwords: Passwords;
   throttle: ThrottleStore;
   stores: Stores;
-  /** Hears of each outcome that a provider reports. */
+  /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;
 };

@@ -1,15 +1,15 @@
 import { type FieldError, type ProblemCode, problemTable } from '#contract/problems.ts';
 
-/** The one thing that is said to whoever is not let in, whatever the reason. */
+/** The only detail of a 401: a caller must not learn the reason. */
 export const unauthorizedDetail = 'This request needs valid credentials.';
 
-/** A refusal with a code from the closed list. Its detail is for the caller's eyes; the cause is for the log. */
+/** A refusal with a code from the closed list. The caller sees the detail; only the log has the cause. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[] | undefined;
-  /** Seconds after which to try again. */
+  /** In seconds. */
   readonly retryAfter: number | undefined;
-  /** The methods that a path knows, with `method-not-allowed`. */
+  /** The methods of the path, for `method-not-allowed`. */
   readonly allow: string | undefined;
 
   constructor(

@@ -1,19 +1,19 @@
 import { type DateTime, Duration } from 'luxon';
-import { type Actor, auditEvent } from './audit.ts';
-import type { Credentials, Digest, Ports, Session, SessionBounds } from './ports.ts';
+import { auditEvent } from './audit.ts';
+import { clockSkew } from './deadlines.ts';
+import type { Actor, Credentials, Digest, OwningScope, Session, User, Viewer } from './model.ts';
+import type { Ports, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
-import type { OwningScope, User, Viewer } from './tenancy.ts';
 import { checkPassword } from './throttle.ts';
 
 /**
- * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), how stale `lastSeenAt` may become, and how far the clocks of cores on one database
- * may be apart, or one of them be set right, without signing anybody out (the five minutes that Kerberos allows, too).
+ * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how stale `lastSeenAt` may become: `touchEvery` must be much shorter than
+ * `idle`, since a session may end that much too early.
  */
 export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),
   absolute: Duration.fromObject({ days: 7 }),
   touchEvery: Duration.fromObject({ minutes: 1 }),
-  clockSkew: Duration.fromObject({ minutes: 5 }),
 };
 
 /** Checks e-mail and password. The caller starts the session. */
@@ -27,39 +27,38 @@ export async function authenticate(
   return credentials;
 }
 
-/** @throws Problem `unauthorized` when the password that was checked is no longer the user's */
+/** @throws Problem `unauthorized` if the user has changed the password since the check */
 export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
   const event = auditEvent(ports, { who: user, address }, 'session.started', sessionOf(user), owningScopeOf(user));
   const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
 
-/** The session, if it is there and within its limits. */
+/** @returns the session if it is within its limits */
 export async function resumeSession(ports: Ports, id: Digest): Promise<Session | null> {
   const session = await ports.stores.sessions.find(id);
   const now = ports.clock.now();
   if (!session || !isWithinLimits(session, now)) return null;
-  // Either way: a use that a fast clock has noted would put the idle limit off.
+  // Absolute: a `lastSeenAt` from a clock that was ahead would extend the idle limit.
   if (Math.abs(now.diff(session.lastSeenAt).toMillis()) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
   return session;
 }
 
 /**
- * An instant in the future comes from a clock that has stepped back since. The session's real age is unknown: signing in once more costs its
- * user less than a session that outlives its limits might.
+ * An instant in the future comes from a clock that has stepped back since, so the session's age is unknown: a second sign-in costs its user
+ * less than a session that outlives its limits.
  */
 function isWithinLimits({ startedAt, lastSeenAt }: Session, now: DateTime): boolean {
   const { seenAfter, startedAfter, before } = sessionBounds(now);
   return startedAt >= startedAfter && lastSeenAt >= seenAfter && startedAt <= before && lastSeenAt <= before;
 }
 
-/** Between which instants a session must have started, and been seen last. */
 function sessionBounds(now: DateTime): SessionBounds {
-  const { idle, absolute, clockSkew } = sessionLimits;
+  const { idle, absolute } = sessionLimits;
   return { startedAfter: now.minus(absolute), seenAfter: now.minus(idle), before: now.plus(clockSkew) };
 }
 
-/** Forgets sessions that nobody can use, or that could be used once more when the clock has caught up. */
+/** Deletes sessions out of limits: one from the future would become valid again once the clock has caught up. */
 export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
   await stores.sessions.sweep(sessionBounds(clock.now()));
 }
@@ -68,7 +67,7 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
   await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionOf(user), owningScopeOf(user)));
 }
 
-/** Staff only. `choice` null lets go of the tenancy. */
+/** Staff only. A null `choice` leaves the selected tenancy. */
 export async function selectTenancy(
   ports: Ports,
   id: Digest,
@@ -79,8 +78,8 @@ export async function selectTenancy(
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff select a tenancy.');
   const tenancy = choice && (await findTenancy(ports, choice.kind, choice.id));
   const subject = { kind: tenancy?.kind ?? 'session', id: tenancy?.id ?? viewer.id, name: tenancy?.name ?? viewer.name } as const;
-  const home = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
-  const event = auditEvent(ports, actor, 'tenancy.selected', subject, home);
+  const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
+  const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
   const known = await ports.stores.sessions.selectTenancy(id, tenancy, event);
   if (!known) throw new Problem('unauthorized', unauthorizedDetail);
   return { ...viewer, tenancy };
@@ -98,7 +97,7 @@ async function findTenancy(ports: Ports, kind: 'account' | 'partner', id: string
   throw new Problem('not-found', `There is no such ${kind}.`);
 }
 
-/** Where events about a user belong. Those about staff belong to the service as a whole. */
+/** The scope of audit events about a user; null for staff, who belong to the service. */
 export function owningScopeOf(user: User): OwningScope | null {
   const partnerId = user.partner?.id ?? user.account?.partnerId;
   return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };

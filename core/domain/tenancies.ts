@@ -1,11 +1,12 @@
 import type { Named } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
-import { type Actor, auditEvent } from './audit.ts';
-import type { Campaign, Ports } from './ports.ts';
+import { auditEvent } from './audit.ts';
+import type { Account, Actor, Campaign, Tenancy, Viewer } from './model.ts';
+import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
-import { type Account, scopeOf, type Tenancy, type Viewer } from './tenancy.ts';
+import { scopeOf } from './scope.ts';
 
-/** The accounts whose campaigns the viewer sees, such as for choosing where a new user belongs. */
+/** The accounts whose campaigns the viewer sees, for the form that creates a user. */
 export function listAccounts(ports: Ports, viewer: Viewer): Promise<Named[]> {
   return ports.stores.tenancies.listAccounts(scopeOf(viewer).campaigns);
 }
@@ -21,8 +22,11 @@ export async function searchTenancies(ports: Ports, viewer: Viewer, text: string
 
 export async function createPartner(ports: Ports, actor: Actor, name: string) {
   const partner = { id: ports.randomness.id(), name };
-  const home = { accountId: null, partnerId: partner.id };
-  await ports.stores.tenancies.createPartner(partner, auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, home));
+  const owningScope = { accountId: null, partnerId: partner.id };
+  await ports.stores.tenancies.createPartner(
+    partner,
+    auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, owningScope),
+  );
   return partner;
 }
 
@@ -37,8 +41,8 @@ export async function createCampaign(ports: Ports, actor: Actor, name: string, a
   const account = await ports.stores.tenancies.findAccount(accountId);
   if (!account) throw new Problem('not-found', `There is no account ${accountId}.`);
   const campaign = { id: ports.randomness.id(), name, accountId };
-  const home = { accountId, partnerId: account.partnerId };
-  const event = auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, home);
+  const owningScope = { accountId, partnerId: account.partnerId };
+  const event = auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, owningScope);
   await ports.stores.tenancies.createCampaign(campaign, event);
   return campaign;
 }

@@ -1,18 +1,18 @@
 import { Duration } from 'luxon';
 import type { UserType } from '#contract/console.ts';
-import { type Actor, auditEvent } from './audit.ts';
-import type { Digest, NewPassword, Ports } from './ports.ts';
+import { auditEvent } from './audit.ts';
+import type { Account, Actor, Digest, NewPassword, User } from './model.ts';
+import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { owningScopeOf } from './sessions.ts';
-import type { Account, User } from './tenancy.ts';
 import { checkPassword } from './throttle.ts';
 
-/** How long a password that somebody else chose can be used before its owner has to have changed it. */
+/** How long a user has to change a password that someone else chose. */
 const oneTimePasswordLife = Duration.fromObject({ days: 7 });
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 
-/** Adds a user. Makes a one-time password when none is given, and answers with it. */
+/** Creates a user. Without a password, makes a one-time password and returns it. */
 export async function createUser(
   ports: Ports,
   actor: Actor,
@@ -23,7 +23,7 @@ export async function createUser(
   const { stored, made } = await passwordOf(ports, password);
   const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...place };
   const event = auditEvent(ports, actor, 'user.added', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
-  await ports.stores.users.add(
+  await ports.stores.users.create(
     {
       ...input,
       id: user.id,
@@ -36,7 +36,7 @@ export async function createUser(
   return { user, password: made };
 }
 
-/** Account users have an account; partner users a partner, and at most one account beneath it; staff neither. */
+/** Account users have an account; partner users a partner and perhaps one account of it; staff neither. */
 async function placeOf(ports: Ports, { userType, accountId, partnerId }: UserInput) {
   const problem = (path: string, message: string) => new Problem('invalid', message, { errors: [{ path, message }] });
   if (userType === 'account' && partnerId !== null) throw problem('partnerId', 'An account user has an account and no partner.');
@@ -74,7 +74,7 @@ export async function changePassword(
   input: { currentPassword: string; newPassword: string },
   keep: Digest,
 ): Promise<void> {
-  // Counted apart from sign-ins: whoever has got at a session must not guess on, nor lock its user out.
+  // Counts apart from sign-ins: someone who has taken a session over must neither guess on nor lock its user out.
   const attempt = { email: `change ${user.email}`, address: actor.address, trusted: false };
   const credentials = await checkPassword(ports, attempt, user.email, input.currentPassword);
   if (!credentials) throw wrongCurrentPassword();
@@ -93,7 +93,7 @@ function wrongCurrentPassword(): Problem {
   return new Problem('invalid', message, { errors: [{ path: 'currentPassword', message }] });
 }
 
-/** The operator gives a user a new password; all their sessions end. Makes a one-time password when none is given. */
+/** The operator gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
@@ -107,14 +107,14 @@ async function passwordOf(ports: Ports, given: string | null): Promise<{ stored:
   return { stored, made: password };
 }
 
-/** A password that somebody else hands to its user, who has to change it soon. */
+/** A password that someone else hands to the user, who must change it soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
   const password = makePassword(ports);
   const expiresAt = ports.clock.now().plus(oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 
-/** 120 bits in groups of four, of letters and digits that people do not mix up (Crockford's base32). */
+/** 120 bits in groups of four characters that people do not mix up (Crockford's base32). */
 function makePassword(ports: Ports): string {
   const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
   return (letters.join('').match(/.{4}/g) ?? []).join('-');

@@ -3,11 +3,9 @@ import type Koa from 'koa';
 import createSession from 'koa-session';
 import type { z } from 'zod';
 import { digestOf } from '../domain/api-keys.ts';
-import type { Actor } from '../domain/audit.ts';
-import type { Credentials, Digest, Session } from '../domain/ports.ts';
+import type { Actor, Credentials, Digest, Session, Viewer } from '../domain/model.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession } from '../domain/sessions.ts';
-import type { Viewer } from '../domain/tenancy.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 

@@ -2,11 +2,9 @@ import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
 import type { ActivityView, ApiKeyView, CallView, Named, SessionView, UserView } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
-import type { ListedEvent } from '../domain/activity.ts';
-import type { ListedCall } from '../domain/call-list.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { ApiKey, ListedUser, Session } from '../domain/ports.ts';
-import { scopeOf, seesOthersKeys, type User, type Viewer } from '../domain/tenancy.ts';
+import type { ApiKey, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
+import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
 
 /** RFC 3339 in UTC with milliseconds. */
 export function wire(at: DateTime): string {

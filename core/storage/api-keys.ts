@@ -1,25 +1,28 @@
 import type { Knex } from 'knex';
-import type { ApiKey, ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
+import type { ApiKey } from '../domain/model.ts';
+import type { ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import type { KeyVisibility } from '../domain/tenancy.ts';
-import { record } from './audit.ts';
-import { callKey, cancelledAt } from './calls.ts';
+import type { KeyVisibility } from '../domain/scope.ts';
+import { recordAudit } from './audit.ts';
+import { cancelledAt, isQueued } from './call-stages.ts';
+import { callKey } from './calls.ts';
 import { inChunks, inShortTransactions } from './chunks.ts';
+import { instant, instantOrNull } from './columns.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './errors.ts';
-import { instant, instantOrNull } from './instants.ts';
+import type { ApiKeyRow } from './tables.ts';
 
-/** Narrows a query on keys, named `k`, to those that a viewer sees. */
-export function narrowToVisible(keys: Knex.QueryBuilder, sight: KeyVisibility): Knex.QueryBuilder {
-  switch (sight.kind) {
+/** @param keys a query on keys, named `k` */
+export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
+  switch (visibility.kind) {
     case 'own':
-      return keys.where('k.creator_id', sight.userId);
+      return keys.where('k.creator_id', visibility.userId);
     case 'account':
-      return keys.where((either) => either.where('k.account_id', sight.accountId).orWhere('k.creator_id', sight.userId));
+      return keys.where((either) => either.where('k.account_id', visibility.accountId).orWhere('k.creator_id', visibility.userId));
     case 'partner':
-      return keys.where('k.creator_partner_id', sight.partnerId);
-    case 'home':
-      return keys.where(sight.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', sight.tenancy.id);
+      return keys.where('k.creator_partner_id', visibility.partnerId);
+    case 'tenancy':
+      return keys.where(visibility.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', visibility.tenancy.id);
     case 'all':
       return keys;
     case 'nothing':
@@ -27,28 +30,28 @@ export function narrowToVisible(keys: Knex.QueryBuilder, sight: KeyVisibility): 
   }
 }
 
-/** How many keys a viewer sees: from the tallies where there are any, since a scope may have a million. */
-async function countVisible(read: Knex, sight: KeyVisibility): Promise<number> {
-  const counted = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
-  const tallied = (scope: string, id: string) => sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
-  switch (sight.kind) {
+/** From the kept counts where it can, since a scope may have a million keys. */
+async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
+  const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
+  const keptCount = (scope: string, id: string) => sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+  switch (visibility.kind) {
     case 'own':
-      return tallied('creator_id', sight.userId);
+      return keptCount('creator_id', visibility.userId);
     case 'account': {
-      const { accountId, userId } = sight;
+      const { accountId, userId } = visibility;
       const ownElsewhere = read('api_keys')
         .where('creator_id', userId)
         .where((either) => either.whereNull('account_id').orWhereNot('account_id', accountId));
-      const [theirs, own] = await Promise.all([tallied('account_id', accountId), counted(ownElsewhere)]);
+      const [theirs, own] = await Promise.all([keptCount('account_id', accountId), countOf(ownElsewhere)]);
       return theirs + own;
     }
     case 'partner':
-      return tallied('creator_partner_id', sight.partnerId);
-    case 'home':
-      return tallied(sight.tenancy.kind === 'account' ? 'account_id' : 'partner_id', sight.tenancy.id);
+      return keptCount('creator_partner_id', visibility.partnerId);
+    case 'tenancy':
+      return keptCount(visibility.tenancy.kind === 'account' ? 'account_id' : 'partner_id', visibility.tenancy.id);
     case 'all':
     case 'nothing':
-      return counted(narrowToVisible(read('api_keys as k'), sight));
+      return countOf(narrowToVisible(read('api_keys as k'), visibility));
   }
 }
 
@@ -57,75 +60,61 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
   return Number(row.total);
 }
 
-type ApiKeyRow = {
-  id: string;
-  name: string;
-  creator_id: string;
-  creator_name: string;
-  account_id: string | null;
-  partner_id: string;
-  created_at: number;
-  last_used_at: number | null;
-  expires_at: number | null;
-  expiry_time_zone: string | null;
-};
+type ListedRow = ApiKeyRow & { creator_name: string };
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
-  const inSight = (sight: KeyVisibility) => narrowToVisible(read('api_keys as k'), sight);
-  const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ApiKeyRow, ApiKeyRow[]> =>
+  const visible = (visibility: KeyVisibility) => narrowToVisible(read('api_keys as k'), visibility);
+  const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
 
   return {
     async create(key, digest, event) {
       const creating = write.transaction(async (trx) => {
-        // Held until the end: an import that moves the creator waits, and then finds this key.
-        const creator: { partner_id: string | null } | undefined = await trx('users')
-          .where({ id: key.creator.id })
-          .forShare()
-          .first('partner_id');
+        // Locks until the end: an import that moves the creator waits, and then finds this key.
+        const creator = await trx('users').where({ id: key.creator.id }).forShare().first('partner_id');
         await trx('api_keys').insert({
           id: key.id,
           digest,
           name: key.name,
           creator_id: key.creator.id,
-          // Whose administrator sees the key: staff are under no partner, and their keys are the business of the one that they were made for.
-          creator_partner_id: creator?.partner_id ?? key.home.partnerId,
-          account_id: key.home.accountId,
-          partner_id: key.home.partnerId,
+          // Staff have no partner: the administrator of the partner that the key is for sees it.
+          creator_partner_id: creator?.partner_id ?? key.owningScope.partnerId,
+          account_id: key.owningScope.accountId,
+          partner_id: key.owningScope.partnerId,
           created_at: key.createdAt.toMillis(),
           expires_at: key.expiresAt?.toMillis() ?? null,
           expiry_time_zone: key.expiryTimeZone,
           last_used_at: null,
         });
-        await record(trx, event);
+        await recordAudit(trx, event);
       });
       await creating.catch(rejectOrphan);
     },
 
-    async list(sight, limit) {
-      const newest = inSight(sight).orderBy([
+    async list(visibility, limit) {
+      const newest = visible(visibility).orderBy([
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ]);
-      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countVisible(read, sight)]);
+      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countVisible(read, visibility)]);
       return { apiKeys: rows.map(apiKeyOf), total };
     },
 
-    async find(sight, id) {
-      const [row] = await withCreator(inSight(sight).where('k.id', id));
+    async find(visibility, id) {
+      const [row] = await withCreator(visible(visibility).where('k.id', id));
       return row ? apiKeyOf(row) : null;
     },
 
-    async findByDigest(sight, digest) {
-      const [row] = await withCreator(inSight(sight).where('k.digest', digest));
+    async findByDigest(visibility, digest) {
+      const [row] = await withCreator(visible(visibility).where('k.digest', digest));
       return row ? apiKeyOf(row) : null;
     },
 
     async countQueuedCalls(id) {
       const counted = await read('calls')
         .where({ api_key_id: id })
-        .whereRaw(`state = 'queued'`)
+        .whereRaw(isQueued)
         .count({ queued: '*' })
         .first<{ queued: number | string }>();
       return Number(counted.queued);
@@ -134,7 +123,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     async revoke(id, options, event) {
       const revoked = await write.transaction(async (trx) => {
         const ids = await revokeKeys(trx, { id }, options);
-        if (ids.length > 0) await record(trx, event);
+        if (ids.length > 0) await recordAudit(trx, event);
         return ids;
       });
       await cancelInFlight(database, revoked, options);
@@ -147,20 +136,21 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async compactCounts() {
-      if (kind === 'postgres') await write.raw(folding);
+      if (kind === 'postgres') await write.raw(compaction);
     },
   };
 }
 
-/** Two at once do no harm: each sums up the rows that it has removed itself. */
-const folding = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
+/** Two at once do no harm: each sums up only the rows that it has deleted itself. */
+const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
   removed AS (
     DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
   )
   INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
 
 /**
- * Takes keys out of use, for good: the row with the digest goes, so that nothing is left that could let the key in again.
+ * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
+ * calls shows.
  *
  * @returns the ids of the keys
  */
@@ -174,8 +164,8 @@ export async function revokeKeys(
   const cancellingSince = options.cancelQueuedCalls ? at : null;
   const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
   const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
-  const retired = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
-  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', retired)).insert(
+  const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
+  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
     trx('api_keys')
       .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince]))
       .where(which),
@@ -185,10 +175,10 @@ export async function revokeKeys(
 }
 
 /**
- * Cancels what is queued of keys that have gone, if that was asked for. The keys are noted until it is done: where this fails, or the
- * process dies, a sweep finishes it.
+ * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then: if this fails or the process dies,
+ * housekeeping finishes it.
  *
- * @throws Problem `unavailable` where calls are left to the sweep
+ * @throws Problem `unavailable` if housekeeping has to finish it
  */
 export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
   if (!options.cancelQueuedCalls) return;
@@ -206,7 +196,7 @@ async function finishCancelling(database: Database, ids: readonly string[], at: 
   let changed = 0;
   for (const some of inChunks(ids)) {
     changed += await cancelQueued(database, some, at, signal);
-    // A batch that had looked before the keys went may be written after: once it has ended, nothing more can come.
+    // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
     if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
     changed += await cancelQueued(database, some, at, signal);
     await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
@@ -214,10 +204,10 @@ async function finishCancelling(database: Database, ids: readonly string[], at: 
   return changed;
 }
 
-/** One statement for 300,000 calls would hold SQLite's writer for seconds, and run into PostgreSQL's time limit. */
+/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
 const cancelledAtOnce = 1_000;
 
-/** @param size of a step */
+/** @param size calls in one statement */
 export async function cancelQueued(
   { kind, write }: Database,
   ids: readonly string[],
@@ -225,30 +215,32 @@ export async function cancelQueued(
   signal?: AbortSignal,
   size = cancelledAtOnce,
 ): Promise<number> {
-  // The state stands there as the partial index has it: as a parameter, it would rule the index out.
-  const queued = () => write('calls').whereRaw(`state = 'queued'`);
-  const cancelSome = (busy: 'pass over' | 'wait') => (limit: number) => {
-    const some = queued().select(callKey).whereIn('api_key_id', ids).limit(limit);
+  const cancelSome = (locked: 'skip' | 'wait') => async (limit: number) => {
+    const some = write('calls').whereRaw(isQueued).select(callKey).whereIn('api_key_id', ids).limit(limit);
     if (kind === 'postgres') some.forUpdate();
-    if (kind === 'postgres' && busy === 'pass over') some.skipLocked();
-    return queued().withMaterialized('some', some).whereIn(callKey, write('some').select(callKey)).update(cancelledAt(at));
+    if (kind === 'postgres' && locked === 'skip') some.skipLocked();
+    return write('calls')
+      .withMaterialized('some', some)
+      .whereRaw(isQueued)
+      .whereIn(callKey, write('some').select(callKey))
+      .update(cancelledAt(at));
   };
-  // Waiting with a thousand calls in hand invites deadlocks: those that others are busy with come last.
-  const passing = await inShortTransactions(cancelSome('pass over'), size, signal);
-  return passing + (await inShortTransactions(cancelSome('wait'), size, signal));
+  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks.
+  const unlocked = await inShortTransactions(cancelSome('skip'), size, signal);
+  return unlocked + (await inShortTransactions(cancelSome('wait'), size, signal));
 }
 
-/** The user was deleted while a request of theirs was under way. */
+/** For a user who was deleted during their own request. */
 export function rejectOrphan(error: unknown): never {
   throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
 }
 
-function apiKeyOf(row: ApiKeyRow): ApiKey {
+function apiKeyOf(row: ListedRow): ApiKey {
   return {
     id: row.id,
     name: row.name,
     creator: { id: row.creator_id, name: row.creator_name },
-    home: { accountId: row.account_id, partnerId: row.partner_id },
+    owningScope: { accountId: row.account_id, partnerId: row.partner_id },
     createdAt: instant(row.created_at),
     lastUsedAt: instantOrNull(row.last_used_at),
     expiresAt: instantOrNull(row.expires_at),

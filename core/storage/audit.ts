@@ -1,12 +1,13 @@
 import type { Knex } from 'knex';
-import type { ActivityStore } from '../domain/activity.ts';
-import type { AuditEvent } from '../domain/audit.ts';
-import type { ActivityVisibility } from '../domain/tenancy.ts';
+import type { AuditEvent } from '../domain/model.ts';
+import type { ActivityStore } from '../domain/ports.ts';
+import type { ActivityVisibility } from '../domain/scope.ts';
+import { instant, required } from './columns.ts';
 import type { Database } from './database.ts';
-import { instant } from './instants.ts';
+import type { AuditEventRow } from './tables.ts';
 
-/** Writes an event down in the transaction of what it tells. */
-export function record(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
+/** In the transaction of the change: neither is there without the other. */
+export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
   return recordAudits(trx, [event]);
 }
 
@@ -14,7 +15,7 @@ export async function recordAudits(trx: Knex.Transaction, events: readonly Audit
   await trx('audit_events').insert(events.map(rowOf));
 }
 
-function rowOf(event: AuditEvent) {
+function rowOf(event: AuditEvent): AuditEventRow {
   return {
     id: event.id,
     at: event.at.toMillis(),
@@ -24,34 +25,22 @@ function rowOf(event: AuditEvent) {
     subject_kind: event.subject.kind,
     subject_id: event.subject.id,
     subject_name: event.subject.name,
-    account_id: event.home?.accountId ?? null,
-    partner_id: event.home?.partnerId ?? null,
+    account_id: event.owningScope?.accountId ?? null,
+    partner_id: event.owningScope?.partnerId ?? null,
     address: event.address,
   };
 }
 
-type EventRow = {
-  id: string;
-  at: number;
-  actor_id: string | null;
-  actor_name: string | null;
-  action: string;
-  subject_kind: AuditEvent['subject']['kind'];
-  subject_id: string;
-  subject_name: string;
-  address: string;
-};
-
 export function activityStore({ read }: Database): ActivityStore {
   return {
-    async list(sight, cursor, limit) {
-      const events = narrowToActivity(read('audit_events'), sight).orderBy('id', 'desc').limit(limit);
+    async list(visibility, cursor, limit) {
+      const events = narrowToActivity(read('audit_events'), visibility).orderBy('id', 'desc').limit(limit);
       if (cursor !== null) events.where('id', '<', cursor);
-      const rows: EventRow[] = await events;
+      const rows: AuditEventRow[] = await events;
       return rows.map((row) => ({
         id: row.id,
         at: instant(row.at),
-        actor: row.actor_id === null ? null : { id: row.actor_id, name: row.actor_name ?? '' },
+        actor: row.actor_id === null ? null : { id: row.actor_id, name: required(row.actor_name, 'actor_name') },
         action: row.action,
         subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
         address: row.address,
@@ -60,14 +49,14 @@ export function activityStore({ read }: Database): ActivityStore {
   };
 }
 
-function narrowToActivity(events: Knex.QueryBuilder, sight: ActivityVisibility): Knex.QueryBuilder {
-  switch (sight.kind) {
+function narrowToActivity(events: Knex.QueryBuilder, visibility: ActivityVisibility): Knex.QueryBuilder {
+  switch (visibility.kind) {
     case 'own':
-      return events.where('actor_id', sight.userId);
+      return events.where('actor_id', visibility.userId);
     case 'account':
-      return events.where('account_id', sight.accountId);
+      return events.where('account_id', visibility.accountId);
     case 'partner':
-      return events.where('partner_id', sight.partnerId);
+      return events.where('partner_id', visibility.partnerId);
     case 'service':
       return events.whereNull('partner_id');
     case 'nothing':

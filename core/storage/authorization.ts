@@ -1,17 +1,17 @@
 /**
- * What a key may do, said once, in SQL, because the statement that places or cancels a call must itself see it: a revoke, a deletion
- * or a move that was committed before it wins, on every process.
+ * The only place that decides what a key may do. In SQL, since the statement that places or cancels a call must itself check it: a revoke, a
+ * deletion or a move that was committed before the statement started wins, in every process. No cache decides.
  *
- * The names stand for: `r` a request of the batch (with `digest`, `campaign_id`, `at`), `k` its key, `u` the key's creator as they
- * are now, `c` the campaign, `a` the campaign's account.
+ * `r` is a request of the batch (`digest`, `campaign_id`, `at`), `k` its key, `u` the key's creator as they are now, `c` the campaign, `a` the
+ * campaign's account.
  */
 
-/** The key has not expired. (A revoked key has no row.) */
+/** The key has not expired. A revoked key is refused because it has no row in `api_keys`: a revoke deletes it. */
 export const keyIsActive = `(k.expires_at IS NULL OR k.expires_at >= r.at)`;
 
 /**
- * An account user's key reaches every campaign of the account; a partner user's those of every account beneath the partner, tied or
- * not; a staff user's those of the tenancy in which the key was made.
+ * The key of an account user has access to the campaigns of the account; that of a partner user, tied or not, to those of all accounts of the
+ * partner; that of a staff user to those of the tenancy in which the key was created.
  */
 export const keyHasAccess = `(CASE u.user_type
   WHEN 'account' THEN c.account_id = u.account_id
@@ -19,7 +19,7 @@ export const keyHasAccess = `(CASE u.user_type
   WHEN 'staff' THEN CASE WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id ELSE a.partner_id = k.partner_id END
 END)`;
 
-/** Joins, for inner use: a request with all that it needs in order to be allowed. CROSS JOIN keeps SQLite to this order. */
+/** Joins a request with all that {@link isAllowed} looks at. CROSS JOIN keeps SQLite to this order. */
 export const joinAuthorization = `
   CROSS JOIN api_keys k CROSS JOIN users u CROSS JOIN campaigns c CROSS JOIN accounts a`;
 

@@ -1,29 +1,28 @@
 import { deadlines } from '../domain/deadlines.ts';
 import { Problem } from '../domain/problem.ts';
 
-/** How many requests went into one batch. */
 export type BatchObserver = (size: number) => void;
 
-/** By when a request has to be answered: milliseconds of `performance.now()`. */
+/** A request must be answered by `deadline`, in milliseconds of `performance.now()`. */
 type Timed = { deadline: number };
 type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
 
-/** So many requests may wait: at 15,000 a second they are gone in 0.15 s, and a database that stands still holds no more memory than theirs. */
+/** Requests in the queue: at 15,000 a second it empties in 0.15 s, and bounds the memory while the database hangs. */
 const mostWaiting = 2_000;
-/** In ms: how late a request may be told that its time is over. */
+/** In ms: how late a request hears that its time is over. */
 const watchEvery = 250;
 
 /**
- * Shares round trips: what arrives in one turn of the event loop, or while other batches are under way, goes into one batch. No timer is
- * involved, so a lone request waits for nothing.
+ * Shares round trips: requests that arrive in one turn of the event loop, or while other batches run, go into one batch. No timer is involved,
+ * so a lone request does not wait.
  *
- * A request whose deadline passes fails with `unavailable`, and so does one that finds the queue full.
+ * A request fails with `unavailable` after its deadline, or if the queue is full.
  *
  * @param options.run answers a batch, in its order, or fails it as a whole
- * @param options.confirm looks, before a batch is answered, whether what it did will last; the next batch does not wait for it
- * @param options.size the most requests in one batch
- * @param options.lanes how many batches may be under way at once
- * @param options.isFaultOfOne whether an error may come from a single request: those of its batch are then run again, each by itself
+ * @param options.confirm checks that a batch is durable before it is answered. The next batch does not wait for it
+ * @param options.size requests in one batch
+ * @param options.maxInFlight batches at once
+ * @param options.isFaultOfOne whether a single request may cause an error: then each request of the batch runs again by itself
  */
 export function batched<Input extends Timed, Output>(options: {
   run: (inputs: Input[]) => Promise<Output[]>;
@@ -35,12 +34,12 @@ export function batched<Input extends Timed, Output>(options: {
 }): (input: Input) => Promise<Output> {
   type Batch = Pending<Input, Output>[];
   let waiting: Batch = [];
-  const underWay = new Set<Batch>();
+  const running = new Set<Batch>();
   let inFlight = 0;
   let isScheduled = false;
   let isWatched = false;
 
-  /** Runs a batch. @returns what hands each request its answer */
+  /** @returns a function that answers the requests of the batch */
   async function run(batch: Batch): Promise<() => Promise<void>> {
     const inputs = batch.map(({ input }) => input);
     try {
@@ -51,7 +50,7 @@ export function batched<Input extends Timed, Output>(options: {
       };
     } catch (error) {
       if (batch.length === 1 || !options.isFaultOfOne(error)) return () => Promise.reject(error);
-      // All at once: where one of them waits for a lock again, the others must not wait behind it.
+      // Concurrently: the others must not wait behind one that waits for a lock.
       await Promise.all(refuseLate(batch, deadlines.statement).map(async (one) => settle(await run([one]), [one])));
       return async () => undefined;
     }
@@ -61,7 +60,7 @@ export function batched<Input extends Timed, Output>(options: {
     await answerBatch().catch((error: unknown) => {
       for (const { reject } of batch) reject(error);
     });
-    underWay.delete(batch);
+    running.delete(batch);
   }
 
   async function runNext(): Promise<void> {
@@ -70,34 +69,34 @@ export function batched<Input extends Timed, Output>(options: {
     const batch = refuseLate(waiting.splice(0, options.size), deadlines.statement);
     if (batch.length === 0) return;
     inFlight++;
-    underWay.add(batch);
-    // What did not fit goes into the next lane.
+    running.add(batch);
+    // The rest goes into the next batch.
     if (waiting.length > 0) schedule();
     options.observe(batch.length);
     const answerBatch = await run(batch);
     inFlight--;
-    // The next batch first: the database works on it while the answers to this one are written.
+    // The next batch first: the database runs it while this process writes the answers to this one.
     schedule();
     setImmediate(() => settle(answerBatch, batch));
   }
 
-  /** In the end of this turn of the event loop: all requests that have come in one go share a batch. */
+  /** At the end of this turn of the event loop, so that the requests of one turn share a batch. */
   function schedule(): void {
     if (isScheduled || waiting.length === 0) return;
     isScheduled = true;
     setImmediate(runNext);
   }
 
-  /** One timer for all: at 30,000 requests a second, one for each would cost more than the queue. */
+  /** One timer for all requests: at 30,000 a second, a timer each would cost more than the queue. */
   function watch(): void {
     if (isWatched) return;
     isWatched = true;
     setTimeout(() => {
       isWatched = false;
       waiting = refuseLate(waiting, deadlines.statement);
-      // The statement goes on, and what comes of it is for the next request to see.
-      for (const batch of underWay) refuseLate(batch, 0);
-      if (waiting.length > 0 || underWay.size > 0) watch();
+      // The statement itself goes on; a repeat of the request sees its result.
+      for (const batch of running) refuseLate(batch, 0);
+      if (waiting.length > 0 || running.size > 0) watch();
     }, watchEvery).unref();
   }
 
@@ -111,9 +110,7 @@ export function batched<Input extends Timed, Output>(options: {
     });
 }
 
-/**
- * Rejects the requests whose deadline is less than so many milliseconds away. @returns the others
- */
+/** Rejects requests whose deadline is less than `needed` milliseconds away. @returns the others */
 function refuseLate<One extends Pending<Timed, never>>(requests: One[], needed: number): One[] {
   const earliest = performance.now() + needed;
   return requests.filter(({ input, reject }) => {

@@ -1,13 +1,16 @@
-import type { CallStore, Cancellation, KeyedRequest, NewCall, Placement, Refusal } from '../domain/ports.ts';
+import { initialStage, stageAfter } from '../domain/call-states.ts';
+import type { NewCall } from '../domain/model.ts';
+import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive } from './authorization.ts';
 import { type BatchObserver, batched } from './batch.ts';
+import { cancelledAtSql, isQueued } from './call-stages.ts';
 import type { Database, Row, Value } from './database.ts';
 import { isFaultOfOne } from './errors.ts';
 import type { LastUsed } from './last-used.ts';
 import { readBack } from './read-back.ts';
 
-/** How many requests shared a statement, by what they asked for. */
+/** Hears how many requests shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
 const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint' } as const;
@@ -23,30 +26,20 @@ const callColumns = {
 } as const;
 
 type Placing = KeyedRequest & { call: NewCall };
-/** What a request says of the call it means: one of its two names. */
+/** The call that a request means, by one of its two names. */
 type Naming = KeyedRequest & { name: string };
 
-/** A call that is cancelled is over, and the dialer has nothing more to do with it. */
-export function cancelled(at: string): string {
-  return `state = 'cancelled', cancelled_at = ${at}, ended_at = ${at}, due_at = NULL`;
-}
+/** The table's key. The index by contact alone has only calls that were handed off. */
+export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
-/** The same, for knex. */
-export function cancelledAt(at: number) {
-  return { state: 'cancelled', cancelled_at: at, ended_at: at, due_at: null };
-}
-
-/** The table's key. A contact alone has an index only once it has been handed off. */
-export const callKey = ['campaign_id', 'contact_id'];
-
-/** How often a request is asked again that was left alone, and then nothing was found to be in its way. */
+/** Retries when the row changed between statement and look-up. */
 const attempts = 5;
 
 type Explanation = { allowed: true; call: Row | null } | { allowed: false; refusal: Refusal };
 
 /**
- * Each operation is one statement for a whole batch, which changes only what every rule allows. What it left alone is then explained
- * by a look-up; the explanation decides nothing but which refusal, or which earlier answer, is given.
+ * Each operation is one statement for a whole batch, which itself checks every rule. A look-up then explains why the statement did not
+ * change a row, and only chooses the refusal or the earlier answer.
  */
 export function callStore(database: Database, lastUsed: LastUsed, observe: ObserveBatch, onPlaced: () => void): CallStore {
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, isFaultOfOne };
@@ -59,7 +52,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
     request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
-  const isActive = batched({ ...batching, run: standing(database), observe: observer('look up') });
+  const isActive = batched({ ...batching, run: activeKeys(database), observe: observer('look up') });
   const insert = batched({ ...batching, ...inserter(database), observe: observer('place') });
   const cancel = {
     request_id: batched({ ...batching, ...canceller(database, 'request_id'), observe: observer('cancel') }),
@@ -68,9 +61,9 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
 
   async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
     const row = await explain[by]({ ...request, name });
-    if (!row['stands']) return { allowed: false, refusal: 'unauthorized' };
+    if (!row['is_active']) return { allowed: false, refusal: 'unauthorized' };
     lastUsed.note(request.digest, request.at);
-    if (!row['reaches']) return { allowed: false, refusal: 'campaign-refused' };
+    if (!row['has_access']) return { allowed: false, refusal: 'campaign-refused' };
     return { allowed: true, call: row['contact_id'] == null ? null : row };
   }
 
@@ -88,7 +81,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
         const explanation = await explained(request, 'request_id', call.requestId);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (explanation.call) return asRepeat(call, explanation.call);
-        // Nothing stands in the way any more: the key, its creator or the campaign changed in between. Ask again.
+        // Nothing forbids the call now: the key, its creator or the campaign changed in between.
       }
       throw unsettled();
     },
@@ -105,8 +98,8 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
         const explanation = await explained(request, by, name);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
-        if (explanation.call['state'] === 'cancelled') return asCancelled(explanation.call);
-        if (explanation.call['state'] !== 'queued') return { kind: 'already-dialed' };
+        if (explanation.call['state'] === stageAfter('cancel', initialStage)) return asCancelled(explanation.call);
+        if (explanation.call['state'] !== initialStage) return { kind: 'already-dialed' };
       }
       throw unsettled();
     },
@@ -127,7 +120,7 @@ function inserter(database: Database) {
   const statement = database.prepare(
     { ...requestColumns, ...callColumns },
     (rows) => `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
-     SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
+     SELECT c.id, c.account_id, k.id, '${initialStage}', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
        ${columns.map((column) => `r.${column}`).join(', ')}
      FROM ${rows} ${joinAuthorization}
      WHERE ${isAllowed}
@@ -155,9 +148,9 @@ function inserter(database: Database) {
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { ...requestColumns, [by]: 'text' },
-    (rows) => `UPDATE calls SET ${cancelled('r.at')}
+    (rows) => `UPDATE calls SET ${cancelledAtSql('r.at')}
      FROM ${rows} ${joinAuthorization}
-     WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND calls.state = 'queued'
+     WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND ${isQueued}
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
   );
@@ -167,7 +160,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
     async run(batch: Naming[]): Promise<(Row | null)[]> {
       const rows = await statement(inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]));
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
-      // A row says which call was cancelled, not for which request: where several asked for the same call, each is explained on its own.
+      // A row does not tell which request cancelled the call: if several asked for it, each gets an explanation of its own.
       const asked = Map.groupBy(batch, targetOf);
       return batch.map((naming) => (asked.get(targetOf(naming))?.length === 1 ? (changed.get(targetOf(naming)) ?? null) : null));
     },
@@ -178,8 +171,8 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** Says of each key whether it stands. */
-function standing(database: Database) {
+/** Whether each key is active. */
+function activeKeys(database: Database) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
     (rows) => `SELECT r.n FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyIsActive}`,
@@ -191,11 +184,11 @@ function standing(database: Database) {
   };
 }
 
-/** Says of each request whether its key stands, whether it reaches the campaign, and which call it names there. */
+/** Whether the key of each request is active and has access to the campaign, and the call that the request names there. */
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, [by]: 'text' },
-    (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyIsActive} AS stands, c.id IS NOT NULL AND ${keyHasAccess} AS reaches,
+    (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, x.state, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
      FROM ${rows}
@@ -212,7 +205,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** In one order everywhere, so that batches on the same calls wait for each other instead of deadlocking. */
+/** In the same order in every process: batches on the same calls then wait for each other instead of deadlocking. */
 function inOneOrder<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
   return batch.toSorted((one, other) => order(nameOf(one), nameOf(other)) || order(one.campaignId, other.campaignId));
 }
@@ -232,18 +225,15 @@ function callRow(call: NewCall): Value[] {
   return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
 }
 
-/** In the order of their names, so that the same variables are the same text. */
+/** Sorted by name, so that equal variables are equal text. */
 function variablesText(variables: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.entries(variables).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** The same body under the same request id is a repeat; another body is a conflict. */
+/** An equal body under the same request id is a repeat, another body a conflict. */
 function asRepeat(call: NewCall, found: Row): Placement {
-  const columns = Object.keys(callColumns);
-  const isAnother = callRow(call).some((value, index) => {
-    const column = columns[index] ?? '';
-    return column !== 'contact_id' && value !== found[column];
-  });
+  const values = callRow(call);
+  const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== found[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
   return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: Number(found['placed_at']) };
 }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** So many values go into one statement: databases take a limited number. */
+/** Values in one statement: databases limit the number of parameters. */
 const atOnce = 500;
 
 export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
@@ -8,13 +8,12 @@ export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
 }
 
 /**
- * In ms. A process that waits for SQLite's lock looks for it ten times a second: steps that follow each other without a pause can keep it
- * out for longer than it waits.
+ * In ms. A process that waits for SQLite's lock polls it: without a pause, a run of steps can keep it out until it gives up.
  */
 const pause = 5;
 
 /**
- * Repeats a short transaction until it finds less to do than it may, so that others can write in between.
+ * Repeats a short transaction until it changes fewer rows than it may, so that other processes can write in between.
  *
  * @param step changes `size` rows at most. @returns how many it did
  * @param signal ends it between two steps

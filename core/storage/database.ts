@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import type { Knex } from 'knex';
 
+export type Dialect = 'sqlite' | 'postgres';
+
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;
 
@@ -12,33 +14,35 @@ export type BatchStatement = (rows: readonly (readonly Value[])[]) => Promise<Ro
 
 /** What the stores need of a database, in either dialect. */
 export type Database = {
-  kind: 'sqlite' | 'postgres';
-  /** For queries alone. Sees all that has been committed when a query starts. */
+  kind: Dialect;
+  /** For queries only. A query sees everything that was committed before it started. */
   read: Knex;
-  /** For what changes anything, and for transactions. */
+  /** For changes and transactions. */
   write: Knex;
-  /** The batches that measured best: rows in one, and how many at once. */
+  /** The size of a batch, and the number of batches at once, that measured best. */
   batchSize: number;
   maxInFlight: number;
-  /** @param sql a statement on the rows of a batch, which it uses once, as a table expression of the name `r` */
+  /** Runs a raw statement, on `read` unless told otherwise. @returns its rows, which each driver shapes in its own way */
+  query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
+  /** @param sql makes a statement of a table expression named `r`, the rows of a batch, which it uses once */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
-  /** Ends the connection that writes, with what it has not committed. The next write opens another. */
+  /** Closes the writing connection and rolls back what it has not committed. The next write opens another. */
   discardWriter(reason: Error): Promise<void>;
   /**
-   * Keeps other migrators out until the transaction ends.
+   * Keeps other migrations out until the transaction ends.
    *
-   * @param signal ends the waiting, and whatever the transaction does after it
+   * @param signal ends the wait, and then the transaction
    */
   lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
-   * Waits until every statement that writes calls, and may have begun before this was asked, has ended. Holds up none of them.
+   * Waits until all statements have ended that write calls and started before this. Blocks none of them.
    *
-   * @returns false when one takes longer than any may
+   * @returns false if one takes longer than any may
    */
   awaitWriters(): Promise<boolean>;
-  /** @throws with the reason why a write would not be durable now */
+  /** @throws Error with the reason if a write would not be durable now */
   checkWritable(): Promise<void>;
-  /** What on the server may lose an acknowledged write in a power cut, and cannot be set from here: a sentence each. */
+  /** Server settings that may lose an acknowledged write in a power cut, and that a client cannot set: a sentence each. */
   risks(): Promise<string[]>;
   close(): Promise<void>;
 };
@@ -46,8 +50,8 @@ export type Database = {
 export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'postgres'; url: string };
 
 /**
- * Reads `sqlite:` and a path, or a `postgres://` address. Undefined when it is neither. `sqlite://callkey.db` is refused: some tools take
- * that for a relative path, others for one on a host, and a database in the root folder is what nobody means.
+ * Reads `sqlite:` and a path, or a `postgres://` address; undefined if it is neither. Refuses `sqlite://callkey.db`: some tools read it as a
+ * relative path, others as a host, and nobody means a file in the root folder.
  */
 export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   if (/^postgres(ql)?:\/\//.test(url)) return URL.canParse(url) ? { kind: 'postgres', url } : undefined;
@@ -56,7 +60,6 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
 }
 
 /**
- * Knex prints what goes wrong in its pools as plain text on standard output, where the log is JSON. It all comes back as errors, too:
- * those are logged.
+ * Knex prints pool errors as plain text on standard output, where the log is JSON. It throws the same errors, too, and those are logged.
  */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };

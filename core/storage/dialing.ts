@@ -1,10 +1,18 @@
 import type { Knex } from 'knex';
-import { type ClaimedCall, type DialingStore, dialingLimits, type Settlement } from '../domain/dialing.ts';
+import type { CallState } from '#contract/calls.ts';
+import { type Settlement, stagesBefore, stateOf, waitingStages } from '../domain/call-states.ts';
+import { clockSkew } from '../domain/deadlines.ts';
+import { dialingLimits } from '../domain/dialing.ts';
+import type { ClaimedCall } from '../domain/model.ts';
+import type { DialingStore } from '../domain/ports.ts';
+import { columnsAt, isAt, isDialing, isQueued, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
-import type { Database, Row } from './database.ts';
+import { required } from './columns.ts';
+import type { Database } from './database.ts';
+import type { CallRow } from './tables.ts';
 
-/** Of how many accounts calls are claimed in one go. The next go begins with the accounts after them. */
+/** Claims look at so many accounts. The next claim begins with the accounts after them. */
 const accountsAtOnce = 100;
 const lapsedAtOnce = 500;
 
@@ -14,10 +22,11 @@ export function dialingStore(database: Database): DialingStore {
 
   return {
     async claim(limit, provider, now, leaseUntil) {
-      // A look first, on a reader: an idle dialer must not take the writer's lock every second.
-      const accounts = await accountsWithDue(read, lastAccount, now, Math.min(limit, accountsAtOnce));
-      if (accounts.length === 0) return [];
-      lastAccount = accounts.at(-1) ?? '';
+      // On a reader first: an idle dialer must not take the writer's lock every second.
+      const accounts = await accountsWithDue(database, lastAccount, now, Math.min(limit, accountsAtOnce));
+      const last = accounts.at(-1);
+      if (last === undefined) return [];
+      lastAccount = last;
       const each = Math.ceil(limit / accounts.length);
       return write.transaction(async (trx) => {
         await lapseSome(trx, now, lapsedAtOnce);
@@ -27,24 +36,20 @@ export function dialingStore(database: Database): DialingStore {
     },
 
     async settle(call, settlement) {
-      // The attempt fences off whoever comes late; the state keeps an outcome that was reported in the meantime.
-      const settled = await write('calls')
-        .where({ contact_id: call.contactId, attempt: call.attempt, state: 'dialing' })
-        .whereNotNull('handoff')
-        .update(columnsOf(settlement));
+      // The attempt rules out a dialer whose lease is over; the stage keeps an outcome that the provider has reported meanwhile.
+      const settled = await handedOff(write, call.contactId).where({ attempt: call.attempt }).update(columnsOf(settlement));
       return settled > 0;
     },
 
     async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }) {
-      const changed = await write('calls')
-        .where({ contact_id: contactId, state: 'dialing' })
-        .whereNotNull('handoff')
-        .update({
-          ...{ state, detail, ended_at: endedAt, duration_seconds: durationSeconds, due_at: null, handoff: 'taken' },
-          dialed_at: write.raw('coalesce(dialed_at, first_attempt_at)'),
-        });
+      const changed = await handedOff(write, contactId).update({
+        ...columnsAt(state),
+        ...columnsAt('taken'),
+        ...{ detail, ended_at: endedAt, duration_seconds: durationSeconds },
+        dialed_at: write.raw('coalesce(dialed_at, first_attempt_at)'),
+      });
       if (changed > 0) return true;
-      const known: unknown = await read('calls').where({ contact_id: contactId }).whereNotNull('handoff').first('contact_id');
+      const known = await read('calls').where({ contact_id: contactId }).whereNotNull('handoff').first('contact_id');
       return known !== undefined;
     },
 
@@ -58,7 +63,7 @@ export function dialingStore(database: Database): DialingStore {
       const row = await read('calls')
         .whereNotNull('due_at')
         .where('due_at', '<=', now)
-        .where((waiting) => waiting.where('state', 'queued').orWhereIn('handoff', ['retry', 'doubt']))
+        .whereRaw(isAt(...waitingStages))
         .count({ due: '*' })
         .min({ oldest: 'due_at' })
         .first<{ due: number | string; oldest: number | null }>();
@@ -67,15 +72,19 @@ export function dialingStore(database: Database): DialingStore {
   };
 }
 
+/** A dialing call by its contact alone. The hand-off is in the condition of the index for that. */
+function handedOff(on: Knex, contactId: string): Knex.QueryBuilder<CallRow, number> {
+  return on('calls').where({ contact_id: contactId }).whereNotNull('handoff').whereRaw(isDialing);
+}
+
 /**
- * The next accounts, after a given one and around, that have due calls. Steps from account to account in the index, since one of them may
- * have a million.
+ * The next accounts that have due calls: those after a given one, then from the start. The recursion skips from account to account in the
+ * index, since one account may have a million due calls.
  */
-async function accountsWithDue(from: Knex, after: string, now: number, limit: number): Promise<string[]> {
+async function accountsWithDue(database: Database, after: string, now: number, limit: number): Promise<string[]> {
   const found: string[] = [];
   for (const start of [after, '']) {
-    const rows = await rowsOf<{ account_id: string }>(
-      from,
+    const rows = await database.query<{ account_id: string }>(
       `WITH RECURSIVE waiting (account_id) AS (
          SELECT min(account_id) FROM calls WHERE due_at IS NOT NULL AND account_id > ?
          UNION ALL
@@ -95,54 +104,59 @@ async function accountsWithDue(from: Knex, after: string, now: number, limit: nu
 }
 
 const life = dialingLimits.life.toMillis();
-/** When a queued call lapses. */
+/** SQL: when a queued call lapses. */
 const lapsesAt = `coalesce(not_after, due_at + ${life})`;
+/** The states of calls that have not ended. */
+const openStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
 
-/** Calls that nobody has dialed in their time. Retention counts from when that was over, however late it is noticed. */
+/** Lapses calls whose `notAfter` has passed. They end at that instant, however late this runs, since retention counts from it. */
 function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
-  const late = on('calls').whereRaw(`state = 'queued'`).whereNotNull('not_after').where('not_after', '<', now);
+  const late = on('calls').whereRaw(isQueued).whereNotNull('not_after').where('not_after', '<', now);
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
-  return updateSome(on, late, limit, { state: 'lapsed', ended_at: endedAt, due_at: null });
+  return updateSome(on, late, limit, { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null });
 }
 
-/** With a dialer, none comes to this: each has its end within hours of being due. */
+/** For cores without a dialer: with one, each call ends within hours after it was due. */
 function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
-    .where((endless) => endless.whereNot('state', 'queued').orWhereNull('not_after'));
-  const state = on.raw(`CASE state WHEN 'queued' THEN 'lapsed' ELSE 'unknown' END`);
-  return updateSome(on, forgotten, limit, { state, ended_at: on.raw(`due_at + ${life}`), due_at: null });
+    .where((endless) => endless.whereRaw(`NOT ${isQueued}`).orWhereNull('not_after'));
+  return updateSome(on, forgotten, limit, {
+    state: on.raw(stageAfterSql('forgotten')),
+    ended_at: on.raw(`due_at + ${life}`),
+    due_at: null,
+  });
 }
 
-const { clockSkew, lease, outcome } = dialingLimits;
-
-/** A queued call is due when it was placed, or at its `notBefore`; a claim lasts for its lease; nothing else waits longer than an outcome may. */
+/** A queued call waits for `notBefore` at the latest, an open one for the end of its lease, any other for its outcome. */
 function makeSomeDue(on: Knex, now: number, limit: number): Promise<number> {
   const latest = now + clockSkew.toMillis();
   const tooFar = on('calls')
     .where('due_at', '>', latest)
     .where((either) =>
       either
-        .whereRaw(`(state = 'queued' AND due_at > coalesce(not_before, 0))`)
-        .orWhereRaw(`(state = 'dialing' AND handoff = 'open' AND due_at > ?)`, [latest + lease.toMillis()])
-        .orWhereRaw(`(state = 'dialing' AND due_at > ?)`, [latest + outcome.toMillis()]),
+        .whereRaw(`(${isQueued} AND due_at > coalesce(not_before, 0))`)
+        .orWhereRaw(`(${isAt('open')} AND due_at > ?)`, [latest + dialingLimits.lease.toMillis()])
+        .orWhereRaw(`(${isDialing} AND due_at > ?)`, [latest + dialingLimits.outcome.toMillis()]),
     );
-  const dueAt = on.raw(`CASE WHEN state = 'queued' AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
+  const dueAt = on.raw(`CASE WHEN ${isQueued} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
   return updateSome(on, tooFar, limit, { due_at: dueAt });
 }
 
-/** Changes some of the calls that are found, passing over those that another process is busy with. */
+/** Changes some of the calls that are found, and skips those that another process has locked. */
 async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
-  const some = free(on, found.limit(limit)).select(callKey);
+  const some = unlocked(on, found.limit(limit)).select(callKey);
   return on('calls')
     .withMaterialized('some', some)
     .whereIn(callKey, on('some').select(callKey))
-    .whereIn('state', ['queued', 'dialing'])
+    .whereIn('state', openStates)
     .update(columns);
 }
 
-/** The oldest due calls of each account, taking turns. */
+type CallKey = [campaignId: string, contactId: string];
+
+/** The oldest due calls of all accounts, one of each account in turn. */
 async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<CallKey[]> {
   const queues: CallKey[][] = [];
   for (const account of accounts) {
@@ -150,26 +164,26 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
       .where('account_id', account)
       .whereNotNull('due_at')
       .where('due_at', '<=', now)
-      // Those that have lapsed, and are so many that they are not marked yet.
-      .where((inTime) => inTime.whereNot('state', 'queued').orWhereRaw(`${lapsesAt} >= ?`, [now]))
+      // Without those that have lapsed, and are so many that their state still says queued.
+      .where((inTime) => inTime.whereRaw(`NOT ${isQueued}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
       .orderBy('due_at')
       .limit(each);
-    queues.push(await keysOf(trx, due));
+    const rows: Pick<CallRow, 'campaign_id' | 'contact_id'>[] = await unlocked(trx, due).select(callKey);
+    queues.push(rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]));
   }
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
 }
 
-type CallKey = [campaignId: string, contactId: string];
-
-/** Passes over rows that another process is busy with. SQLite has one writer, and nobody to pass over. */
-function free(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
+/** Skips rows that another process has locked. SQLite locks the whole file instead. */
+function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
   return on.client.config.client === 'pg' ? calls.forUpdate().skipLocked() : calls;
 }
 
-async function keysOf(trx: Knex.Transaction, calls: Knex.QueryBuilder): Promise<CallKey[]> {
-  const rows: { campaign_id: string; contact_id: string }[] = await free(trx, calls).select(callKey);
-  return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
-}
+const claimedColumns = [
+  ...(['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before'] as const),
+  ...(['not_after', 'attempt', 'handoff', 'first_attempt_at', 'provider'] as const),
+];
+type ClaimedRow = Pick<CallRow, (typeof claimedColumns)[number]>;
 
 async function claimPicked(
   trx: Knex.Transaction,
@@ -178,66 +192,48 @@ async function claimPicked(
   now: number,
   leaseUntil: number,
 ): Promise<ClaimedCall[]> {
-  const rows: Row[] = await trx('calls')
+  const handoff = stageAfterSql('claim');
+  const rows: ClaimedRow[] = await trx('calls')
     .whereIn(callKey, picked)
     .where('due_at', '<=', now)
-    .whereIn('state', ['queued', 'dialing'])
+    .whereIn('state', openStates)
     .update({
-      state: 'dialing',
+      state: stateOf('open'),
       attempt: trx.raw('attempt + 1'),
       due_at: leaseUntil,
-      provider: trx.raw(`CASE WHEN handoff IN ('open', 'doubt', 'taken') THEN provider ELSE ? END`, [provider]),
+      // A provider that has the call, or may have it, keeps it.
+      provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
       first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
-      handoff: trx.raw(`CASE WHEN handoff = 'taken' THEN 'taken' WHEN handoff IN ('open', 'doubt') THEN 'doubt' ELSE 'open' END`),
+      handoff: trx.raw(handoff),
     })
     .returning(claimedColumns);
   return rows.map((row) => claimedCall(row, leaseUntil));
 }
 
-const claimedColumns = [
-  ...['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before', 'not_after'],
-  ...['attempt', 'handoff', 'first_attempt_at', 'provider'],
-];
-
-function columnsOf(settlement: Settlement) {
-  switch (settlement.kind) {
-    case 'taken':
-      return { handoff: 'taken', dialed_at: settlement.dialedAt, due_at: settlement.dueAt };
-    case 'retry':
-      return { handoff: settlement.handoff, due_at: settlement.dueAt };
-    case 'ended': {
-      const { state, detail, endedAt, durationSeconds } = settlement;
-      return { state, detail, ended_at: endedAt, duration_seconds: durationSeconds, due_at: null };
-    }
-  }
+function columnsOf(settlement: Settlement): Partial<CallRow> {
+  if ('dialedAt' in settlement) return { ...columnsAt(settlement.to), dialed_at: settlement.dialedAt, due_at: settlement.dueAt };
+  if ('dueAt' in settlement) return { ...columnsAt(settlement.to), due_at: settlement.dueAt };
+  const { to, detail, endedAt, durationSeconds } = settlement;
+  return { ...columnsAt(to), detail, ended_at: endedAt, duration_seconds: durationSeconds };
 }
 
-function claimedCall(row: Row, leaseUntil: number): ClaimedCall {
-  const text = (column: string) => (typeof row[column] === 'string' ? row[column] : null);
-  const number = (column: string) => (typeof row[column] === 'number' ? row[column] : null);
-  const handoff = text('handoff');
+function claimedCall(row: ClaimedRow, leaseUntil: number): ClaimedCall {
+  if (row.handoff === null || row.handoff === 'retry') throw new Error(`A claim left the call ${row.contact_id} at ${row.handoff}.`);
   return {
-    contactId: text('contact_id') ?? '',
-    requestId: text('request_id') ?? '',
-    campaignId: text('campaign_id') ?? '',
-    phone: text('phone') ?? '',
-    name: text('name'),
-    timeZone: text('time_zone'),
-    variables: Object.fromEntries(JSON.parse(text('variables') ?? '[]')),
-    placedAt: number('placed_at') ?? 0,
-    notBefore: number('not_before'),
-    notAfter: number('not_after'),
-    firstAttemptAt: number('first_attempt_at') ?? 0,
-    provider: text('provider') ?? '',
-    attempt: number('attempt') ?? 0,
-    handoff: handoff === 'taken' || handoff === 'doubt' ? handoff : 'open',
+    contactId: row.contact_id,
+    requestId: row.request_id,
+    campaignId: row.campaign_id,
+    phone: required(row.phone, 'phone'),
+    name: row.name,
+    timeZone: row.time_zone,
+    variables: Object.fromEntries(JSON.parse(row.variables ?? '[]')),
+    placedAt: row.placed_at,
+    notBefore: row.not_before,
+    notAfter: row.not_after,
+    firstAttemptAt: required(row.first_attempt_at, 'first_attempt_at'),
+    provider: required(row.provider, 'provider'),
+    attempt: row.attempt,
+    handoff: row.handoff,
     leaseUntil,
   };
-}
-
-/** The rows of a raw statement, whichever shape the driver gives them. */
-async function rowsOf<Found>(from: Knex, sql: string, bindings: (string | number)[]): Promise<Found[]> {
-  const result: unknown = await from.raw(sql, bindings);
-  const rows = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : result;
-  return rows as Found[];
 }

@@ -5,21 +5,21 @@ const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CO
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
 /** PostgreSQL's SQLSTATE classes: connection, authorization, missing database, rollback, resources, intervention, system. */
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
-/** Data, constraints, limits; and deadlocks, which a request on its own does not get into. */
+/** Data, constraints, limits; and deadlocks, which a single request cannot cause. */
 const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
 
-/** The database could not be asked, or could not keep what it was told. */
+/** The database cannot be reached or written. */
 export function isOutage(error: unknown): boolean {
   const code = codeOf(error);
   if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
   return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
 }
 
-/** One row of a statement may be at fault: the database refused its value, or somebody else has locked it. The others may be right. */
+/** A single row of a batch may cause this: the database refused its value, or another process has locked it. */
 export function isFaultOfOne(error: unknown): boolean {
   return isDataError(error) || codeOf(error) === lockNotAvailable;
 }
@@ -45,7 +45,7 @@ export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** Turns an outage into the problem that tells the caller to come back; leaves all else as it is. */
+/** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
 export function asProblem(error: unknown): unknown {
   if (!isOutage(error)) return error;
   const what = isLocked(error) ? 'The database is busy with another process.' : 'The database cannot be reached or written.';

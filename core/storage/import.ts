@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { ImportedThing, ImportKind, ImportStore } from '../domain/import.ts';
-import type { NewPassword } from '../domain/ports.ts';
+import type { ImportedThing, ImportKind, NewPassword } from '../domain/model.ts';
+import type { ImportStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { recordAudits } from './audit.ts';
 import { inChunks } from './chunks.ts';
@@ -33,7 +33,7 @@ export function importStore({ read, write }: Database): ImportStore {
     },
 
     write: (kind, { added, changed }) =>
-      patiently(() =>
+      retryWhileLocked(() =>
         write.transaction(async (trx) => {
           const rows = added.map(({ thing, password, event }) => ({
             ...{ id: thing.id, external_id: thing.externalId, created_at: event.at.toMillis() },
@@ -44,7 +44,7 @@ export function importStore({ read, write }: Database): ImportStore {
           for (const { thing } of changed) {
             const found = await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(rejectTaken);
             if (found === 0) throw changedMeanwhile();
-            // A key's place in the lists follows its creator. One whose creator is staff now is seen where it was made.
+            // The keys follow their creator to the new partner. Those of a user who became staff stay with the partner they were created for.
             if (kind === 'users') {
               const seenBy = thing.partnerId ?? trx.ref('partner_id');
               await trx('api_keys').where({ creator_id: thing.id }).update({ creator_partner_id: seenBy });
@@ -57,10 +57,10 @@ export function importStore({ read, write }: Database): ImportStore {
   };
 }
 
-/** How often a step is tried: each waits for SQLite's lock for 5 s by itself, and a busy core may take it again and again. */
+/** Each attempt waits for SQLite's lock by itself, which a busy core may take again and again. */
 const attempts = 12;
 
-async function patiently(work: () => Promise<void>): Promise<void> {
+async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
@@ -111,7 +111,7 @@ function passwordColumns(password: NewPassword | null) {
   return password ? { password_hash: password.hash, password_expires_at: password.expiresAt?.toMillis() ?? null } : {};
 }
 
-/** The file was checked against the database before: something was added since. */
+/** The import checked the file before: something was created since. */
 function rejectTaken(error: unknown): never {
   throw isUniqueViolation(error) ? changedMeanwhile() : error;
 }

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
-import type { ImportStore } from '../domain/import.ts';
-import type { Clock, Stores, ThrottleStore } from '../domain/ports.ts';
+import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { activityStore } from './audit.ts';
 import { callListStore } from './call-list.ts';
@@ -18,20 +17,20 @@ import { tenancyStore } from './tenancies.ts';
 import { throttleStore } from './throttle.ts';
 import { userStore } from './users.ts';
 
-/** A pool of connections by its name, and what is in use in it. */
+/** A pool of connections, for the metrics. */
 export type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
 
-/** What the rest of the process hears of. */
+/** Called for metrics, log and dialer. */
 export type StorageObservers = {
   onBatch: ObserveBatch;
-  /** A call was placed, and may be due. */
+  /** A call was placed and may be due. */
   onPlaced: () => void;
   onBackgroundError: (error: unknown) => void;
   /** A write would not be durable now. */
   onUnready: (error: unknown) => void;
 };
 
-/** For tools that only pass by. */
+/** For command-line tools. */
 export const unobserved: StorageObservers = {
   onBatch: () => undefined,
   onPlaced: () => undefined,
@@ -44,18 +43,17 @@ export type Storage = {
   stores: Stores;
   throttle: ThrottleStore;
   imports: ImportStore;
-  /** The pools of connections, for whoever watches them. */
   pools: readonly Pool[];
-  /** Applies what is missing of the schema, unless told to give up. @returns the names of what was applied */
+  /** @returns the names of the migrations that were applied */
   migrate(signal?: AbortSignal): Promise<string[]>;
-  /** What the database has of the schema. @throws Problem `conflict` when it is newer than this program */
+  /** @throws Problem `conflict` if the database is newer than this program */
   schema(): Promise<SchemaState>;
-  /** Whether the database answers and its schema is complete. */
+  /** Whether a write would be durable now, and the schema is complete. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
 };
 
-/** @param ifMissing what to do about a SQLite file that is not there */
+/** @param ifMissing for a SQLite file that does not exist */
 export function openStorage(
   location: DatabaseLocation,
   clock: Clock,

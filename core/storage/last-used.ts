@@ -1,23 +1,24 @@
-import type { Clock, Digest } from '../domain/ports.ts';
+import type { Digest } from '../domain/model.ts';
+import type { Clock } from '../domain/ports.ts';
 import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
 
-/** A key's row is written at most this often, in ms: with a look every `sweepEvery` it is less than a minute behind. */
+/** In ms. A key's row is written at most this often, and with `sweepEvery` is less than a minute late: together they stay below 60,000. */
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
 
 export type LastUsed = {
   /** @param at epoch milliseconds */
   note(digest: Digest, at: number): void;
-  /** Writes what is still to be written, and stops. */
+  /** Writes the rest, and stops. */
   close(): Promise<void>;
 };
 
-/** Gathers when keys were last used and writes it down off the requests' path, where a failure fails nobody. */
+/** Collects when keys were last used, and writes it in the background, where a failure fails no request. */
 export function lastUsedOf(database: Database, clock: Clock, onError: (error: unknown) => void): LastUsed {
   const unwritten = new Map<Digest, number>();
   const writtenAt = new Map<Digest, number>();
-  // A revoked key has no row to bring back; and time only moves forward.
+  // Updates only: a revoked key must not return. Only forward, since another core may have written a later use.
   const statement = database.prepare(
     { digest: 'text', at: 'bigint' },
     (rows) => `UPDATE api_keys SET last_used_at = r.at FROM ${rows}
@@ -27,7 +28,7 @@ export function lastUsedOf(database: Database, clock: Clock, onError: (error: un
 
   async function write(due: [Digest, number][]): Promise<void> {
     const now = clock.millis();
-    // In one order everywhere: two cores that write the same keys wait for each other instead of deadlocking.
+    // In the same order in every process: two cores that write the same keys then wait for each other instead of deadlocking.
     due.sort(([one], [other]) => (one < other ? -1 : 1));
     for (const rows of inChunks(due)) {
       await statement(rows);

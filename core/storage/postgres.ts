@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex';
 import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../domain/deadlines.ts';
-import { type Database, quiet, type Row } from './database.ts';
+import { type Database, quiet, type Row, type Value } from './database.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
 const migrationLock = '27975062105318777';
@@ -16,13 +16,21 @@ const types: Knex.PgCustomTypesConfig = {
 };
 
 /**
- * An answered commit must survive a power cut, whatever the server's default is. Nothing here takes long. And all is looked up by an index:
- * a prepared statement keeps its plan, and one that was made while a table was small would read all of it for every batch once it has
- * grown (measured: 388 cancelled calls a second instead of 23,683).
+ * In ms. `connection` and `batch` together stay below `deadlines.answer`, so that a request is answered whatever the server does. `statement`
+ * is longer than the server's own `statement_timeout`, whose error says more, and shorter than what is left of a lease after a hand-off. A
+ * late batch statement is not cancelled: that would end its wait for a synchronous standby and show the commit, and a repeat would then be
+ * answered for a call that a failover loses.
+ */
+export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
+
+/**
+ * `synchronous_commit`: an answered commit must survive a power cut, whatever the server's default. `enable_…`: a prepared statement keeps its
+ * plan, and one from when a table was small would read the whole table for each batch (measured: 388 cancelled calls a second instead of
+ * 23,683).
  */
 const settings = [
   `synchronous_commit = on`,
-  `statement_timeout = '10s'`,
+  `statement_timeout = ${timeLimits.server}`,
   `lock_timeout = '2s'`,
   `idle_in_transaction_session_timeout = '10s'`,
   `enable_seqscan = off`,
@@ -32,32 +40,31 @@ const settings = [
 const ofTheSession = settings.map((setting) => `SET ${setting}`).join('; ');
 const ofTheTransaction = settings.map((setting) => `SET LOCAL ${setting}`).join('; ');
 
-/**
- * In ms. A caller has an answer within six seconds, whatever the server does: two for a connection, three for a statement of a batch.
- * The statement itself is not cancelled: PostgreSQL shows a commit to everybody once its wait for a synchronous standby is cancelled, and a
- * repeat would then be answered for a call that a failover loses.
- */
-const timeLimits = { connection: 2_000, batch: deadlines.statement, statement: 12_000 };
-
-async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
-  const { rows }: { rows: { locked: boolean }[] } = await transaction.raw(`SELECT pg_try_advisory_xact_lock(${migrationLock}) AS locked`);
-  return rows[0]?.locked ?? false;
+/** The driver answers with an object that holds the rows. */
+async function query<Found extends object>(on: Knex, sql: string, bindings: readonly Value[] = []): Promise<Found[]> {
+  const { rows }: { rows: Found[] } = await on.raw(sql, bindings);
+  return rows;
 }
 
-/** A statement takes its lock before it looks, so whoever comes later than this sees what had been committed by then. */
+async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
+  const [row] = await query<{ locked: boolean }>(transaction, `SELECT pg_try_advisory_xact_lock(${migrationLock}) AS locked`);
+  return row?.locked ?? false;
+}
+
+/** A statement takes its lock before its snapshot: one that locks after this look sees all that was committed before it. */
 const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-/** In ms: longer than any statement may take. */
-const patience = 12_000;
+/** In ms: no statement takes longer. */
+const patience = timeLimits.statement;
 
 /**
- * Connections that a pooler such as PgBouncer hands on to others between transactions: settings of a session and named statements would
- * get lost, or get in the way of others.
+ * Connections through a pooler such as PgBouncer, which gives the server's connection to another client between transactions: settings of a
+ * session and named statements would get lost, or meet those of others.
  */
 const pooled = new WeakSet<pg.Client>();
 
-/** A server tells each connection the process that serves it; a pooler makes something up. */
+/** PostgreSQL tells a connection the id of its server process; a pooler invents one. */
 async function setUp(connection: pg.Client): Promise<void> {
   const asked = (text: string): Asked => ({ text, query_timeout: timeLimits.connection });
   const { rows } = await connection.query<{ pid: number }>(asked('SELECT pg_backend_pid() AS pid'));
@@ -72,7 +79,7 @@ async function setUp(connection: pg.Client): Promise<void> {
   if (kept[0]?.['commits'] !== 'on') throw new Unfit('The pooler in front of PostgreSQL does not keep SET LOCAL synchronous_commit = on.');
 }
 
-/** What the operator has to change: SQLSTATE 55000, object not in prerequisite state. */
+/** The operator has to change a setting. SQLSTATE 55000: object not in prerequisite state. */
 class Unfit extends Error {
   override name = 'Unfit';
   code = '55000';
@@ -89,8 +96,8 @@ function refuseStatementPooling(error: unknown): never {
 type Asked = pg.QueryConfig & { query_timeout?: number };
 
 /**
- * Asks one statement. Where there is a pooler, the settings come in the same transaction, and nothing is named. A connection that
- * did not answer is closed: its answer may come later, and must not be taken for that of another statement.
+ * Sends one statement. Behind a pooler, the settings come in the same transaction, and the statement has no name. Closes a connection that
+ * did not answer: a late answer must not be taken for that of the next statement.
  */
 async function ask(connection: pg.Client, query: Asked): Promise<pg.QueryResult<Row>> {
   const deadline = performance.now() + (query.query_timeout ?? timeLimits.statement);
@@ -98,7 +105,7 @@ async function ask(connection: pg.Client, query: Asked): Promise<pg.QueryResult<
     try {
       const config = { text, values, name, query_timeout: Math.max(1, deadline - performance.now()) };
       const result = await connection.query<Row>(config);
-      // PostgreSQL commits nothing of a transaction in which a statement failed, and calls that a success.
+      // After a failed statement, PostgreSQL answers COMMIT with a successful ROLLBACK.
       if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
         throw new pg.DatabaseError('The transaction was rolled back.', 0, 'error');
       return result;
@@ -146,14 +153,14 @@ class PostgresClient extends Client {
   }
 }
 
-/** A commit that leaves nothing behind: it waits for the disk, and for a synchronous standby, as that of a placed call does. */
+/** A commit that changes no table: it waits for the disk and a synchronous standby, like that of a placed call. */
 const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
   current_setting('synchronous_commit') AS commits,
   CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
 
 const diskFull = '53100';
 
-/** Makes PostgreSQL put a row into a file of its own, and takes it back. */
+/** Makes PostgreSQL write a row to a new file, and rolls it back. */
 async function findRoom(pool: Knex): Promise<void> {
   const trx = await pool.transaction();
   try {
@@ -180,20 +187,19 @@ export function openPostgres(connectionString: string): Database {
       query_timeout: timeLimits.statement,
       keepAlive: true,
     },
-    // Errors carry the statement without its parameters, which no log should have.
+    // Keeps parameters, such as phone numbers, out of errors and so of the log.
     compileSqlOnError: false,
     log: quiet,
     acquireConnectionTimeout: timeLimits.connection,
-    // One stays open: an idle core still shows that it is there, and nobody restores beneath it.
+    // One stays open, so that a restore sees that a core uses the database.
     pool: { min: 1, max: 10 },
   });
   let looking: Promise<void> | undefined;
-  /** A batch found no room for its rows. A commit alone does not: its place in the log was made before. */
+  /** A batch found the disk full. A commit alone does not show that: its log file was allocated before. */
   let isFull = false;
 
   async function look(): Promise<void> {
-    const { rows }: { rows: { standby: boolean; read_only: string; commits: string }[] } = await pool.raw(durableWrite);
-    const [found] = rows;
+    const [found] = await query<{ standby: boolean; read_only: string; commits: string }>(pool, durableWrite);
     if (found?.standby) throw new Error('PostgreSQL is a standby: give the address of the primary.');
     if (found?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
     if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL lost synchronous_commit: it is ${found.commits}.`);
@@ -207,6 +213,7 @@ export function openPostgres(connectionString: string): Database {
     write: pool,
     batchSize: 32,
     maxInFlight: 2,
+    query: (sql, bindings, on = pool) => query(on, sql, bindings),
     prepare: (columns, sql) => {
       const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
       const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
@@ -224,15 +231,15 @@ export function openPostgres(connectionString: string): Database {
       };
     },
     async discardWriter() {
-      // PostgreSQL answers a write after its commit: no connection holds one back.
+      // PostgreSQL answers after the commit: no connection can have one pending.
     },
     async lockMigrations(transaction, signal) {
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
-      // A server works on for a client that has gone, unless it is told to look (since PostgreSQL 14; not on Windows).
+      // By default a server keeps working for a client that is gone (the setting: since PostgreSQL 14, not on Windows).
       await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
         WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
-      // Asked again and again, since a server that waits for the lock itself goes on waiting when this process has to stop.
+      // Polls, since a server that waits for the lock keeps waiting after this process has to stop.
       while (!(await hasLock(transaction))) await setTimeout(100, undefined, signal && { signal });
       const connection: pg.Client = await transaction.client.acquireConnection();
       const giveUp = () => hangUp(connection, signal?.reason);
@@ -242,7 +249,7 @@ export function openPostgres(connectionString: string): Database {
     },
     async awaitWriters() {
       const writers = async () => {
-        const { rows }: { rows: { id: string }[] } = await pool.raw(writersOfCalls);
+        const rows = await query<{ id: string }>(pool, writersOfCalls);
         return rows.map(({ id }) => id);
       };
       const before = new Set(await writers());
@@ -254,14 +261,15 @@ export function openPostgres(connectionString: string): Database {
       return true;
     },
     checkWritable: () => {
-      // One look at a time: the one before may still wait for a standby, and others would pile up on the server.
+      // One at a time: while the last one waits for a standby, others would pile up on the server.
       looking ??= look().finally(() => {
         looking = undefined;
       });
       return Promise.race([looking, tooLate()]);
     },
     async risks() {
-      const { rows }: { rows: { name: string }[] } = await pool.raw(
+      const rows = await query<{ name: string }>(
+        pool,
         `SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name`,
       );
       return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);

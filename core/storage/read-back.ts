@@ -1,15 +1,15 @@
 import { Problem } from '../domain/problem.ts';
 import type { Database } from './database.ts';
 
-/** A call as a batch has left it. */
+/** A call that a batch has written. */
 export type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
 
 /**
- * Reads one row of a batch back through another connection, before any of the batch is answered. SQLite holds commits back, and reports no
- * error, while another writing statement of the same connection is active: 50 of 50 acknowledged calls were lost so. PostgreSQL says
- * itself what it has committed, and needs none of this.
+ * Reads one row of a batch through another connection before the batch is answered. SQLite delays commits, without an error, while another
+ * writing statement of the same connection is active: 50 of 50 acknowledged calls were lost so. PostgreSQL reports its commits, and needs no
+ * reading back.
  *
- * @throws Problem `unavailable` where only the writer sees the row. Its connection is gone then.
+ * @throws Problem `unavailable` if only the writer sees the row. Closes the writer then.
  */
 export function readBack(database: Database): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
   if (database.kind === 'postgres') return undefined;
@@ -23,7 +23,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     if (!written) return;
     const found = await find([[written.campaignId, written.contactId, written.state]]);
     if (found.length > 0) return;
-    const error = new Error('A write was not committed: nobody but the connection that made it sees it.');
+    const error = new Error('A write was not committed: only the connection that wrote it sees it.');
     await database.discardWriter(error);
     throw new Problem('unavailable', 'The database did not keep what was written. Try again, under the same request id.', {
       cause: error,

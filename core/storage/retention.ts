@@ -1,4 +1,4 @@
-import type { RetentionStore } from '../domain/retention.ts';
+import type { RetentionStore } from '../domain/ports.ts';
 import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
 import type { Database } from './database.ts';
@@ -17,7 +17,7 @@ export function retentionStore({ read, write }: Database): RetentionStore {
     async erase(endedBefore, signal) {
       const eraseSome = (limit: number) => {
         const some = erasable(write, endedBefore.toMillis()).select(callKey).limit(limit);
-        // A provider writes its detail freely, names and numbers included.
+        // The detail is free text of the provider, which may have names and numbers.
         return write('calls').whereIn(callKey, some).update({ phone: null, name: null, time_zone: null, variables: null, detail: null });
       };
       return inShortTransactions(eraseSome, erasedAtOnce, signal);

@@ -1,13 +1,13 @@
 import type { TenancyKind } from '#contract/console.ts';
+import type { Tenancy } from '../domain/model.ts';
 import type { SessionStore } from '../domain/ports.ts';
-import type { Tenancy } from '../domain/tenancy.ts';
 import { rejectOrphan } from './api-keys.ts';
-import { record } from './audit.ts';
+import { recordAudit } from './audit.ts';
+import { instant, required } from './columns.ts';
 import type { Database } from './database.ts';
-import { instant } from './instants.ts';
-import { selectUsers, type UserRow, userOf } from './users.ts';
+import { type NamedUserRow, selectUsers, userOf } from './users.ts';
 
-type SessionRow = UserRow & {
+type FoundRow = NamedUserRow & {
   password_expires_at: number | null;
   tenancy_kind: TenancyKind | null;
   started_at: number;
@@ -19,23 +19,23 @@ type SessionRow = UserRow & {
   tenancy_partner_name: string | null;
 };
 
-/** Sessions are known by the digest of their id: a copy of the table opens none of them. */
+/** Holds digests of session ids: nobody can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
     async start(id, userId, passwordHash, at, event) {
       const starting = write.transaction(async (trx) => {
-        const unchanged: unknown = await trx('users').where({ id: userId, password_hash: passwordHash }).forUpdate().first('id');
+        const unchanged = await trx('users').where({ id: userId, password_hash: passwordHash }).forUpdate().first('id');
         if (unchanged === undefined) return false;
         await trx('sessions').insert({ id, user_id: userId, started_at: at.toMillis(), last_seen_at: at.toMillis() });
         await trx('users').where({ id: userId }).update({ last_sign_in_at: at.toMillis() });
-        await record(trx, event);
+        await recordAudit(trx, event);
         return true;
       });
       return starting.catch(rejectOrphan);
     },
 
     async find(id) {
-      const [row]: SessionRow[] = await selectUsers(read)
+      const [row]: FoundRow[] = await selectUsers(read)
         .join('sessions as s', 's.user_id', 'u.id')
         .leftJoin('accounts as ta', (on) => on.on('ta.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'account'))
         .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
@@ -51,7 +51,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
       if (!row) return null;
       return {
         user: userOf(row),
-        // A tenancy belongs to staff: a user who is no longer staff has none.
+        // A user who is no longer staff loses the tenancy.
         tenancy: row.user_type === 'staff' ? tenancyOf(row) : null,
         passwordChangeDue: row.password_expires_at !== null,
         startedAt: instant(row.started_at),
@@ -68,7 +68,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
         const known = await trx('sessions')
           .where({ id })
           .update({ tenancy_kind: tenancy?.kind ?? null, tenancy_id: tenancy?.id ?? null });
-        if (known > 0) await record(trx, event);
+        if (known > 0) await recordAudit(trx, event);
         return known > 0;
       });
     },
@@ -76,7 +76,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async end(id, event) {
       return write.transaction(async (trx) => {
         const known = await trx('sessions').where({ id }).delete();
-        if (known > 0) await record(trx, event);
+        if (known > 0) await recordAudit(trx, event);
         return known > 0;
       });
     },
@@ -84,7 +84,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async endAll(userId, event) {
       return write.transaction(async (trx) => {
         const ended = await trx('sessions').where({ user_id: userId }).delete();
-        await record(trx, event);
+        await recordAudit(trx, event);
         return ended;
       });
     },
@@ -98,17 +98,22 @@ export function sessionStore({ read, write }: Database): SessionStore {
   };
 }
 
-function tenancyOf(row: SessionRow): Tenancy | null {
+function tenancyOf(row: FoundRow): Tenancy | null {
   if (row.tenancy_account_id !== null) {
     return {
       kind: 'account',
       id: row.tenancy_account_id,
-      name: row.tenancy_account_name ?? '',
-      partnerId: row.tenancy_account_partner_id ?? '',
+      name: required(row.tenancy_account_name, 'tenancy_account_name'),
+      partnerId: required(row.tenancy_account_partner_id, 'tenancy_account_partner_id'),
     };
   }
   if (row.tenancy_partner_id !== null) {
-    return { kind: 'partner', id: row.tenancy_partner_id, name: row.tenancy_partner_name ?? '', partnerId: row.tenancy_partner_id };
+    return {
+      kind: 'partner',
+      id: row.tenancy_partner_id,
+      name: required(row.tenancy_partner_name, 'tenancy_partner_name'),
+      partnerId: row.tenancy_partner_id,
+    };
   }
   return null;
 }

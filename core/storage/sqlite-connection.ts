@@ -9,8 +9,8 @@ import type { Row } from './database.ts';
 import { isDataError } from './errors.ts';
 
 /**
- * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. A checkpoint at 1,000 pages keeps the WAL near 4 MB;
- * after a long reader has let it grow, it is cut back to 64 MB.
+ * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. Checkpoints at 1,000 pages keep the WAL near 4 MB; after a long
+ * read it may be larger, and `journal_size_limit` truncates it to 64 MB.
  */
 const pragmas = [
   `PRAGMA busy_timeout = ${deadlines.statement}`,
@@ -23,7 +23,7 @@ const pragmas = [
 
 const statements = new WeakMap<Connection, Map<string, Statement>>();
 
-/** Connects to a file that is there already: SQLite would make an empty one where the database has gone. */
+/** Connects to an existing file only: SQLite would create an empty one where the database has been deleted. */
 export class SqliteClient extends Client {
   override async acquireRawConnection(): Promise<Connection> {
     const { filename, guard } = this.connectionSettings;
@@ -48,7 +48,7 @@ export class SqliteClient extends Client {
     for (const statement of statements.get(connection)?.values() ?? []) {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));
     }
-    // Where the file was moved, its WAL stays behind: what has been answered goes into the file itself, wherever that is now.
+    // If the file was moved, its WAL was left behind: this writes answered commits to the file itself, wherever it is now.
     await executorOf(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
     await super.destroyRawConnection(connection);
     this.connectionSettings.guard.closed();
@@ -62,9 +62,9 @@ export class SqliteWriterClient extends SqliteClient {
 }
 
 /**
- * Knex begins transactions deferred: a read that then writes fails at once with SQLITE_BUSY when another process wrote in between. And
- * it gives a connection back to the pool whatever became of its COMMIT: one that failed leaves the transaction open, and all that is
- * written later is answered, never committed, and lost with the process.
+ * Begins with `BEGIN IMMEDIATE`: in a deferred transaction, as knex begins them, a write after a read fails with SQLITE_BUSY if another process
+ * wrote in between. Closes a connection whose COMMIT failed: knex would return it to the pool with the transaction open, and all later writes
+ * would be answered, never committed, and lost with the process.
  */
 class ImmediateTransaction extends Transaction {
   override begin(connection: Connection): Promise<unknown> {
@@ -76,8 +76,7 @@ class ImmediateTransaction extends Transaction {
 }
 
 /**
- * `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss what has been committed
- * since.
+ * Uses `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss newer commits.
  */
 export async function runPrepared(pool: Knex, sql: string, json: string): Promise<Row[]> {
   const connection: Connection = await pool.client.acquireConnection();
@@ -86,7 +85,7 @@ export async function runPrepared(pool: Knex, sql: string, json: string): Promis
     return await new Promise((resolve, reject) => {
       statement.all<Row>(json, (error, rows) => {
         if (!error) return resolve(rows);
-        // One that ended in SQLITE_BUSY is still active, and keeps the connection from committing anything that comes after it.
+        // After SQLITE_BUSY a statement is still active, and the connection commits nothing until its reset.
         statement.reset(() => reject(error));
       });
     });
@@ -98,7 +97,7 @@ export async function runPrepared(pool: Knex, sql: string, json: string): Promis
   }
 }
 
-/** Has the pool close a connection, with what it has not committed, instead of giving it to the next one who asks. */
+/** Makes the pool close a connection, which rolls back what it has not committed, instead of reusing it. */
 export function markBroken(connection: Connection, error: unknown): void {
   Object.assign(connection, { __knex__disposed: error });
 }
@@ -125,7 +124,7 @@ function executorOf(connection: Connection): (sql: string) => Promise<void> {
   return promisify<string, void>(connection.exec.bind(connection));
 }
 
-/** Where two connections make the journal of a new file at the same moment, SQLite fails one of them without waiting for the other. */
+/** If two connections create the journal of a new file at once, SQLite fails one of them at once, in spite of `busy_timeout`. */
 async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; attempt < 100; attempt++) {
     try {

@@ -4,7 +4,7 @@ import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
 import { explainDatabaseError } from './error-text.ts';
 
-/** Makes sure that the file is there. A new one can be read by its owner alone. @throws Problem `not-found` or `unavailable` */
+/** Creates the file, readable by its owner only, or requires it. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
   if (ifMissing === 'make') makeFile(filename);
   else requireFile(filename);
@@ -50,9 +50,9 @@ export type FileGuard = {
 };
 
 /**
- * A file that is moved, deleted or replaced under open connections takes their writes with it: SQLite goes on without a word. (It looks for
- * this itself only where it makes a rollback journal, which WAL mode does not have.) The same goes for the WAL, which has all that was
- * committed of late. SQLite deletes it itself with the last connection: then the next one makes another.
+ * Writes to a file that was moved, deleted or replaced are lost, and SQLite reports no error: it only checks for this when it creates a
+ * rollback journal, which WAL mode does not have. The same goes for the WAL, which holds the newest commits; SQLite deletes it with the last
+ * connection, and the next connection creates another.
  */
 export function fileGuard(filename: string): FileGuard {
   const wal = `${filename}-wal`;
@@ -83,7 +83,7 @@ function identityOf(file: string): string | undefined {
 }
 
 class MovedError extends Error {
-  /** What SQLite itself calls it. */
+  /** SQLite's own name for this. */
   readonly code = 'SQLITE_READONLY_DBMOVED';
 
   constructor(file: string, todo: string) {

@@ -1,13 +1,14 @@
 import knex from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
-import { type Database, quiet } from './database.ts';
+import { type Database, quiet, type Value } from './database.ts';
 import { markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 
 /**
- * One writer connection and a few readers on one file. A missing file is made, readable by its owner alone, if that is wanted.
+ * One writer connection and two readers on one file.
  *
+ * @param ifMissing `make` creates a file that only its owner can read
  * @throws Problem `not-found` or `unavailable`
  */
 export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
@@ -21,11 +22,10 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       useNullAsDefault: true,
       log: quiet,
       compileSqlOnError: false,
-      // With the statement, less than the six seconds in which everybody has an answer.
+      // With a statement's own limit, this stays below six seconds.
       acquireConnectionTimeout: deadlines.answer - deadlines.statement,
-      // One stays open: an idle core still shows that it runs on this file, which a restore must not replace. And the file is looked for
-      // each time that a connection is taken: that costs 4 µs, and a batch takes one connection.
-      pool: { min: 1, max: connections, validate: () => isQuiet(guard.check) },
+      // One stays open, so that a restore sees that a core uses the file. `validate` runs each time a connection is taken, once a batch.
+      pool: { min: 1, max: connections, validate: () => doesNotThrow(guard.check) },
     });
   const write = open(SqliteWriterClient, 1);
   const read = open(SqliteClient, 2);
@@ -36,6 +36,10 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     write,
     batchSize: 32,
     maxInFlight: 1,
+    async query<Found extends object>(sql: string, bindings: readonly Value[] = [], on = read): Promise<Found[]> {
+      const rows: unknown = await on.raw(sql, bindings);
+      return rows as Found[];
+    },
     prepare(columns, sql, mode) {
       const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
       const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`);
@@ -45,18 +49,18 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       const connection: Connection = await write.client.acquireConnection();
       markBroken(connection, reason);
       write.client.releaseConnection(connection);
-      // The pool closes it when the next one is asked for. That must not be left to chance: it may hold the file's lock.
+      // The pool closes a broken connection when it is next asked for one: at once here, since it may hold the file's lock.
       await write.raw('SELECT 1');
     },
     async checkWritable() {
-      // Writes a page, and so needs the lock, room on the disk, and an fsync that succeeds.
+      // Writes a page, which takes the lock, room on the disk, and a successful fsync.
       await write.transaction((trx) => trx.raw('PRAGMA user_version = 0'));
     },
     async lockMigrations() {
-      // BEGIN IMMEDIATE has locked the file already.
+      // BEGIN IMMEDIATE has locked the file.
     },
     async awaitWriters() {
-      // There is one at a time: what was under way has ended.
+      // Only one can run at a time, and this runs after it.
       return true;
     },
     risks: async () => [],
@@ -67,7 +71,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
   };
 }
 
-function isQuiet(check: () => void): boolean {
+function doesNotThrow(check: () => void): boolean {
   try {
     check();
     return true;

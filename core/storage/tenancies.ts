@@ -3,8 +3,8 @@ import type { Named } from '#contract/console.ts';
 import { folded } from '#contract/text.ts';
 import type { TenancyStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import type { CampaignAccess } from '../domain/tenancy.ts';
-import { record } from './audit.ts';
+import type { CampaignAccess } from '../domain/scope.ts';
+import { recordAudit } from './audit.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './errors.ts';
 
@@ -23,33 +23,33 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
     async createPartner({ id, name }, event) {
       await write.transaction(async (trx) => {
         await trx('partners').insert({ id, name, created_at: event.at.toMillis() });
-        await record(trx, event);
+        await recordAudit(trx, event);
       });
     },
 
     async createAccount({ id, name, partnerId }, event) {
-      const adding = write.transaction(async (trx) => {
+      const creating = write.transaction(async (trx) => {
         await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at.toMillis() });
-        await record(trx, event);
+        await recordAudit(trx, event);
       });
-      await adding.catch(noSuch('partner', partnerId));
+      await creating.catch(noSuch('partner', partnerId));
     },
 
     async createCampaign({ id, name, accountId }, event) {
-      const adding = write.transaction(async (trx) => {
+      const creating = write.transaction(async (trx) => {
         await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at.toMillis() });
-        await record(trx, event);
+        await recordAudit(trx, event);
       });
-      await adding.catch(noSuch('account', accountId));
+      await creating.catch(noSuch('account', accountId));
     },
 
-    async listAccounts(reach) {
-      const accounts: Named[] = await within(read('accounts as a'), reach).select('a.id', 'a.name').orderBy('a.name').orderBy('a.id');
+    async listAccounts(access) {
+      const accounts: Named[] = await within(read('accounts as a'), access).select('a.id', 'a.name').orderBy('a.name').orderBy('a.id');
       return accounts.map(({ id, name }) => ({ id, name }));
     },
 
-    async listCampaigns(reach) {
-      const rows: (Named & { account_id: string; account_name: string })[] = await campaignsOf(read, reach)
+    async listCampaigns(access) {
+      const rows: (Named & { account_id: string; account_name: string })[] = await campaignsOf(read, access)
         .select('c.id', 'c.name', 'c.account_id', 'a.name as account_name')
         .orderBy('a.name')
         .orderBy('c.name')
@@ -79,18 +79,18 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
   };
 }
 
-/** The campaigns within a reach, named `c`, with their accounts, named `a`. */
-export function campaignsOf(read: Knex, reach: CampaignAccess): Knex.QueryBuilder {
-  return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), reach);
+/** Campaigns, named `c`, with their accounts, named `a`. */
+export function campaignsOf(read: Knex, access: CampaignAccess): Knex.QueryBuilder {
+  return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), access);
 }
 
 /** @param query that has accounts in it, named `a` */
-function within(query: Knex.QueryBuilder, reach: CampaignAccess): Knex.QueryBuilder {
-  switch (reach.kind) {
+function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBuilder {
+  switch (access.kind) {
     case 'account':
-      return query.where('a.id', reach.accountId);
+      return query.where('a.id', access.accountId);
     case 'partner':
-      return query.where('a.partner_id', reach.partnerId);
+      return query.where('a.partner_id', access.partnerId);
     case 'nothing':
       return query.whereRaw('1 = 0');
   }
@@ -103,8 +103,8 @@ function noSuch(kind: 'partner' | 'account', id: string) {
 }
 
 /**
- * Whole names before beginnings of names, before beginnings of words, before anything within; case and accents do not count.
- * Neither database folds accents of its own accord, and there are thousands of tenancies at the most: they are compared here.
+ * Ranks equal names before beginnings of names, beginnings of words, and other matches. Ignores case and accents. Not in SQL, since neither
+ * database ignores accents by default; there are only thousands of tenancies.
  */
 function bestMatches<Item extends { name: string }>(items: Item[], text: string): Item[] {
   const wanted = folded(text.trim());

@@ -1,22 +1,23 @@
+import type { Knex } from 'knex';
 import type { ThrottleCounter, ThrottleStore } from '../domain/ports.ts';
 import { longestWindow } from '../domain/throttle.ts';
 import type { Database, Value } from './database.ts';
 
-/** In all, some 20 MB: more than the counters of honest users, and the most that a flood from many addresses can leave. */
+/** Some 20 MB: more than honest users need, and a bound for a flood from many addresses. */
 export const mostThrottleCounters = 100_000;
-/** A flood outruns the hourly sweep. */
+/** For a flood, which would outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
 
 /**
- * A counter whose end lies further ahead than its own window was made by a clock that has stepped back since: it counts as over, or its
- * fifteen minutes would last until the clock has caught up.
+ * A counter that ends further ahead than its window comes from a clock that has stepped back since. It counts as over: otherwise it would
+ * block until the clock has caught up.
  */
 const isFull = 'kept.points >= asked.most AND kept.expire > asked.now AND kept.expire <= asked.until';
 const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire';
 
-/** The counters are in the database, so they hold over all processes and restarts. */
+/** In the database, so that the counters hold over all processes and restarts. */
 export function throttleStore(database: Database): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
@@ -25,7 +26,7 @@ export function throttleStore(database: Database): ThrottleStore {
       JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull}`,
     'read',
   );
-  // One statement, so that attempts at once count one by one, and that a full counter keeps the others from counting.
+  // One statement: concurrent attempts count one by one, and none of the counters counts if one is full.
   const count = database.prepare(
     columns,
     (rows) => `WITH asked AS (SELECT * FROM ${rows})
@@ -50,7 +51,7 @@ export function throttleStore(database: Database): ThrottleStore {
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
       const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
       if (counters.every(({ key, most }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= most)) return true;
-      // PostgreSQL looks at what was full when the statement began: attempts at once may have gone past it together.
+      // PostgreSQL checks the counters as of the statement's start, so concurrent attempts may have passed a limit together.
       for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
       return false;
     },
@@ -68,7 +69,7 @@ export function throttleStore(database: Database): ThrottleStore {
         .where('expire', '<=', now)
         .orWhere('expire', '>', now + longestWindow);
       await deleteFound(database, over);
-      // The fewest points go first: a flood of made-up addresses leaves one point each, a counter that blocks somebody has more.
+      // Keeps those with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
       await deleteFound(
         database,
         write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),
@@ -82,8 +83,8 @@ function rowsOf(counters: readonly ThrottleCounter[], now: number): Value[][] {
   return counters.map(({ key, most, window }) => [key, most, now, now + window]);
 }
 
-/** Passes over counters that an attempt is busy with: PostgreSQL would find the two waiting for each other. */
-async function deleteFound({ kind, write }: Database, found: ReturnType<Database['write']>): Promise<void> {
+/** Skips counters that an attempt has locked: waiting for them could deadlock. */
+async function deleteFound({ kind, write }: Database, found: Knex.QueryBuilder): Promise<void> {
   const keys = found.select('key');
   await write('sign_in_attempts')
     .whereIn('key', kind === 'postgres' ? keys.forUpdate().skipLocked() : keys)

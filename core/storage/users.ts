@@ -1,30 +1,26 @@
 import type { Knex } from 'knex';
-import type { UserType } from '#contract/console.ts';
+import type { User } from '../domain/model.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import type { User, UserVisibility } from '../domain/tenancy.ts';
+import type { UserVisibility } from '../domain/scope.ts';
 import { cancelInFlight, revokeKeys } from './api-keys.ts';
-import { record } from './audit.ts';
+import { recordAudit } from './audit.ts';
+import { isQueued } from './call-stages.ts';
+import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './errors.ts';
-import { instant, instantOrNull } from './instants.ts';
+import type { UserRow } from './tables.ts';
 
-export type UserRow = {
-  id: string;
-  email: string;
-  name: string;
-  user_type: UserType;
-  account_id: string | null;
+/** A user with the names of their account and partner. */
+export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
   account_name: string | null;
-  partner_id: string | null;
   partner_name: string | null;
 };
 
-type CredentialsRow = UserRow & { password_hash: string; password_expires_at: number | null };
-type ListedRow = UserRow & { created_at: number; last_sign_in_at: number | null; api_keys: number | string };
+type CredentialsRow = NamedUserRow & { password_hash: string; password_expires_at: number | null };
+type ListedRow = NamedUserRow & { created_at: number; last_sign_in_at: number | null; api_keys: number | string };
 
-/** Users with the names of their account and partner. */
-export function selectUsers(from: Knex): Knex.QueryBuilder<UserRow, UserRow[]> {
+export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUserRow[]> {
   return from('users as u')
     .leftJoin('accounts as ua', 'ua.id', 'u.account_id')
     .leftJoin('partners as up', 'up.id', 'u.partner_id')
@@ -40,12 +36,12 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<UserRow, UserRow[]> {
     );
 }
 
-function narrowToVisibleUsers(users: Knex.QueryBuilder, sight: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
-  switch (sight.kind) {
+function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
+  switch (visibility.kind) {
     case 'account':
-      return users.where('u.account_id', sight.accountId);
+      return users.where('u.account_id', visibility.accountId);
     case 'partner':
-      return users.where('u.partner_id', sight.partnerId);
+      return users.where('u.partner_id', visibility.partnerId);
     case 'staff':
       return users.where('u.user_type', 'staff');
     case 'all':
@@ -55,15 +51,18 @@ function narrowToVisibleUsers(users: Knex.QueryBuilder, sight: UserVisibility | 
   }
 }
 
-export function userOf(row: UserRow): User {
+export function userOf(row: NamedUserRow): User {
   const { account_id, account_name, partner_id, partner_name } = row;
   return {
     id: row.id,
     email: row.email,
     name: row.name,
     userType: row.user_type,
-    account: account_id === null ? null : { id: account_id, name: account_name ?? '', partnerId: partner_id ?? '' },
-    partner: row.user_type !== 'partner' || partner_id === null ? null : { id: partner_id, name: partner_name ?? '' },
+    account:
+      account_id === null
+        ? null
+        : { id: account_id, name: required(account_name, 'account_name'), partnerId: required(partner_id, 'partner_id') },
+    partner: row.user_type !== 'partner' || partner_id === null ? null : { id: partner_id, name: required(partner_name, 'partner_name') },
   };
 }
 
@@ -75,10 +74,10 @@ export function userStore(database: Database): UserStore {
       return Number(counted.users);
     },
 
-    async list(sight, id) {
+    async list(visibility, id) {
       const rows: ListedRow[] = await narrowToVisibleUsers(
         id === undefined ? selectUsers(read) : selectUsers(read).where('u.id', id),
-        sight,
+        visibility,
       )
         .select('u.created_at', 'u.last_sign_in_at')
         .select(read('api_keys').count('*').where('creator_id', read.ref('u.id')).as('api_keys'))
@@ -93,7 +92,7 @@ export function userStore(database: Database): UserStore {
     },
 
     async deletionImpact(userId) {
-      const queued = read('calls').count('*').where('api_key_id', read.ref('k.id')).whereRaw(`state = 'queued'`);
+      const queued = read('calls').count('*').where('api_key_id', read.ref('k.id')).whereRaw(isQueued);
       const keys: { id: string; name: string; last_used_at: number | null; queued: number | string }[] = await read('api_keys as k')
         .select('k.id', 'k.name', 'k.last_used_at', queued.as('queued'))
         .where('k.creator_id', userId)
@@ -119,7 +118,7 @@ export function userStore(database: Database): UserStore {
       return { user: userOf(row), passwordHash: row.password_hash, passwordExpiresAt: instantOrNull(row.password_expires_at) };
     },
 
-    async add(user, event) {
+    async create(user, event) {
       try {
         await write.transaction(async (trx) => {
           await trx('users').insert({
@@ -133,7 +132,7 @@ export function userStore(database: Database): UserStore {
             password_expires_at: user.password.expiresAt?.toMillis() ?? null,
             created_at: user.createdAt.toMillis(),
           });
-          await record(trx, event);
+          await recordAudit(trx, event);
         });
       } catch (error) {
         if (isUniqueViolation(error)) throw new Problem('conflict', `There is a user with the e-mail address ${user.email} already.`);
@@ -146,24 +145,22 @@ export function userStore(database: Database): UserStore {
         const user = trx('users').where(replacing === null ? { id: userId } : { id: userId, password_hash: replacing });
         const changed = await user.update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
         if (changed === 0) return false;
-        await trx('sessions')
-          .where({ user_id: userId })
-          .whereNot('id', keep ?? '')
-          .delete();
-        await record(trx, event);
+        const ended = trx('sessions').where({ user_id: userId });
+        await (keep === null ? ended : ended.whereNot('id', keep)).delete();
+        await recordAudit(trx, event);
         return true;
       });
     },
 
     async delete(userId, options, event) {
       const gone = await write.transaction(async (trx) => {
-        // Keeps keys and sessions from being made for this user from here on (a new row's foreign key waits for the lock).
+        // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
         await trx('users').select('id').where({ id: userId }).forUpdate();
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
         const apiKeys = await revokeKeys(trx, { creator_id: userId }, options);
         const users = await trx('users').where({ id: userId }).delete();
         if (users === 0) return null;
-        await record(trx, event);
+        await recordAudit(trx, event);
         return { apiKeys, sessions };
       });
       if (!gone) return null;

@@ -68,7 +68,7 @@ describe('import', () => {
       await json('import', file(all));
       const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
       const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
-      expect([code, stderr.includes('stands elsewhere')], stderr).to.deep.equal([2, true]);
+      expect([code, stderr.includes('belongs elsewhere')], stderr).to.deep.equal([2, true]);
       expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
     });
     it('takes nothing of a file with the address of a user who is there', async () => {

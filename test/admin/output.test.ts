@@ -48,7 +48,7 @@ describe('what admin writes to a terminal', () => {
       .update({ name: `${hostile}\nforged  line` });
     await write('api_keys').insert({
       ...{ id: 'key-1', digest: 'digest', name: hostile, creator_id: users.staff.id, created_at: 1 },
-      partner_id: users.partner.partner?.id,
+      partner_id: users.partner.partner?.id ?? '',
     });
     await direct.close();
     for (const args of [

@@ -48,7 +48,9 @@ describe('callkey call place --from', () => {
   const place = (path: string, ...more: string[]) => home.run(['call', 'place', tenants.campaign.id, '--from', path, ...more]);
   /** How many calls there are to each of this test's numbers. */
   const calls = async (): Promise<number[]> => {
-    const rows: { phone: string }[] = await direct.storage.database.read('calls').where('phone', 'like', `${phone(0).slice(0, -5)}%`);
+    const rows: { phone: string | null }[] = await direct.storage.database
+      .read('calls')
+      .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
     return [...Map.groupBy(rows, (row) => row.phone).values()].map(({ length }) => length);
   };
   const onceEach = (count: number) => Array.from({ length: count }, () => 1);

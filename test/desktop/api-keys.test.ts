@@ -200,7 +200,7 @@ describeDesktop('API keys in the console', () => {
           id: direct.ports.randomness.id(),
           name: `Copy ${number}`,
           digest: Buffer.from(direct.ports.randomness.bytes(32)).toString('hex'),
-          created_at: model.created_at + number + 1,
+          created_at: (model?.created_at ?? 0) + number + 1,
         };
       });
       await direct.storage.database.write('api_keys').insert(copies);

@@ -28,8 +28,8 @@ describeDesktop('choosing when a key ends', () => {
 
   async function createdEnd(): Promise<number> {
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
-    const [{ expires_at: end }] = await harness.direct.storage.database.read('api_keys').select('expires_at');
-    return end;
+    const [key] = await harness.direct.storage.database.read('api_keys').select('expires_at');
+    return key?.expires_at ?? Number.NaN;
   }
 
   it('shows the end that the core then computes, for each choice', async () => {

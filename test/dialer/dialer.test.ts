@@ -58,7 +58,7 @@ describe('the dialer', () => {
     const place = (body: object = {}): Promise<Answer> =>
       placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body });
     const call = async (contactId: string): Promise<Record<string, unknown>> =>
-      direct.storage.database.read('calls').where({ contact_id: contactId }).first();
+      (await direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
     /** Waits until the call is in one of these states. */
     const untilState = async (contactId: string, ...states: string[]) => {
       await until(async () => states.includes(String((await call(contactId))['state'])));

@@ -160,7 +160,7 @@ describe('attacks', () => {
         const body = { contact: { phone }, variables };
         const placed = await placeCall(core.url, tenants.campaign.id, key, body);
         expect(placed.status, placed.text).to.equal(202);
-        const [stored]: string[] = await direct.storage.database
+        const [stored]: (string | null)[] = await direct.storage.database
           .read('calls')
           .where({ contact_id: textAt(placed, 'contactId') })
           .pluck('variables');
@@ -204,7 +204,7 @@ describe('attacks', () => {
       const name = '\u1f82'.repeat(200);
       const placed = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone(), name: name.normalize('NFD') } });
       expect(placed.status, placed.text).to.equal(202);
-      const stored: string[] = await direct.storage.database
+      const stored: (string | null)[] = await direct.storage.database
         .read('calls')
         .where({ contact_id: textAt(placed, 'contactId') })
         .pluck('name');

@@ -137,7 +137,7 @@ describe('the key-authenticated endpoints', () => {
           expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
         });
 
-        for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed']) {
+        for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const) {
           it(`by ${by} answers 409 without an outcome when the call is ${state}`, async () => {
             const call = await place({ contact: { phone: somePhone() } });
             await direct.storage.database

@@ -194,6 +194,7 @@ describe('who sees, revokes and reaches what', () => {
         const { keyValue } = await createKey(core.url, cookie);
         const campaigns: { id: string; external_id: string }[] = await direct.storage.database
           .read('campaigns')
+          .select<{ id: string; external_id: string }[]>('id', 'external_id')
           .whereIn('external_id', ['c1', 'c2']);
         const statuses = async () => {
           const found: Record<string, number> = {};
@@ -203,6 +204,7 @@ describe('who sees, revokes and reaches what', () => {
         // The administrator of the partner whose campaigns it reaches sees it, and no other.
         const partners: { id: string; external_id: string }[] = await direct.storage.database
           .read('partners')
+          .select<{ id: string; external_id: string }[]>('id', 'external_id')
           .whereIn('external_id', ['p1', 'p2']);
         for (const { id, external_id } of partners) {
           const email = `of-${external_id}@example.com`;

@@ -4,6 +4,7 @@ import { operator } from '../../core/domain/audit.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/retention.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { cancelQueued } from '../../core/storage/api-keys.ts';
+import type { CallRow } from '../../core/storage/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -31,8 +32,15 @@ describe('queued calls', () => {
         ...{ id, digest: id, name: id, creator_id: tenants.users.account.id, creator_partner_id: tenants.partner.id },
         ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: 1 },
       });
-    const addCalls = async (key: string, count: number, more: object = {}) => {
-      const placed = { placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', name: 'Ada', state: 'queued', ...more };
+    const addCalls = async (key: string, count: number, more: Partial<CallRow> = {}) => {
+      const placed = {
+        placed_at: clock.millis(),
+        due_at: clock.millis(),
+        phone: '+493012345678',
+        name: 'Ada',
+        state: 'queued' as const,
+        ...more,
+      };
       const rows = Array.from({ length: count }, (_, n) => ({
         ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, api_key_id: key },
         ...{ contact_id: `${key}-${n}`, request_id: `${key}-${n}`, ...placed },
@@ -112,7 +120,7 @@ describe('queued calls', () => {
       await until(async () => (await states())['lapsed'] === 3);
       await core.close();
       expect(await states()).to.deep.equal({ lapsed: 3, queued: 1 });
-      const ends: number[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
+      const ends: (number | null)[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
@@ -143,7 +151,7 @@ describe('queued calls', () => {
       clock.advance({ milliseconds: 1 });
       expect(await endOverdueCalls(dialing, clock)).to.equal(3);
       expect(await states()).to.deep.equal({ lapsed: 2, queued: 2, unknown: 1 });
-      const ends: number[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
+      const ends: (number | null)[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
       expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
     });
 

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { cancelCall, placeCall } from '../../core/domain/calls.ts';
-import type { Viewer } from '../../core/domain/tenancy.ts';
+import type { Viewer } from '../../core/domain/model.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { lastUsedOf } from '../../core/storage/last-used.ts';
@@ -69,7 +69,7 @@ describe('storage', () => {
         at: clock.now(),
         actor: null,
         action: 'partner.added',
-        home: null,
+        owningScope: null,
         address: 'local',
       } as const;
       const subject = { kind: 'partner', id: tenants.partner.id, name: 'again' } as const;
@@ -86,14 +86,14 @@ describe('storage', () => {
       const tenants = await createTenants(direct.ports);
       const { apiKeys, calls } = direct.ports.stores;
       const { account } = tenants.users;
-      const home = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-      const event = { id: 'e1', at: clock.now(), actor: null, action: 'api-key.created', home, address: 'local' } as const;
+      const owningScope = { accountId: tenants.account.id, partnerId: tenants.partner.id };
+      const event = { id: 'e1', at: clock.now(), actor: null, action: 'api-key.created', owningScope, address: 'local' } as const;
       const subject = { kind: 'api-key', id: 'k1', name: 'K' } as const;
       const key = {
         id: 'k1',
         name: 'K',
         creator: account,
-        home,
+        owningScope,
         createdAt: clock.now(),
         lastUsedAt: null,
         expiresAt: null,

@@ -4,6 +4,7 @@ import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
+import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 
 /** Brings an empty database to the first schema that there was. */
@@ -18,7 +19,7 @@ async function migrateToFirst({ write, kind }: Database): Promise<void> {
   });
 }
 
-const call = (number: number, more: object = {}) => ({
+const call = (number: number, more: Partial<CallRow> = {}): CallRow => ({
   contact_id: `contact-${number}`,
   campaign_id: `campaign-${number % 3}`,
   account_id: 'account',
@@ -45,7 +46,7 @@ const call = (number: number, more: object = {}) => ({
   ...more,
 });
 
-const user = { name: 'Pat', user_type: 'partner', partner_id: 'partner', password_hash: '', created_at: 1 };
+const user = { name: 'Pat', user_type: 'partner' as const, partner_id: 'partner', password_hash: '', created_at: 1 };
 const key = { name: 'A key', creator_id: 'user', creator_partner_id: 'partner', partner_id: 'partner', created_at: 1 };
 
 describe('a database of an earlier release', () => {
@@ -118,7 +119,7 @@ describe('a database of an earlier release', () => {
     });
 
     it('erases what a provider wrote of calls whose contact data was erased before', async () => {
-      const ended = { state: 'failed', due_at: null, ended_at: 1, detail: 'Ada has moved.' };
+      const ended = { state: 'failed', due_at: null, ended_at: 1, detail: 'Ada has moved.' } as const;
       await database.write('calls').insert([call(300, { ...ended, phone: null }), call(301, ended)]);
       await migrate(database);
       const details = database.read('calls').whereIn('contact_id', ['contact-300', 'contact-301']).orderBy('contact_id').pluck('detail');

@@ -1,6 +1,6 @@
 import type { CallState } from '#contract/calls.ts';
 import { createApiKey } from '../../core/domain/api-keys.ts';
-import type { User } from '../../core/domain/tenancy.ts';
+import type { User } from '../../core/domain/model.ts';
 import { fakeClock } from './clock.ts';
 import type { ConsoleHarness } from './console-harness.ts';
 import { ask, textAt } from './http.ts';

@@ -1,7 +1,8 @@
 import type { UserType } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
-import type { Caller, Clock, Digest, Ports } from '../../core/domain/ports.ts';
+import type { Caller, Digest } from '../../core/domain/model.ts';
+import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/tenancies.ts';
 import { createUser } from '../../core/domain/users.ts';
 import { argon2Passwords } from '../../core/passwords.ts';

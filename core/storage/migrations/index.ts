@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
-import type { Database } from '../database.ts';
+import type { Database, Dialect } from '../database.ts';
 import { isLocked } from '../errors.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
@@ -9,9 +9,7 @@ import * as keyTallies from './003-key-tallies.ts';
 import * as staffKeysSeen from './004-staff-keys-seen.ts';
 import * as unfinishedCancels from './005-unfinished-cancels.ts';
 
-export type Dialect = Database['kind'];
-
-/** In their order, and only ever added to: a released migration stays as it is. */
+/** In order. A released migration never changes: add the next one. */
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
   { name: '001-core', up: core.up },
   { name: '002-fewer-indexes', up: fewerIndexes.up },
@@ -21,25 +19,25 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
 ];
 
 const tableName = 'schema_migrations';
-/** In ms: as long as migrations of a large database took, and then some. */
+/** In ms: longer than the migrations of a large database took. */
 const patience = 300_000;
 
 /**
- * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one does it and the others
- * wait; a core that is killed on the way leaves nothing behind.
+ * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one migrates and the others wait.
+ * A core that is killed meanwhile changes nothing.
  *
- * @param signal gives up, and leaves the schema as it was
+ * @param signal gives up, and leaves the schema unchanged
  * @returns the names of the migrations that were applied
- * @throws Problem `conflict` when the database is newer than this program
+ * @throws Problem `conflict` if the database is newer than this program
  */
 export async function migrate(database: Database, signal?: AbortSignal): Promise<string[]> {
   for (const started = performance.now(); ; ) {
-    // Most starts find nothing to do, and need no lock for it.
+    // Without the lock: most starts find nothing missing.
     if ((await schemaState(database)).missing.length === 0) return [];
     try {
       return await applyMissing(database, signal);
     } catch (error) {
-      // On SQLite, another core's migration takes longer than a statement may wait.
+      // On SQLite, another core's migration may take longer than a statement waits for the lock.
       if (!isLocked(error) || performance.now() - started > patience) throw error;
       await setTimeout(100, undefined, signal && { signal });
     }
@@ -73,10 +71,10 @@ async function refuseNewer(trx: Knex.Transaction): Promise<void> {
   if (await trx.schema.hasTable(tableName)) schemaOf(await trx(tableName).pluck('name'));
 }
 
-/** What this program's schema has that a database does not. */
+/** What a database lacks of this program's schema. */
 export type SchemaState = { isEmpty: boolean; missing: string[] };
 
-/** @throws Problem `conflict` when the database is newer than this program */
+/** @throws Problem `conflict` if the database is newer than this program */
 export async function schemaState({ read }: Database): Promise<SchemaState> {
   return schemaOf((await read.schema.hasTable(tableName)) ? await read(tableName).pluck('name') : []);
 }
@@ -91,7 +89,6 @@ export function schemaOf(applied: readonly string[], what = 'The database'): Sch
   return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)) };
 }
 
-/** Whether every migration that this program knows has been applied. */
 export async function isMigrated(database: Database): Promise<boolean> {
   const rows: { name: string }[] = await database.read(tableName).select('name');
   const applied = new Set(rows.map(({ name }) => name));

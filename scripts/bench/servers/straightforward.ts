@@ -34,9 +34,9 @@ app.use(async (ctx) => {
   if (!key || (key.expires_at !== null && key.expires_at < now)) return ctx.throw(401);
   const creator = await db('users').where({ id: key.creator_id }).first();
   const campaign = await db('campaigns')
-    .where({ id: ctx.path.split('/')[4] })
+    .where({ id: ctx.path.split('/')[4] ?? '' })
     .first();
-  if (!campaign || campaign.account_id !== creator.account_id) return ctx.throw(403);
+  if (!campaign || campaign.account_id !== creator?.account_id) return ctx.throw(403);
 
   const contactId = randomUUID();
   const requestId = body.requestId ?? contactId;

@@ -10,3 +10,9 @@ export function instant(millis: number): DateTime<true> {
 export function instantOrNull(millis: number | null): DateTime<true> | null {
   return millis === null ? null : instant(millis);
 }
+
+/** For a column that may be null by the schema, but never is in these rows: a default would hide a broken row. */
+export function required<Value>(value: Value | null, column: string): Value {
+  if (value === null) throw new Error(`The database has a row without ${column}.`);
+  return value;
+}

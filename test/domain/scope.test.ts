@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { scopeOf, type TenancyScope, type Viewer } from '../../core/domain/tenancy.ts';
+import type { Viewer } from '../../core/domain/model.ts';
+import { scopeOf, type TenancyScope } from '../../core/domain/scope.ts';
 
 const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
 const nobody = { kind: 'nothing' } as const;
@@ -21,10 +22,10 @@ describe('the tenancy scope', () => {
       'an account user: own keys, the campaigns of the account',
       viewer({ userType: 'account', account }),
       {
-        home: { accountId: 'a1', partnerId: 'p1' },
+        owningScope: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'own', userId: 'u1' },
         campaigns: { kind: 'account', accountId: 'a1' },
-        people: nobody,
+        users: nobody,
         activity: { kind: 'own', userId: 'u1' },
       },
     ],
@@ -32,10 +33,10 @@ describe('the tenancy scope', () => {
       'a partner user: the keys of all users under the partner and of staff in it, the campaigns of all its accounts',
       viewer({ userType: 'partner', partner }),
       {
-        home: { accountId: null, partnerId: 'p1' },
+        owningScope: { accountId: null, partnerId: 'p1' },
         apiKeys: { kind: 'partner', partnerId: 'p1' },
         campaigns: { kind: 'partner', partnerId: 'p1' },
-        people: { kind: 'partner', partnerId: 'p1' },
+        users: { kind: 'partner', partnerId: 'p1' },
         activity: { kind: 'partner', partnerId: 'p1' },
       },
     ],
@@ -43,10 +44,10 @@ describe('the tenancy scope', () => {
       'a tied partner user: the keys made in that account and own ones, the campaigns of that account',
       viewer({ userType: 'partner', partner, account }),
       {
-        home: { accountId: 'a1', partnerId: 'p1' },
+        owningScope: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'account', accountId: 'a1', userId: 'u1' },
         campaigns: { kind: 'account', accountId: 'a1' },
-        people: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
+        users: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
         activity: { kind: 'account', accountId: 'a1' },
       },
     ],
@@ -54,10 +55,10 @@ describe('the tenancy scope', () => {
       'staff with an account selected: what was made there',
       viewer({ tenancy: { kind: 'account', ...account } }),
       {
-        home: { accountId: 'a1', partnerId: 'p1' },
-        apiKeys: { kind: 'home', tenancy: { kind: 'account', id: 'a1' } },
+        owningScope: { accountId: 'a1', partnerId: 'p1' },
+        apiKeys: { kind: 'tenancy', tenancy: { kind: 'account', id: 'a1' } },
         campaigns: { kind: 'account', accountId: 'a1' },
-        people: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
+        users: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
         activity: { kind: 'account', accountId: 'a1' },
       },
     ],
@@ -65,26 +66,26 @@ describe('the tenancy scope', () => {
       'staff with a partner selected: what was made there and beneath',
       viewer({ tenancy: { kind: 'partner', ...partner, partnerId: 'p1' } }),
       {
-        home: { accountId: null, partnerId: 'p1' },
-        apiKeys: { kind: 'home', tenancy: { kind: 'partner', id: 'p1' } },
+        owningScope: { accountId: null, partnerId: 'p1' },
+        apiKeys: { kind: 'tenancy', tenancy: { kind: 'partner', id: 'p1' } },
         campaigns: { kind: 'partner', partnerId: 'p1' },
-        people: { kind: 'partner', partnerId: 'p1' },
+        users: { kind: 'partner', partnerId: 'p1' },
         activity: { kind: 'partner', partnerId: 'p1' },
       },
     ],
     [
       'staff with nothing selected: the service itself',
       viewer({}),
-      { home: null, apiKeys: nobody, campaigns: nobody, people: { kind: 'staff' }, activity: { kind: 'service' } },
+      { owningScope: null, apiKeys: nobody, campaigns: nobody, users: { kind: 'staff' }, activity: { kind: 'service' } },
     ],
     [
       'a tenancy on anyone but staff does not count',
       viewer({ userType: 'account', account, tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2' } }),
       {
-        home: { accountId: 'a1', partnerId: 'p1' },
+        owningScope: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'own', userId: 'u1' },
         campaigns: { kind: 'account', accountId: 'a1' },
-        people: nobody,
+        users: nobody,
         activity: { kind: 'own', userId: 'u1' },
       },
     ],

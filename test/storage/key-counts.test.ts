@@ -40,8 +40,8 @@ describe('how many keys there are in all', () => {
         ...Object.values(users).map(({ id }) => ({ kind: 'own', userId: id }) as const),
         ...[users.tied, users.staff].map(({ id }) => ({ kind: 'account', accountId: account.id, userId: id }) as const),
         ...[partner, otherPartner].map(({ id }) => ({ kind: 'partner', partnerId: id }) as const),
-        ...[account, siblingAccount].map(({ id }) => ({ kind: 'home', tenancy: { kind: 'account', id } }) as const),
-        ...[partner, otherPartner].map(({ id }) => ({ kind: 'home', tenancy: { kind: 'partner', id } }) as const),
+        ...[account, siblingAccount].map(({ id }) => ({ kind: 'tenancy', tenancy: { kind: 'account', id } }) as const),
+        ...[partner, otherPartner].map(({ id }) => ({ kind: 'tenancy', tenancy: { kind: 'partner', id } }) as const),
         ...(['all', 'nothing'] as const).map((other) => ({ kind: other })),
       ];
       const listed = await Promise.all(sights.map(async (sight) => (await direct.ports.stores.apiKeys.list(sight, 2)).total));

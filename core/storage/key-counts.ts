@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { Database } from './database.ts';
 
-/** By which keys are counted: each a column of theirs (see migration 003). */
+/** The columns by which keys are counted: see migration 003. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
-/** What the kept counts are too high by. Triggers change keys and counts in one transaction, so a statement sees both as of one instant. */
+/** The kept counts less the real ones. Triggers change both in one transaction, so one statement sees both at the same instant. */
 const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
     SELECT scope, id, keys FROM api_key_tallies
     ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}
@@ -26,11 +26,11 @@ export function countWrongCounts(database: Database): Promise<number> {
   });
 }
 
-/** Puts the counts right, while keys come and go: a difference stays what it is until it is taken away. */
+/** Corrects the counts while other processes create and revoke keys, which does not change a difference. */
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await haveTime(trx, database);
-    // Two repairs at once would each take the same difference away.
+    // Two repairs at once would subtract the same difference twice.
     await database.lockMigrations(trx);
     const merge = database.kind === 'sqlite' ? 'WHERE true ON CONFLICT DO UPDATE SET keys = keys + excluded.keys' : '';
     await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(patient);

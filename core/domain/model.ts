@@ -1,0 +1,183 @@
+import type { DateTime } from 'luxon';
+import type { CallState } from '#contract/calls.ts';
+import type { Named, TenancyKind, UserType } from '#contract/console.ts';
+
+export type Account = Named & { partnerId: string };
+
+export type Campaign = Named & { account: Named };
+
+/** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the one above the account. */
+export type Tenancy = Named & { kind: TenancyKind; partnerId: string };
+
+/**
+ * Someone who signs in. An account user has an account; a partner user has a partner and may be tied to one account of it; a staff user has
+ * neither.
+ */
+export type User = {
+  id: string;
+  email: string;
+  name: string;
+  userType: UserType;
+  account: Account | null;
+  partner: Named | null;
+};
+
+/** A signed-in user. Only staff have a tenancy. */
+export type Viewer = User & { tenancy: Tenancy | null };
+
+export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
+
+export type NewUser = {
+  id: string;
+  email: string;
+  name: string;
+  userType: UserType;
+  accountId: string | null;
+  partnerId: string | null;
+  password: NewPassword;
+  createdAt: DateTime;
+};
+
+/** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
+export type NewPassword = { hash: string; expiresAt: DateTime | null };
+
+export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null };
+
+export type Session = {
+  user: User;
+  tenancy: Tenancy | null;
+  passwordChangeDue: boolean;
+  startedAt: DateTime;
+  lastSeenAt: DateTime;
+};
+
+/** The scope in which a key was created: a partner, or an account with the partner above it. */
+export type OwningScope = { accountId: string | null; partnerId: string };
+
+export type ApiKey = {
+  id: string;
+  name: string;
+  creator: Named;
+  owningScope: OwningScope;
+  createdAt: DateTime;
+  lastUsedAt: DateTime | null;
+  expiresAt: DateTime | null;
+  expiryTimeZone: string | null;
+};
+
+/** A SHA-256, as 64 lower-case hexadecimal digits: of a key value or a session id, which storage never holds themselves. */
+export type Digest = string;
+
+/** The key of a request. The request must be answered by `deadline`, in milliseconds of `performance.now()`. */
+export type Caller = { digest: Digest; deadline: number };
+
+/** A placed call, as storage keeps it. Instants are epoch milliseconds. */
+export type NewCall = {
+  contactId: string;
+  requestId: string;
+  phone: string;
+  name: string | null;
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>> | null;
+  notBefore: number | null;
+  notAfter: number | null;
+};
+
+/** The two names of a call. */
+export type CallReference = { contactId: string } | { requestId: string };
+
+/** A call that the dialer has claimed until `leaseUntil`. Instants are epoch milliseconds. */
+export type ClaimedCall = {
+  contactId: string;
+  requestId: string;
+  campaignId: string;
+  phone: string;
+  name: string | null;
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>>;
+  placedAt: number;
+  notBefore: number | null;
+  notAfter: number | null;
+  firstAttemptAt: number;
+  /** The provider that has the call, or may have it. */
+  provider: string;
+  /** Counts the claims of this call. Storage ignores what an earlier claim reports. */
+  attempt: number;
+  /** How far the hand-off has come: see call-states.ts. */
+  handoff: 'open' | 'doubt' | 'taken';
+  leaseUntil: number;
+};
+
+export type ListedCall = {
+  requestId: string;
+  contactId: string;
+  phone: string | null;
+  name: string | null;
+  state: CallState;
+  detail: string | null;
+  placedAt: DateTime;
+  dialedAt: DateTime | null;
+  endedAt: DateTime | null;
+  /** The key that placed it, revoked or not; null if the viewer does not see that key. */
+  apiKey: (Named & { creator: Named }) | null;
+  isSimulated: boolean;
+};
+
+export type CallFilter = { state: CallState | null; search: string; cursor: string | null };
+
+export type AuditAction =
+  | 'session.started'
+  | 'session.ended'
+  | 'session.revoked'
+  | 'tenancy.selected'
+  | 'password.changed'
+  | 'password.reset'
+  | 'api-key.created'
+  | 'api-key.revoked'
+  | 'user.added'
+  | 'user.changed'
+  | 'user.deleted'
+  | 'partner.added'
+  | 'partner.changed'
+  | 'account.added'
+  | 'account.changed'
+  | 'campaign.added'
+  | 'campaign.changed';
+
+export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' };
+
+/** Who did what, when and from where. Never holds a secret. */
+export type AuditEvent = {
+  id: string;
+  at: DateTime;
+  /** Null for the operator, on the machine itself. */
+  actor: Named | null;
+  action: AuditAction;
+  subject: AuditSubject;
+  /** Null if the event belongs to the service and not to a partner. */
+  owningScope: OwningScope | null;
+  /** The caller's network address, or `local`. */
+  address: string;
+};
+
+/** The action is any text: an older or newer release may have written it. */
+export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
+
+/** Who acts, and from where. */
+export type Actor = { who: Named | null; address: string };
+
+export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
+
+/** A partner, account, campaign or user of an import file. A field that its kind does not have is null. */
+export type ImportedThing = {
+  externalId: string;
+  id: string;
+  name: string;
+  partnerId: string | null;
+  accountId: string | null;
+  email: string | null;
+  userType: string | null;
+};
+
+export type ImportAddition = { thing: ImportedThing; password: NewPassword | null; event: AuditEvent };
+export type ImportChange = { thing: ImportedThing; event: AuditEvent };

@@ -1,0 +1,119 @@
+import type { CallState } from '#contract/calls.ts';
+import type { TenancyKind, UserType } from '#contract/console.ts';
+import type { Handoff } from '../domain/call-states.ts';
+import type { AuditSubject } from '../domain/model.ts';
+
+/** The tables as the last migration leaves them. Identifiers are text, instants are epoch milliseconds. */
+declare module 'knex/types/tables.js' {
+  interface Tables {
+    partners: PartnerRow;
+    accounts: AccountRow;
+    campaigns: CampaignRow;
+    users: UserRow;
+    api_keys: ApiKeyRow;
+    retired_api_keys: RevokedApiKeyRow;
+    api_key_tallies: KeyCountRow;
+    sessions: SessionRow;
+    sign_in_attempts: ThrottleRow;
+    audit_events: AuditEventRow;
+    calls: CallRow;
+  }
+}
+
+export type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
+export type AccountRow = PartnerRow & { partner_id: string };
+export type CampaignRow = PartnerRow & { account_id: string };
+
+export type UserRow = {
+  id: string;
+  external_id: string | null;
+  email: string;
+  name: string;
+  user_type: UserType;
+  account_id: string | null;
+  /** The partner above the account for an account user. */
+  partner_id: string | null;
+  password_hash: string;
+  password_expires_at: number | null;
+  created_at: number;
+  last_sign_in_at: number | null;
+};
+
+export type ApiKeyRow = {
+  id: string;
+  digest: string;
+  name: string;
+  creator_id: string;
+  /** The partner whose administrator sees the key. It follows the creator. */
+  creator_partner_id: string | null;
+  account_id: string | null;
+  partner_id: string;
+  created_at: number;
+  expires_at: number | null;
+  expiry_time_zone: string | null;
+  last_used_at: number | null;
+};
+
+/** What the list of calls shows of a revoked key. Its digest is gone. */
+export type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
+  creator_name: string;
+  retired_at: number;
+  /** Set until the key's queued calls are cancelled, if the revoke was to cancel them. */
+  cancelling_since: number | null;
+};
+
+/** A summand of how many keys a scope has: the sum of its rows counts. */
+export type KeyCountRow = { scope: string; id: string; keys: number };
+
+export type SessionRow = {
+  id: string;
+  user_id: string;
+  tenancy_kind: TenancyKind | null;
+  tenancy_id: string | null;
+  started_at: number;
+  last_seen_at: number;
+};
+
+export type ThrottleRow = { key: string; points: number; expire: number };
+
+export type AuditEventRow = {
+  id: string;
+  at: number;
+  actor_id: string | null;
+  actor_name: string | null;
+  action: string;
+  subject_kind: AuditSubject['kind'];
+  subject_id: string;
+  subject_name: string;
+  account_id: string | null;
+  partner_id: string | null;
+  address: string;
+};
+
+/** Domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
+export type CallRow = {
+  contact_id: string;
+  campaign_id: string;
+  account_id: string;
+  request_id: string;
+  api_key_id: string;
+  state: CallState;
+  phone: string | null;
+  name: string | null;
+  time_zone: string | null;
+  /** JSON: pairs of name and value, sorted by name. */
+  variables: string | null;
+  not_before: number | null;
+  not_after: number | null;
+  placed_at: number;
+  cancelled_at: number | null;
+  due_at: number | null;
+  attempt: number;
+  first_attempt_at: number | null;
+  handoff: Handoff | null;
+  provider: string | null;
+  dialed_at: number | null;
+  ended_at: number | null;
+  duration_seconds: number | null;
+  detail: string | null;
+};

@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
+import { dialingLimits, nextStep, retryDelay, settlementOf } from '../../core/domain/dialing.ts';
+import type { ClaimedCall } from '../../core/domain/model.ts';
+import type { HandoffResult, Provider } from '../../core/domain/ports.ts';
+
+const now = 1_795_000_000_000;
+const hour = 3_600_000;
+const claimed = (some: Partial<ClaimedCall> = {}): ClaimedCall => ({
+  ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
+  ...{ placedAt: now - 2 * hour, notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
+  ...{ handoff: 'open', leaseUntil: now + 30_000, ...some },
+});
+const provider = (some: Partial<Provider> = {}): Provider => ({
+  name: 'webhook',
+  deduplicates: false,
+  handOff: () => Promise.reject(new Error('No rule hands a call off.')),
+  conclude: () => null,
+  ...some,
+});
+const deduplicating = provider({ deduplicates: true });
+const unknown = (event: string, detail: string) => ({ event, to: 'unknown', detail, endedAt: now, durationSeconds: null });
+const failed = (event: string, detail: string) => ({ ...unknown(event, detail), to: 'failed' });
+
+describe('what a dialer does with a claimed call', () => {
+  const lostAnswer = 'The provider may have got this call, but its answer was lost.';
+  const tooLate = 'Its time had passed before the provider took it.';
+  const conclusion = { state: 'busy', detail: null, endedAt: now - 1, durationSeconds: null } as const;
+  const concluding = provider({ name: 'simulated', conclude: () => conclusion });
+  const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [
+    ['hands an open call off', claimed(), provider(), 'hand-off'],
+    ['hands a call in doubt off to a provider that de-duplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
+  ];
+  for (const [rule, call, by, step] of table) it(rule, () => expect(nextStep(call, by, now)).to.equal(step));
+
+  const ending: [string, ClaimedCall, Provider, object][] = [
+    [
+      'ends a call in doubt if the provider does not de-duplicate',
+      claimed({ handoff: 'doubt' }),
+      provider(),
+      unknown('must-not-repeat', lostAnswer),
+    ],
+    [
+      'ends a call in doubt if another provider may have it',
+      claimed({ handoff: 'doubt', provider: 'simulated' }),
+      deduplicating,
+      unknown('must-not-repeat', lostAnswer),
+    ],
+    ['fails an open call after notAfter', claimed({ notAfter: now - 1 }), provider(), failed('too-late', tooLate)],
+    ['ends a call in doubt after notAfter', claimed({ handoff: 'doubt', notAfter: now - 1 }), deduplicating, unknown('too-late', tooLate)],
+    [
+      'leaves an open call for another claim after its lease',
+      claimed({ leaseUntil: now }),
+      provider(),
+      { event: 'not-taken', to: 'retry', dueAt: now },
+    ],
+    [
+      'keeps a call in doubt after its lease',
+      claimed({ leaseUntil: now, handoff: 'doubt' }),
+      deduplicating,
+      { event: 'not-taken', to: 'doubt', dueAt: now },
+    ],
+    [
+      'takes the outcome of its own provider',
+      claimed({ handoff: 'taken', provider: 'simulated' }),
+      concluding,
+      { event: 'outcome', to: 'busy', detail: null, endedAt: now - 1, durationSeconds: null },
+    ],
+    [
+      'ends a taken call without an outcome',
+      claimed({ handoff: 'taken' }),
+      provider(),
+      unknown('unreported', 'No outcome was reported in time.'),
+    ],
+    [
+      'invents no outcome for a call that another provider has',
+      claimed({ handoff: 'taken' }),
+      concluding,
+      unknown('unreported', 'No outcome was reported in time.'),
+    ],
+  ];
+  for (const [rule, call, by, step] of ending) it(rule, () => expect(nextStep(call, by, now)).to.deep.equal(step));
+  it('still hands a call off at the millisecond of notAfter', () => {
+    expect(nextStep(claimed({ notAfter: now }), provider(), now)).to.equal('hand-off');
+  });
+});
+
+describe('what the result of a hand-off means', () => {
+  const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => settlementOf(call, result, by, now, () => 0.5);
+  const notTaken = { kind: 'not-taken', detail: 'busy' } as const;
+  const lost = { kind: 'answer-lost', detail: 'lost' } as const;
+  const doubt = claimed({ handoff: 'doubt' });
+  const windowOver = { firstAttemptAt: now - dialingLimits.window.toMillis() };
+  const table: [string, ReturnType<typeof settle>, object][] = [
+    [
+      'a taken call waits four hours for its outcome',
+      settle(claimed(), { kind: 'taken' }),
+      { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 4 * hour },
+    ],
+    [
+      'a taken call is concluded when the provider says',
+      settle(doubt, { kind: 'taken', outcomeAt: now + 7 }),
+      { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 7 },
+    ],
+    ['a rejected call fails', settle(claimed(), { kind: 'rejected', detail: 'no' }), failed('rejected', 'no')],
+    ['a call that was not taken is retried', settle(claimed(), notTaken), { event: 'not-taken', to: 'retry', dueAt: now + 600 }],
+    ['a call in doubt that was not taken stays in doubt', settle(doubt, notTaken), { event: 'not-taken', to: 'doubt', dueAt: now + 600 }],
+    [
+      'Retry-After delays the retry',
+      settle(claimed(), { ...notTaken, retryAfter: 60 }),
+      { event: 'not-taken', to: 'retry', dueAt: now + 60_000 },
+    ],
+    ['a call fails when its window is over', settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
+    [
+      'a call fails when the retry would come after notAfter',
+      settle(claimed({ notAfter: now + 599 }), notTaken),
+      failed('too-late', 'busy'),
+    ],
+    [
+      'notAfter extends the window',
+      settle(claimed({ ...windowOver, notAfter: now + 600 }), notTaken),
+      { event: 'not-taken', to: 'retry', dueAt: now + 600 },
+    ],
+    ['a call in doubt becomes unknown when its window is over', settle({ ...doubt, ...windowOver }, notTaken), unknown('too-late', 'busy')],
+    ['a lost answer makes the call unknown', settle(claimed(), lost), unknown('must-not-repeat', 'lost')],
+    [
+      'a lost answer is retried if the provider de-duplicates',
+      settle(claimed(), lost, deduplicating),
+      { event: 'answer-lost', to: 'doubt', dueAt: now + 600 },
+    ],
+    [
+      'a lost answer makes the call unknown when its window is over',
+      settle(claimed(windowOver), lost, deduplicating),
+      unknown('must-not-repeat', 'lost'),
+    ],
+  ];
+  for (const [rule, settlement, expected] of table) it(rule, () => expect(settlement).to.deep.equal(expected));
+});
+
+describe('the delay before a retry', () => {
+  const longest = () => 1 - Number.EPSILON;
+  it('doubles from one second, up to five minutes', () => {
+    const delays = Array.from({ length: 12 }, (_, n) => Math.ceil((retryDelay(n + 1, longest) - 100) / 1_000));
+    expect(delays).to.deep.equal([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+  });
+  it('is random down to a tenth of a second', () => {
+    for (const attempt of [1, 5, 40]) expect(retryDelay(attempt, () => 0)).to.equal(100);
+  });
+});
+
+describe('limits that depend on each other', () => {
+  const { answer, lease, longestRetry, window, outcome, life } = dialingLimits;
+  const ordered: [string, number, number][] = [
+    ['a statement gives up before its request has to be answered', deadlines.statement, deadlines.answer],
+    ['a provider answers within the lease', answer.toMillis(), lease.toMillis()],
+    ['a retry comes within the window', longestRetry.toMillis(), window.toMillis()],
+    ['a lease is shorter than the time for an outcome', lease.toMillis(), outcome.toMillis()],
+    ['a call is given up before it is forgotten', Math.max(window.toMillis(), outcome.toMillis()), life.toMillis()],
+    ['clocks may differ by less than the window', clockSkew.toMillis(), window.toMillis()],
+  ];
+  for (const [rule, shorter, longer] of ordered) it(rule, () => expect(shorter).to.be.below(longer));
+});

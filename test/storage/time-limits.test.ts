@@ -1,0 +1,17 @@
+import { expect } from 'chai';
+import { settleEvery } from '../../core/dialer/loop.ts';
+import { timeouts } from '../../core/dialer/webhook.ts';
+import { deadlines } from '../../core/domain/deadlines.ts';
+import { dialingLimits } from '../../core/domain/dialing.ts';
+import { timeLimits } from '../../core/storage/postgres.ts';
+
+describe('time limits of storage and dialer', () => {
+  const lease = dialingLimits.lease.toMillis();
+  const ordered: [string, number, number][] = [
+    ['a request is answered after the longest wait for PostgreSQL', timeLimits.connection + timeLimits.batch, deadlines.answer],
+    ["PostgreSQL's own limit ends a statement first", timeLimits.server, timeLimits.statement],
+    ['connecting to a provider is a part of its answer', timeouts.connect, timeouts.answer],
+    ['a lease outlives a hand-off and the slowest statement that settles it', timeouts.answer + timeLimits.statement + settleEvery, lease],
+  ];
+  for (const [rule, shorter, longer] of ordered) it(rule, () => expect(shorter).to.be.below(longer));
+});
