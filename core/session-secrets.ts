@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from './config.ts';
+import { codeOf } from './domain/error-code.ts';
 import type { Randomness } from './domain/ports.ts';
 import { asDatabaseError } from './start-errors.ts';
 
@@ -25,7 +26,7 @@ function keptSecret(file: string, randomness: Randomness): string {
     // `wx` makes the file or fails: of two cores that start at once, one makes it and both read it.
     writeFileSync(file, `${Buffer.from(randomness.bytes(32)).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
   return readFileSync(file, 'utf8').trim();
 }

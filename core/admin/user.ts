@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
-import { emailSchema } from '#contract/text.ts';
+import { emailSchema, normalEmail } from '#contract/text.ts';
 import { operator } from '../domain/audit.ts';
 import type { ListedUser, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -81,7 +81,8 @@ async function runDelete({ ports, output }: AdminContext, email: string, options
 
 /** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
-  const credentials = await ports.stores.users.findByEmail(parseInput(emailSchema, email, 'EMAIL'));
+  // Not by the rules of a new address: a user whose address is older than a rule must still be found and deleted.
+  const credentials = await ports.stores.users.findByEmail(normalEmail(email));
   if (!credentials) throw new Problem('not-found', `There is no user ${email}. See: admin user list`);
   return credentials.user;
 }

@@ -3,6 +3,7 @@ import type { Handoff } from '#contract/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { sign, signatureHeader } from '#contract/signature.ts';
 import { dialingLimits } from '../domain/dialing.ts';
+import { codeOf } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 
@@ -106,7 +107,7 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 }
 
 function failureOf(error: unknown): HandoffResult {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'connection lost';
+  const code = codeOf(error) || 'connection lost';
   if (error instanceof Error && notSent.has(error)) return { kind: 'not-taken', detail: `The provider could not be reached (${code}).` };
   const reason = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : code;
   return { kind: 'answer-lost', detail: `The provider's answer was lost (${reason}).` };

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { limits } from '#contract/limits.ts';
-import type { FieldError } from '#contract/problems.ts';
+import { validate } from '#contract/validate.ts';
 import { Problem } from '../domain/problem.ts';
 import type { Context } from './context.ts';
 
@@ -35,9 +35,9 @@ export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema
 export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
   // What is given as nothing is not given.
   const given = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
-  const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const [first] = fieldErrors(parsed.error);
+  const validated = validate(schema, given);
+  if (validated.ok) return validated.data;
+  const [first] = validated.errors;
   throw new Problem('malformed-request', `The query is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
 }
 
@@ -69,23 +69,10 @@ function parse(bytes: Buffer): unknown {
 }
 
 function check<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(input, { reportInput: true });
-  if (parsed.success) return parsed.data;
-  const errors = fieldErrors(parsed.error);
-  const [first] = errors;
-  throw new Problem('invalid', `The body is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, { errors });
-}
-
-function fieldErrors(error: z.ZodError): FieldError[] {
-  return error.issues
-    .flatMap((issue) => {
-      const path = issue.path.map(String);
-      if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: messageOf(issue) }];
-      return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'This field is not known.' }));
-    })
-    .slice(0, reportedErrors);
-}
-
-function messageOf(issue: z.core.$ZodIssue): string {
-  return issue.code === 'invalid_type' && issue.input === undefined ? 'This field is required.' : issue.message;
+  const validated = validate(schema, input);
+  if (validated.ok) return validated.data;
+  const [first] = validated.errors;
+  throw new Problem('invalid', `The body is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
+    errors: validated.errors.slice(0, reportedErrors),
+  });
 }
