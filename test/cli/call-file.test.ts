@@ -44,7 +44,6 @@ describe('a file of calls', () => {
 
   for (const [what, lineEnd] of [
     ['LF', '\n'],
-    ['CRLF', '\r\n'],
     ['CR', '\r'],
   ] as const) {
     it(`numbers the lines of CSV with ${what} by the last line above a cell of several lines`, () => {
