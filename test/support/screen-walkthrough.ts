@@ -173,7 +173,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
       await page.getByLabel('Server address').fill(network.url);
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByText(/too (old|new) for this console|not a Callkey core/).waitFor();
+      await page.getByRole('heading', { name: /too (old|new) for this console|not a Callkey core/ }).waitFor();
       yield stop(name);
       await button('Use another server').click();
     }
