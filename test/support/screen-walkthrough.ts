@@ -102,7 +102,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Activity').click();
-    await page.getByText('Cannot reach the core').waitFor();
+    await page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;
     await button('Try again').click();
@@ -173,7 +173,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
       await page.getByLabel('Server address').fill(network.url);
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByText(/too (old|new) for this console|not a Callkey core/).waitFor();
+      await page.getByRole('heading', { name: /too (old|new) for this console|not a Callkey core/ }).waitFor();
       yield stop(name);
       await button('Use another server').click();
     }

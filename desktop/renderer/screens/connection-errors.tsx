@@ -20,7 +20,7 @@ const explanations: Readonly<Record<Core, { title: string; text: string }>> = {
   },
   unknown: {
     title: 'This is not a Callkey core',
-    text: 'A server answers at this address, but it is not a Callkey core. Check the address.',
+    text: 'Another kind of server answers at this address. Check the address.',
   },
 };
 
