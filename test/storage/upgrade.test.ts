@@ -119,7 +119,7 @@ describe('a database of an earlier release', () => {
     });
 
     it('erases what a provider wrote of calls whose contact data was erased before', async () => {
-      const ended = { state: 'failed', due_at: null, ended_at: 1, detail: 'Ada has moved.' };
+      const ended = { state: 'failed' as const, due_at: null, ended_at: 1, detail: 'Ada has moved.' };
       await database.write('calls').insert([call(300, { ...ended, phone: null }), call(301, ended)]);
       await migrate(database);
       const details = database.read('calls').whereIn('contact_id', ['contact-300', 'contact-301']).orderBy('contact_id').pluck('detail');
