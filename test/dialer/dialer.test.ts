@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { callsSchema } from '#contract/console.ts';
 import { isSigned, sign } from '#contract/signature.ts';
+import { dialingLimits } from '../../core/domain/dialing.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
@@ -212,9 +213,9 @@ describe('the dialer', () => {
         let tries = 0;
         await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
         const contactId = textAt(await place(), 'contactId');
-        // Not so long that nobody dials it any more.
-        const weeksAgo = Date.now() - 14 * 86_400_000;
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: weeksAgo, due_at: weeksAgo });
+        // Longer than hand-offs are repeated, and not so long that the call has lapsed.
+        const longAgo = Date.now() - 2 * dialingLimits.window.toMillis();
+        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: longAgo, due_at: longAgo });
         await core.stop();
         core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
         await receiver.until(2);

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../../core/domain/call-states.ts';
+import { dialingLimits } from '../../core/domain/dialing.ts';
+import type { ClaimedCall } from '../../core/domain/model.ts';
+import { cancelQueued } from '../../core/storage/api-keys.ts';
+import { required } from '../../core/storage/columns.ts';
+import type { CallRow } from '../../core/storage/tables.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, openDirect } from '../support/tenants.ts';
+
+const now = 1_795_000_000_000;
+const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', cancelledAt: 'cancelled_at', endedAt: 'ended_at' } as const;
+const ending = { detail: null, endedAt: now, durationSeconds: null };
+
+/** A due call at this stage, as the events before it leave it. */
+function rowAt(stage: 'queued' | Handoff): CallRow {
+  const attempted = stage !== 'queued';
+  return {
+    ...{ contact_id: stage, campaign_id: 'g', account_id: 'a', request_id: stage, api_key_id: 'k', phone: '+493012345678', name: null },
+    ...{ time_zone: null, variables: null, not_before: null, not_after: null, placed_at: 1, cancelled_at: null, due_at: now },
+    ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? 2 : null, provider: attempted ? 'webhook' : null },
+    ...{ state: stateOf(stage), handoff: isHandoff(stage) ? stage : null, dialed_at: stage === 'taken' ? 3 : null },
+    ...{ ended_at: null, duration_seconds: null, detail: null },
+  };
+}
+
+const claimed = (contactId: string): ClaimedCall => ({
+  ...{ contactId, requestId: contactId, campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
+  ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 2, provider: 'webhook', attempt: 1, handoff: 'open', leaseUntil: now },
+});
+
+describe('a call in the database', () => {
+  onEachDatabase((kind) => {
+    let direct: DirectAccess;
+    before(async () => {
+      direct = await openDirect(await freshDatabase(kind));
+    });
+    after(() => direct.close());
+
+    type Event = (typeof transitions)[number]['event'];
+    async function cause(event: Event, from: Stage, to: Stage): Promise<void> {
+      const { dialing } = direct.ports.stores;
+      const { database } = direct.storage;
+      if (event === 'cancel') await cancelQueued(database, ['k'], now);
+      else if (event === 'lapse') {
+        await database.write('calls').update({ not_after: now - 1 });
+        await dialing.lapse(now);
+      } else if (event === 'claim') await dialing.claim(1, 'webhook', now, now + 1);
+      else if (event === 'outcome') await dialing.reportOutcome(from, { state: 'busy', ...ending });
+      else if (event === 'forgotten') await dialing.endForgotten(now + dialingLimits.life.toMillis() + 1);
+      else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
+      else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
+        await dialing.settle(claimed(from), { event, to, dueAt: now });
+      else if (event !== 'not-taken' && event !== 'answer-lost' && (to === 'failed' || to === 'unknown'))
+        await dialing.settle(claimed(from), { event, to, ...ending });
+    }
+
+    for (const { event, from, to, notes } of transitions) {
+      for (const stage of from) {
+        const target: Stage = typeof to === 'string' ? to : 'busy';
+        it(`that is ${stage} becomes ${target} by ${event}`, async () => {
+          const { read, write } = direct.storage.database;
+          const before = rowAt(stage);
+          await write('calls').delete();
+          await write('calls').insert(before);
+          await cause(event, stage, target);
+          const after = required((await read('calls').first()) ?? null, 'row');
+          expect([after.state, isHandoff(target) ? after.handoff : after.due_at]).to.deep.equal([
+            stateOf(target),
+            isHandoff(target) ? target : null,
+          ]);
+          const noted = Object.entries(columns).filter(([, column]) => after[column] !== before[column]);
+          expect(notes).to.include.members(noted.map(([note]) => note));
+          for (const note of notes) expect(after[columns[note]], note).to.not.equal(null);
+        });
+      }
+    }
+  });
+});
