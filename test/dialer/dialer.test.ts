@@ -317,7 +317,11 @@ describe('the dialer', () => {
       const ids = await Promise.all(Array.from({ length: 60 }, async () => textAt(await place(), 'contactId')));
       await core.stop('SIGKILL');
       // The leases run out at once, so that nobody has to wait for them.
-      await direct.storage.database.write('calls').where({ state: 'dialing' }).whereNot({ handoff: 'taken' }).update({ due_at: 0 });
+      await direct.storage.database
+        .write('calls')
+        .where({ state: 'dialing' })
+        .whereNot({ handoff: 'taken' })
+        .update({ due_at: Date.now() - 1_000 });
       core = await spawnCore(database, {
         DIALER: 'webhook',
         DIALER_URL: receiver.url,

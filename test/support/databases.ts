@@ -37,9 +37,11 @@ function thePostgres(): Promise<PostgresServer> {
 
 /** Has the databases of this process on a server of its own, with settings of its own, and not on the one that all files share. */
 export async function setUpPostgres(settings: readonly string[] = []): Promise<void> {
+  const before = postgres;
   postgres = startPostgres(settings);
   templates.delete('postgres');
   await postgres;
+  await (await before)?.stop();
 }
 
 /** Migrations take longer than a copy of what they make. @returns a SQLite file, or the name of a database */
