@@ -39,7 +39,7 @@ export function createOutput(
 
 /** Replaces key values, which may come from a mistyped argument, a URL or a server's answer. */
 export function redact(text: string): string {
-  return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[blotted out]`));
+  return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[redacted]`));
 }
 
 /** Removes control characters but tabs and line ends: text from a server or a file must not steer the terminal. */

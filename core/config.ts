@@ -6,16 +6,16 @@ import { z } from 'zod';
 import { isLoopback } from '#contract/server-address.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from './storage/database.ts';
 
-/** All that the environment says, checked. */
+/** The checked environment. */
 export type Config = Readonly<{
   host: string;
   port: number;
-  /** For how many seconds a core that is told to stop goes on taking requests, so that load balancers can turn away from it first. */
+  /** Seconds for which a draining core still takes requests, so that load balancers notice first that it is not ready. */
   drainDelay: number;
   management: Readonly<{ host: string; port: number }> | null;
   tls: Readonly<{ cert: Buffer; key: Buffer }> | null;
   database: DatabaseLocation;
-  /** Newest first. Null where they are to be kept beside the SQLite file. */
+  /** Newest first. Null: made once, and kept beside the SQLite file. */
   sessionSecrets: readonly string[] | null;
   trustedProxies: readonly string[];
   logLevel: LogLevel;
@@ -33,7 +33,7 @@ export type DialerConfig =
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** A value in the environment with which no core can start, in one line that names the variable. */
+/** Stops the start, in one line that names the variable. */
 export class ConfigError extends Error {
   constructor(variable: string, message: string) {
     super(`${variable}: ${message}`);
@@ -131,7 +131,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
-    // On loopback, no load balancer has to notice.
+    // No load balancer reaches loopback.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
     tls: readTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
@@ -154,19 +154,19 @@ function dialerOf(env: z.output<typeof schema>): DialerConfig {
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
-/** Contacts go to this address: over https, or not over a network at all. */
+/** Contact data goes to this address: over https, or not over a network at all. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** After how many days contact data is erased, for tools that serve nothing. @throws ConfigError */
+/** RETENTION_DAYS alone, for `admin`. @throws ConfigError */
 export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): number | null {
   return parse(z.object({ RETENTION_DAYS: retentionDays }), environment).RETENTION_DAYS;
 }
 
-/** The database alone, for tools that serve nothing. @throws ConfigError */
+/** DATABASE_URL alone, for `admin`. @throws ConfigError */
 export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
   return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
 }
@@ -196,7 +196,7 @@ function readTls(certFile: string | undefined, keyFile: string | undefined): Con
   return { cert, key };
 }
 
-/** The reason is OpenSSL's, and tells nothing of the key. */
+/** The reason is OpenSSL's. It contains nothing of the key. */
 function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed): Parsed {
   try {
     return parse();

@@ -2,10 +2,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import { keyValueLookalike } from '#contract/key-value.ts';
 import type { LogLevel } from './config.ts';
 
-/**
- * JSON lines. Callers log an allow-list of fields; on top of that, whatever looks like a key value is blotted out of the finished
- * line, wherever it stands.
- */
+/** Logs JSON lines. Callers log an allow-list of fields. As a last defence, anything that looks like a key value is redacted from the line. */
 export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
@@ -18,10 +15,7 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
   return pino(options, destination ?? standardOutput());
 }
 
-/**
- * Written behind the requests' back, and thrown away where it cannot be written: a log on a full disk, or one that nobody reads any more, must
- * not stop the service.
- */
+/** Written asynchronously, and dropped where it cannot be written: a log on a full disk, or a pipe without a reader, must not stop the service. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 });
   let isFailing = false;
@@ -31,7 +25,7 @@ function standardOutput(): DestinationStream {
   output.on('write', () => {
     isFailing = false;
   });
-  // At the end the library writes what is left, again and again until it succeeds.
+  // At exit the library retries to write the rest until it succeeds, which on a full disk is for ever.
   process.prependListener('exit', () => {
     if (isFailing) output.destroy();
   });
@@ -39,7 +33,7 @@ function standardOutput(): DestinationStream {
 }
 
 export function scrub(text: string): string {
-  return text.replace(keyValueLookalike, 'svc_sk_live_[blotted out]');
+  return text.replace(keyValueLookalike, 'svc_sk_live_[redacted]');
 }
 
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };

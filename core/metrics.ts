@@ -3,10 +3,10 @@ import { paths } from '#contract/paths.ts';
 import type { DialerObserver } from './dialer/loop.ts';
 import type { ObserveBatch } from './storage/calls.ts';
 
-/** Numbers in use in a pool of database connections. */
+/** Connections of a database pool. */
 export type PoolUse = () => { used: number; free: number; waiting: number };
 
-/** Calls that are due, and for how many seconds the oldest has been. */
+/** How many calls are due, and for how many seconds the oldest has been. */
 export type QueueLook = () => Promise<{ due: number; oldestSeconds: number }>;
 
 export type Metrics = {
@@ -19,7 +19,7 @@ export type Metrics = {
   registry: Registry;
 };
 
-/** What Prometheus reads. Labels are from closed lists: no path, address or identifier ever becomes one. */
+/** Metrics for Prometheus. Labels come from closed lists: a path, address or identifier as a label would grow without bound. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -37,7 +37,7 @@ export function createMetrics(): Metrics {
     help: 'Requests on the key-authenticated endpoints, by whether their key was accepted, refused, or could not be looked up',
     labelNames: ['result'],
     registers,
-    // Told from the requests when somebody asks, so that it costs them nothing.
+    // Computed when Prometheus asks, so that requests pay nothing for it.
     async collect() {
       this.reset();
       for (const { metricName, labels, value } of (await requests.get()).values) {
@@ -113,7 +113,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** What became of the credentials of a request, told from its answer. */
+/** What a request's status says of its credentials. */
 function resultOf(status: number): 'accepted' | 'refused' | 'throttled' | 'undecided' {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';

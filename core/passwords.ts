@@ -9,14 +9,14 @@ import { Problem } from './domain/problem.ts';
 const parameters = { type: argon2.argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
 const saltBytes = 16;
 
-/** How many may wait. At some 20 ms each, and as long a rest, the last one waits for little more than a second. */
+/** How many may wait. At 20 ms a check and as long a rest, the last one waits for little more than a second. */
 const queueLength = 32;
-/** In ms, where a check took long because everything did. */
+/** In ms: on a busy machine a check takes long, and the rest must not take as long again. */
 const longestRest = 100;
 
 /**
- * One at a time: argon2 shares its threads with the database, and many at once would starve key traffic, and take 19 MiB each. After
- * each check, a rest as long as it took: whoever floods the sign-in has half of one processor core, and no more.
+ * Checks one password at a time: argon2 shares libuv's threads with the database, and takes 19 MiB for each check. After each check it rests
+ * as long as the check took, so that a flood of sign-ins gets half of one processor core at most.
  */
 export function argon2Passwords(randomness: Randomness): Passwords {
   let last: Promise<unknown> = Promise.resolve();
@@ -48,7 +48,7 @@ export function argon2Passwords(randomness: Randomness): Passwords {
   const hash = (password: string) =>
     argon2.hash(normalized(password, limits.passwordMax), { ...parameters, salt: Buffer.from(randomness.bytes(saltBytes)) });
 
-  // What a password is checked against where there is no user, so that both take the same time.
+  // Checked where no such user exists, so that both take the same time.
   let nobody: string | undefined;
 
   return {

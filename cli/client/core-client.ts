@@ -56,7 +56,7 @@ export function createCoreClient({ server, keyValue, retry, connections, trace }
 
   async function sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null): Promise<Answer> {
     const headers = { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }) };
-    trace(`> ${method} ${server}${path}\n> ${apiKeyHeader}: [blotted out]${body === null ? '' : `\n> ${body}`}`);
+    trace(`> ${method} ${server}${path}\n> ${apiKeyHeader}: [redacted]${body === null ? '' : `\n> ${body}`}`);
     const response = await agent.request({
       origin,
       // Not through a URL object: it would resolve a request id of two dots to another path.

@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
-/** A body can be wrong in thousands of places; the first ones are enough to mend it. */
+/** A body can be wrong in thousands of places. The answer names the first ones. */
 const reportedErrors = 50;
 
 /**
@@ -33,7 +33,7 @@ export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema
 
 /** Checks a query. @throws Problem `malformed-request` */
 export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
-  // What is given as nothing is not given.
+  // An empty parameter counts as left out.
   const given = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
   const validated = validate(schema, given);
   if (validated.ok) return validated.data;
@@ -45,13 +45,13 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 export function readBytes(req: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The body ended before it was complete.', { cause }));
-    // Whoever hung up before this is not heard of again.
+    // A client that hung up before this sends no further event.
     if (req.destroyed) return end();
     const chunks: Buffer[] = [];
     let size = 0;
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      // What is beyond the limit is read and thrown away: otherwise the connection would hang.
+      // The rest is read and dropped: a client that still sends would not read the answer.
       if (size <= limits.bodyBytes) chunks.push(chunk);
       else reject(new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`));
     });

@@ -353,7 +353,7 @@ describe('callkey call', () => {
       const { stdout, stderr } = await place(somePhone(), '--verbose', '--json');
       expect(stderr)
         .to.match(/> POST /)
-        .and.match(/X-API-Key: \[blotted out\]/)
+        .and.match(/X-API-Key: \[redacted\]/)
         .and.match(/< 202/);
       expect(stdout.trim().split('\n')).to.have.length(1);
       expect(stdout + stderr).not.to.contain(key);

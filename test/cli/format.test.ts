@@ -9,7 +9,7 @@ import { xdgFolders } from '../../cli/xdg.ts';
 describe('formatting', () => {
   it('redacts every key value, and keeps the bare prefix', () => {
     const [one, other] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
-    expect(redact(`a ${one} b https://x/?k=${other}&c`)).to.equal('a svc_sk_live_[blotted out] b https://x/?k=svc_sk_live_[blotted out]&c');
+    expect(redact(`a ${one} b https://x/?k=${other}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
     expect(redact('a key is svc_sk_live_ and letters')).to.equal('a key is svc_sk_live_ and letters');
   });
 
