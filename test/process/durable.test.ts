@@ -134,7 +134,7 @@ describe('a core on PostgreSQL', function () {
       if (!pooler) return this.skip();
       const core = start(pooler.url);
       expect(await core.ended).to.deep.equal([1, null]);
-      expect(core.lines.join('\n')).to.contain('Set pool_mode to transaction or session.');
+      expect(core.lines.join('\n')).to.contain('Set pool_mode to transaction or session');
     });
   });
 
