@@ -139,7 +139,7 @@ describeDesktop('a session of the console', () => {
       title: 'Internal error',
       status: 500,
       detail: 'Something went wrong here.',
-      requestId: 'abc-1',
+      instance: 'abc-1',
     });
     network.faults.push({ status: 500, headers: { 'content-type': 'application/problem+json' }, body });
     await button('Activity').click();
