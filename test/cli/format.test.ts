@@ -70,7 +70,7 @@ describe('the error for an answer', () => {
   });
 
   it('names the log entry of an internal error', () => {
-    expect(problem(500, { requestId: 'r-1' }).message).to.equal('D. The operator finds it in the log as r-1.');
+    expect(problem(500, { instance: 'r-1' }).message).to.equal('D. The operator finds it in the log as r-1.');
   });
 
   it('says the status where the answer is no problem', () => {
