@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { until } from '../support/until.ts';
 
 /** A foreign website that counts its requests. */
 async function startSite() {
@@ -77,6 +78,8 @@ describeDesktop('the restrictions on the page', () => {
         }, url);
       expect(await load(site.url)).to.equal('ERR_BLOCKED_BY_CLIENT');
       expect(await load('file:///etc/hostname')).to.equal('ERR_BLOCKED_BY_CLIENT');
+      // Playwright hears of a destroyed window a moment later.
+      await until(() => running.app.windows().length === 1);
     });
 
     it('opens no window', async () => {
