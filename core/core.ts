@@ -2,10 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
 import type { Config, DialerConfig } from './config.ts';
-import { type Dialer, startDialer } from './dialer/loop.ts';
+import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
 import { webhookProvider } from './dialer/webhook.ts';
-import type { Clock, Ports, Provider, Randomness } from './domain/ports.ts';
+import type { Clock, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
 import { type Listener, listen } from './listener.ts';
@@ -88,20 +88,7 @@ export async function startCore(
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);
     metrics.watchQueue(() => queueLook(ports));
-    const provider = providerOf(config.dialer, clock);
-    if (provider && config.dialer.kind !== 'off') {
-      const { concurrency } = config.dialer;
-      dialer = startDialer({
-        store: ports.stores.dialing,
-        provider,
-        concurrency,
-        clock,
-        random: () => randomOf(randomness),
-        log,
-        observer: metrics.dialer,
-      });
-    }
-    announceDialer(config.dialer, log);
+    dialer = startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
 
     return {
       url: publicListener.url,
@@ -109,7 +96,7 @@ export async function startCore(
       firstUser,
       async close() {
         isDraining = true;
-        // Load balancers have until then to see that this core is not ready, and every answer in between ends its connection.
+        // Until then load balancers see that this core is not ready, and each answer closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await managementListener?.drain();
@@ -132,22 +119,26 @@ async function usableStorage<Result>(location: Config['database'], use: () => Re
   }
 }
 
-function providerOf(dialer: DialerConfig, clock: Clock): Provider | null {
-  switch (dialer.kind) {
-    case 'off':
-      return null;
-    case 'simulated':
-      return simulatedProvider(clock);
-    case 'webhook':
-      return webhookProvider(dialer, clock);
+function startConfiguredDialer(
+  config: DialerConfig,
+  { clock, randomness, stores }: Ports,
+  outside: { log: Logger; observer: DialerObserver },
+): Dialer | undefined {
+  const { log } = outside;
+  if (config.kind === 'off') {
+    log.warn('DIALER is off: calls stay queued');
+    return undefined;
   }
-}
-
-function announceDialer(dialer: DialerConfig, log: Logger): void {
-  if (dialer.kind === 'off') log.warn('DIALER is off: calls stay queued');
-  if (dialer.kind === 'simulated') log.warn('DIALER is simulated: no phone rings, and outcomes are made up');
-  if (dialer.kind === 'webhook')
-    log.info({ provider: new URL(dialer.url).origin, deduplicates: dialer.deduplicates }, 'dialing through a webhook');
+  if (config.kind === 'simulated') log.warn('DIALER is simulated: no phone rings, and outcomes are made up');
+  else log.info({ provider: new URL(config.url).origin, deduplicates: config.deduplicates }, 'dialing through a webhook');
+  return startDialer({
+    ...outside,
+    store: stores.dialing,
+    provider: config.kind === 'simulated' ? simulatedProvider(clock) : webhookProvider(config, clock),
+    concurrency: config.concurrency,
+    clock,
+    random: () => randomOf(randomness),
+  });
 }
 
 async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number }> {

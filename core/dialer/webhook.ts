@@ -25,10 +25,7 @@ const connect: buildConnector.connector = (options, callback) => {
 };
 
 /** POSTs each call, signed, to the provider's URL. The provider reports outcomes by itself. */
-export function webhookProvider(
-  options: { url: string; secrets: readonly string[]; deduplicates: boolean },
-  clock: Clock,
-): Provider & { close(): Promise<void> } {
+export function webhookProvider(options: { url: string; secrets: readonly string[]; deduplicates: boolean }, clock: Clock): Provider {
   const agent = new Agent({ connect });
   const [secret = ''] = options.secrets;
 
@@ -54,7 +51,6 @@ export function webhookProvider(
     },
     // A due outcome is one that the provider has not reported.
     conclude: () => null,
-    close: () => agent.close(),
   };
 }
 
