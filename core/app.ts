@@ -24,7 +24,7 @@ export type AppDeps = {
   dialerSecrets: readonly string[];
 };
 
-/** All that the public listener serves: each middleware takes what is its own, and passes the rest on. */
+/** The public listener's application. Each middleware answers its own requests and passes the others on. */
 export function createApp(deps: AppDeps): Koa<State> {
   const { ports, log } = deps;
   const app = new Koa<State>();

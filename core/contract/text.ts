@@ -28,8 +28,8 @@ export function normalLine(text: string, max: number): string {
 }
 
 /**
- * What nobody sees in a name, and what turns its direction: two names that look the same would not be. Not the joiners (U+200C, U+200D),
- * which emoji and scripts need.
+ * Invisible characters and those that turn the direction of text: with them, two different names look the same. The joiners (U+200C, U+200D)
+ * stay, since emoji and some scripts need them.
  */
 const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
@@ -46,7 +46,7 @@ export function lineProblem(line: string, max: number): string | null {
 
 /**
  * A line of text for people, such as a name: trimmed, in one normal form, without control characters (which PostgreSQL and terminals choke
- * on), without lone surrogates (which have no UTF-8 form) and without characters that nobody sees.
+ * on), without lone surrogates (which have no UTF-8 form) and without invisible characters.
  */
 export function lineSchema(max: number) {
   return z

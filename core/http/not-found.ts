@@ -5,8 +5,8 @@ import { badEncoding, isDecodable } from './request-path.ts';
 import { isSignedIn } from './session.ts';
 
 /**
- * Answers what no route took. Without a session it is the common 401, so that nobody learns which paths exist; a signed-in user is told
- * what is wrong.
+ * Answers requests that no route took. Without a session the answer is the common 401, so that strangers do not learn which paths exist. A
+ * signed-in user gets the reason.
  *
  * @param methodsOf the methods that a path has
  */
