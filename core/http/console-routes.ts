@@ -10,6 +10,7 @@ import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 import { csrf } from './csrf.ts';
 import { jsonLine, refuse } from './problems.ts';
+import { setRequestId } from './request-id.ts';
 import { badEncoding, isDecodable } from './request-path.ts';
 import { isSignedIn } from './session.ts';
 
@@ -68,6 +69,7 @@ const consoleAnswer: Middleware = async (ctx, next) => {
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Content-Type-Options', 'nosniff');
   ctx.set(generationHeader, String(generation));
+  setRequestId(ctx);
   await next();
   const view: unknown = ctx.body;
   if (typeof view !== 'object' || view === null) return;

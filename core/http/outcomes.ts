@@ -6,6 +6,7 @@ import type { Ports } from '../domain/ports.ts';
 import { readBytes, readJson } from './body.ts';
 import type { Middleware } from './context.ts';
 import { refuse } from './problems.ts';
+import { setRequestId } from './request-id.ts';
 
 export function outcomeMethods(path: string): string[] {
   return path === paths.outcomes ? ['POST'] : [];
@@ -24,6 +25,7 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
     const now = ports.clock.now().toUnixInteger();
     if (!bytes || !isSigned(ctx.get(signatureHeader), bytes, secrets, now)) return refuse(ctx);
     await reportOutcome(ports, readJson(bytes, outcomeSchema));
+    setRequestId(ctx);
     ctx.status = 204;
   };
 }

@@ -16,22 +16,26 @@ const unauthorizedHeaders = [
  * nobody learns from them which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
-  ctx.res.removeHeader(requestIdHeader);
-  write(ctx, 401, unauthorizedHeaders, unauthorizedBody);
+  // An identifier would make the bytes of two refusals differ.
+  writePlain(ctx, 401, unauthorizedHeaders, unauthorizedBody);
 }
-
-const keptHeaders = new Set(['connection', requestIdHeader.toLowerCase()]);
 
 /** A JSON body. It ends with a newline, so that a terminal's prompt comes after it. */
 export function jsonLine(body: object): string {
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Writes an answer past Koa, without the headers that were set for another one. */
+/** Writes an answer past Koa, with the request's identifier. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
+  const { requestId } = ctx.state;
+  writePlain(ctx, status, requestId === undefined ? headers : [...headers, requestIdHeader, requestId], body);
+}
+
+function writePlain(ctx: Context, status: number, headers: readonly string[], body: string): void {
   ctx.respond = false;
   const { res } = ctx;
-  for (const name of res.getHeaderNames()) if (!keptHeaders.has(name)) res.removeHeader(name);
+  // What was set for another answer.
+  for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
   res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
   res.end(body);
 }

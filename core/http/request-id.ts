@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isRequestId } from '#contract/calls.ts';
 import { requestIdHeader } from '#contract/problems.ts';
-import type { Middleware } from './context.ts';
+import type { Context, Middleware } from './context.ts';
 
 /**
- * Gives each request an identifier, the client's own if it sent one, which log lines and the answer repeat. It is not a call's `requestId`,
+ * Gives each request an identifier: the client's own if it sent one. Log lines and every answer but the common 401 repeat it. It is not a call's `requestId`,
  * though it has the same form: that is the caller's name for a call.
  */
 export function requestId(): Middleware {
@@ -12,8 +12,13 @@ export function requestId(): Middleware {
   return (ctx, next) => {
     const sent = ctx.req.headers[name];
     const id = typeof sent === 'string' && isRequestId(sent) ? sent : randomUUID();
+    // Not as a header yet: one that is set before `writeHead` makes Node write all headers on its slow path.
     ctx.state.requestId = id;
-    ctx.res.setHeader(requestIdHeader, id);
     return next();
   };
+}
+
+/** For answers that Koa writes. */
+export function setRequestId(ctx: Context): void {
+  if (ctx.state.requestId !== undefined) ctx.set(requestIdHeader, ctx.state.requestId);
 }

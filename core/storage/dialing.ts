@@ -176,7 +176,8 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
 
 /** Skips rows that another process has locked. SQLite locks the whole file instead. */
 function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
-  return on.client.config.client === 'pg' ? calls.forUpdate().skipLocked() : calls;
+  // Not `config.client`, which is a class here.
+  return on.client.driverName === 'pg' ? calls.forUpdate().skipLocked() : calls;
 }
 
 const claimedColumns = [
