@@ -174,6 +174,30 @@ describe('storage', () => {
     });
   });
 
+  it('claims the other due calls at once where somebody else has locked one of them on PostgreSQL', async () => {
+    const database = await freshDatabase('postgres');
+    const direct = await openDirect(database);
+    const { campaign, account } = await createTenants(direct.ports);
+    const due = {
+      campaign_id: campaign.id,
+      account_id: account.id,
+      api_key_id: 'k',
+      state: 'queued',
+      placed_at: 1,
+      phone: '+4930',
+    } as const;
+    const ids = ['a', 'locked', 'z'];
+    const now = direct.ports.clock.millis();
+    await direct.storage.database.write('calls').insert(ids.map((id) => ({ ...due, contact_id: id, request_id: id, due_at: now })));
+    const holder = new pg.Client(database);
+    await holder.connect();
+    await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
+    const claimed = await direct.ports.stores.dialing.claim(10, 'simulated', now, now + 30_000);
+    await holder.end();
+    await direct.close();
+    expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
+  });
+
   it('cancels the other calls of a batch where somebody else has locked one of them on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
