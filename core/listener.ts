@@ -49,7 +49,7 @@ function createServer(handler: RequestListener, tls: Config['tls']): Server {
   return server;
 }
 
-/** `server.close()` alone waits for idle keep-alive connections. */
+/** `server.close()` closes idle connections, but keeps a busy one open for `keepAliveTimeout` after its answer. */
 function drainOf(server: Server): () => Promise<void> {
   let open = 0;
   let isDraining = false;

@@ -67,7 +67,7 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
   await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionOf(user), owningScopeOf(user)));
 }
 
-/** Staff only. A null `choice` leaves the selected tenancy. */
+/** Staff only. A null `choice` deselects the tenancy. */
 export async function selectTenancy(
   ports: Ports,
   id: Digest,

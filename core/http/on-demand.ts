@@ -67,13 +67,13 @@ export function onDemand(ports: Ports): Middleware {
 async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }: Parameters): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
-  // The time that a client takes to send its body is its own.
+  // The deadline leaves out the time in which the client sends its body.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
     input = withIdempotencyKey(ctx, await readBody(ctx, placeCallSchema));
   } catch (problem) {
-    // Only an accepted key hears what is wrong with its body. Any other gets the common 401.
+    // Only a key with access to the campaign learns what is wrong with the body. Any other gets the refusal that a right body would get.
     await authorize(ports, afterBody(), campaign);
     throw problem;
   }

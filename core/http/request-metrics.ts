@@ -4,7 +4,7 @@ import type { Middleware } from './context.ts';
 /** @param seconds from the request's arrival until its answer was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
-/** Counts each request, and logs it at `debug`: an allow-list of fields, none of which the caller writes freely. */
+/** Counts each request, and logs it at `debug` with an allow-list of fields. The identifier alone may be the client's: of a closed set of characters. */
 export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware {
   const isLogged = log.isLevelEnabled('debug');
   return async (ctx, next) => {

@@ -90,7 +90,7 @@ export type AuditEventRow = {
   address: string;
 };
 
-/** Domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
+/** domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
 export type CallRow = {
   contact_id: string;
   campaign_id: string;
