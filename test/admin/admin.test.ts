@@ -6,7 +6,7 @@ import { campaignCommands } from '../../core/admin/campaign.ts';
 import { partnerCommands } from '../../core/admin/partner.ts';
 import { userCommands } from '../../core/admin/user.ts';
 import { adminOn } from '../support/admin.ts';
-import { spawnCore } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
@@ -15,15 +15,14 @@ const password = 'correct horse battery staple';
 describe('the admin command line', () => {
   onEachDatabase((kind) => {
     let database: string;
-    const admin = (args: string[], input?: string) => adminOn(database).admin(args, input);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+    const { admin, json } = adminOn(() => database);
 
     beforeEach(async () => {
       database = await emptyDatabase(kind);
     });
 
     it('sets up a tenancy that places a call, with a core running on the same database', async () => {
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { partner } = await json('partner', 'add', 'Northwind Voice');
       expect(Object.keys(partner)).to.deep.equal(['id', 'name']);
       const { account } = await json('account', 'add', 'Blue Clinic', '--partner', partner.id);
@@ -39,7 +38,7 @@ describe('the admin command line', () => {
       expect(rest).to.deep.equal({});
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com', password));
       expect((await placeCall(core.url, campaign.id, keyValue)).status).to.equal(202);
-      await core.stop();
+      await core.close();
     });
 
     it('takes create, and its older name add', async () => {

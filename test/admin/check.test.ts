@@ -6,8 +6,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 describe('admin check', () => {
   onEachDatabase((kind) => {
     let database: string;
-    const admin = (args: string[], input?: string) => adminOn(database).admin(args, input);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+    const { admin, json } = adminOn(() => database);
 
     beforeEach(async () => {
       database = await emptyDatabase(kind);

@@ -26,8 +26,7 @@ const all = {
 describe('import', () => {
   onEachDatabase((kind) => {
     let database: string;
-    const admin = (args: string[]) => adminOn(database).admin(args);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+    const { admin, json } = adminOn(() => database);
     beforeEach(async () => {
       database = await freshDatabase(kind);
     });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
-import { spawnCore } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
@@ -10,15 +10,14 @@ const password = 'correct horse battery staple';
 describe('admin key', () => {
   onEachDatabase((kind) => {
     let database: string;
-    const admin = (args: string[], input?: string) => adminOn(database).admin(args, input);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+    const { admin, json } = adminOn(() => database);
 
     beforeEach(async () => {
       database = await emptyDatabase(kind);
     });
 
     it('lists and revokes keys of everybody, and cancels their queued calls when asked', async () => {
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { partner } = await json('partner', 'add', 'One');
       const { account } = await json('account', 'add', 'A', '--partner', partner.id);
       const { campaign } = await json('campaign', 'add', 'C', '--account', account.id);
@@ -33,7 +32,7 @@ describe('admin key', () => {
       expect(JSON.stringify(apiKeys)).not.to.contain('svc_sk_live_');
       await json('key', 'revoke', id, '--cancel-queued-calls');
       expect((await ask('DELETE', `${onDemand(core.url, campaign.id)}/by-request-id/r1`, { key: keyValue })).status).to.equal(401);
-      await core.stop();
+      await core.close();
       const direct = await openDirect(database);
       const states = await direct.storage.database.read('calls').pluck('state');
       await direct.close();

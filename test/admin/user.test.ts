@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
-import { spawnCore } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
@@ -8,18 +8,17 @@ import { createKey, placeCall, signIn } from '../support/tenants.ts';
 describe('admin user', () => {
   onEachDatabase((kind) => {
     let database: string;
-    const admin = (args: string[], input?: string) => adminOn(database).admin(args, input);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+    const { admin, json } = adminOn(() => database);
 
     beforeEach(async () => {
       database = await emptyDatabase(kind);
     });
 
     it('makes a one-time password where none is given, which signs in', async () => {
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
       const cookie = await signIn(core.url, 'stan@example.com', made);
-      await core.stop();
+      await core.close();
       expect(cookie).to.contain('callkey_session=');
     });
 
@@ -46,7 +45,7 @@ describe('admin user', () => {
     });
 
     it('deletes a user with keys and sessions, and ends sessions', async () => {
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
       const { partner } = await json('partner', 'add', 'One');
       const cookie = await signIn(core.url, 'stan@example.com', made);
@@ -57,18 +56,18 @@ describe('admin user', () => {
       expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
       expect(await json('user', 'delete', 'stan@example.com')).to.include({ apiKeys: 1, sessions: 0 });
       expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(401);
-      await core.stop();
+      await core.close();
       expect((await admin(['user', 'delete', 'stan@example.com'])).code).to.equal(3);
     });
 
     it('gives a user a new password and ends their sessions', async () => {
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { password: first } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
       const cookie = await signIn(core.url, 'stan@example.com', first);
       const { password: second } = await json('user', 'password', 'stan@example.com');
       expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
       await signIn(core.url, 'stan@example.com', second);
-      await core.stop();
+      await core.close();
       expect(second).not.to.equal(first);
     });
 

@@ -4,6 +4,7 @@ import { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { endScripts } from './commands.ts';
 import { cleanUp } from './databases.ts';
 
 // All that is temporary goes into one folder, which shows afterwards what was left. Other users get to it: PostgreSQL does not run as root.
@@ -16,6 +17,7 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(60_000);
+    await endScripts();
     const forgotten = openHandles().filter(isForgotten);
     for (const child of forgotten) child.kill('SIGKILL');
     const left = forgotten.map(nameOf);
