@@ -13,7 +13,9 @@ async function run({ file, args, env, input, directory }: Job, turn: number): Pr
   for (const [name, value] of Object.entries({ stdout, stderr, stdin: Readable.from([input]) }))
     Object.defineProperty(process, name, { value, configurable: true });
   process.argv = [process.execPath, file, ...args];
-  process.env = { ...env };
+  // Changed, not replaced: what is not JavaScript reads it, too.
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, env);
   process.chdir(directory);
   process.exitCode = undefined;
   try {
