@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit.ts';
-import type { DialingStore } from '../../core/domain/ports.ts';
+import type { DialingStore, Provider } from '../../core/domain/ports.ts';
 import { createAccount, createCampaign } from '../../core/domain/tenancies.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -29,8 +29,9 @@ describe('claiming and settling calls', () => {
         ...{ api_key_id: 'key', placed_at: now, due_at: now, phone: '+493012345678', state: 'queued' as const, ...more },
       });
     const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
-    const claim = async (limit: number, { provider = 'webhook', at = now } = {}) => store.claim(limit, provider, at, at + lease);
-    const claimOne = async (options?: { provider?: string; at?: number }) => {
+    const claim = async (limit: number, { provider = 'webhook', at = now }: { provider?: Provider['name']; at?: number } = {}) =>
+      store.claim(limit, provider, at, at + lease);
+    const claimOne = async (options?: Parameters<typeof claim>[1]) => {
       const [claimed] = await claim(1, options);
       if (!claimed) throw new Error('No call was claimed.');
       return claimed;
