@@ -308,26 +308,29 @@ describe('the dialer', () => {
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
 
+    /** A core as a process of its own, which the test kills. */
+    const startToKill = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
+      receiver = await startReceiver(answer);
+      const killed = await spawnCore(database, { ...webhook(), ...environment });
+      const { keyValue } = await createKey(killed.url, await signIn(killed.url, 'ada@example.com'));
+      return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
+    };
+
     it('of a core that was killed while a provider without de-duplication had the call ends it as unknown, handed off once', async () => {
-      await start({}, () => undefined);
-      const contactId = textAt(await place(), 'contactId');
+      const { killed, placeThere } = await startToKill({}, () => undefined);
+      const contactId = await placeThere();
       await receiver.until(1);
-      await core.stop('SIGKILL');
+      await killed.stop('SIGKILL');
       await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
-      core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+      core = await startCoreHere(database, { environment: webhook() });
       await untilState(contactId, 'unknown');
       expect(receiver.received).to.have.length(1);
     });
 
     it('of a core that was killed leaves each call to exactly one other', async function () {
       this.timeout(60_000);
-      receiver = await startReceiver();
-      const environment = { ...webhook(), DIALER_DEDUPLICATES: 'true' };
-      const killed = await spawnCore(database, environment);
-      const { keyValue } = await createKey(killed.url, await signIn(killed.url, 'ada@example.com'));
-      const ids = await Promise.all(
-        Array.from({ length: 60 }, async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId')),
-      );
+      const { killed, placeThere } = await startToKill({ DIALER_DEDUPLICATES: 'true' });
+      const ids = await Promise.all(Array.from({ length: 60 }, placeThere));
       await killed.stop('SIGKILL');
       // The leases run out at once, so that nobody has to wait for them.
       await direct.storage.database
@@ -335,7 +338,7 @@ describe('the dialer', () => {
         .where({ state: 'dialing' })
         .whereNot({ handoff: 'taken' })
         .update({ due_at: Date.now() - 1_000 });
-      core = await startCoreHere(database, { environment });
+      core = await startCoreHere(database, { environment: { ...webhook(), DIALER_DEDUPLICATES: 'true' } });
       for (const id of ids) {
         await until(async () => (await call(id))['handoff'] === 'taken');
       }
