@@ -35,9 +35,6 @@ export type Stage = {
   close(): Promise<void>;
 };
 
-/** So many that no statement takes longer than a core allows. */
-const atOnce = 100_000;
-
 export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
 
 /** @param size how many keys, and as many calls, are in its tables already */
@@ -63,11 +60,7 @@ export async function openStage(kind: DatabaseKind, size = 0): Promise<Stage> {
       const from = queued;
       queued += count;
       const owner = { campaignId: campaign.id, accountId: account.id, keyId: keyIds[0] ?? '' };
-      for (let at = from; at < queued; at += atOnce) {
-        await makeQueuedCalls(direct.storage.database, owner, at, Math.min(atOnce, queued - at));
-      }
-      // What autovacuum would do in the middle of a round.
-      if (kind === 'postgres') await direct.storage.database.write.raw('VACUUM ANALYZE calls');
+      await makeQueuedCalls(direct.storage.database, database, owner, from, count);
       return from;
     },
     async restart(environment = {}) {

@@ -34,7 +34,7 @@ export function growthShares(grown: readonly Grown[], database: string): Figure[
   if (!smallest || !largest) return [];
   return operations.map((operation) => {
     const spread = ratiosOf(largest[operation], smallest[operation]);
-    const name = `${operation} with ${largest.size.toLocaleString('en')} keys and calls, of ${smallest.size.toLocaleString('en')}`;
+    const name = `${operation} with ${largest.size.toLocaleString('en')} keys and calls, of that with ${smallest.size.toLocaleString('en')}`;
     return { name, database, goal: '≥ 0.90', value: withRange(spread), holds: spread.median >= 0.9, spread };
   });
 }

@@ -4,6 +4,8 @@
 //   npm run bench -- --full --try    all of it in short, on any machine; keeps nothing
 //   npm run bench -- --soak 60       so many minutes of load, with --database sqlite or postgres
 // It starts all that it needs itself, PostgreSQL included, and leaves nothing behind. It needs wrk.
+import { statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { databaseKinds, setUpPostgres } from '../../test/support/databases.ts';
 import { openStage } from './environment.ts';
@@ -63,13 +65,22 @@ async function mainRows(): Promise<void> {
 }
 
 async function full(): Promise<void> {
-  if (!values.try) await requireQuiet();
+  if (!values.try) {
+    requireRoom();
+    await requireQuiet();
+  }
   const watch = watchOtherLoad(values.try);
   const { results, plot } = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, postgresSettings, say), watch.broken]);
   watch.stop();
   const whole = { ...results, otherLoad: watch.most };
   process.stdout.write(printed(whole));
   if (!values.try) keep(whole, plot);
+}
+
+/** Found out now, not after half an hour. */
+function requireRoom(): void {
+  const { bavail, bsize } = statfsSync(tmpdir());
+  if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
 }
 
 async function soaked(minutes: number): Promise<void> {

@@ -5,7 +5,7 @@ import type { DatabaseKind } from '../../test/support/databases.ts';
 
 type Tenancy = { partnerId: string; accountId: string; campaignId: string };
 
-const atOnce = 1_000_000;
+const atOnce = 200_000;
 
 /** The numbers from one to another, as a table \`n(i)\`. */
 function numbers(kind: DatabaseKind, from: number, to: number): string {
@@ -19,19 +19,45 @@ function hex(kind: DatabaseKind, number: string, width: number): string {
   return kind === 'postgres' ? `lpad(to_hex(${number}), ${width}, '0')` : `printf('%0${width}x', ${number})`;
 }
 
-/** Calls that wait to be dialed, with the request ids \`c1\`, \`c2\` and so on. */
+/** Makes calls that wait to be dialed, with the request ids `c1`, `c2` and so on after the number `from`. */
 export async function makeQueuedCalls(
-  database: Database,
-  { campaignId, accountId, keyId }: Omit<Tenancy, 'partnerId'> & { keyId: string },
+  { kind, write }: Database,
+  url: string,
+  owner: Omit<Tenancy, 'partnerId'> & { keyId: string },
   from: number,
   count: number,
 ): Promise<void> {
-  await database.write.raw(
-    `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, due_at)
-     SELECT '01a00000-0000-7000-8001-' || ${hex(database.kind, 'i', 12)}, '${campaignId}', '${accountId}', 'c' || CAST(i AS text), '${keyId}',
+  const starts = Array.from({ length: Math.ceil(count / atOnce) }, (_, n) => from + n * atOnce + 1);
+  const inserts = starts.map((start) => queuedCallsOf(kind, start, Math.min(from + count, start + atOnce - 1), owner));
+  // VACUUM is what autovacuum would do in the middle of a round.
+  if (kind === 'postgres') await patiently(url, async (query) => runEach(query, [...inserts, 'VACUUM ANALYZE calls', 'CHECKPOINT']));
+  else await runEach(write.raw.bind(write), inserts);
+}
+
+function queuedCallsOf(
+  kind: DatabaseKind,
+  from: number,
+  to: number,
+  { campaignId, accountId, keyId }: Omit<Tenancy, 'partnerId'> & { keyId: string },
+): string {
+  return `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, due_at)
+     SELECT '01a00000-0000-7000-8001-' || ${hex(kind, 'i', 12)}, '${campaignId}', '${accountId}', 'c' || CAST(i AS text), '${keyId}',
        'queued', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${Date.now()}, ${Date.now()}
-     FROM ${numbers(database.kind, from + 1, from + count)}`,
-  );
+     FROM ${numbers(kind, from, to)}`;
+}
+
+type Query = (sql: string) => PromiseLike<unknown>;
+
+async function runEach(query: Query, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) await query(statement);
+}
+
+/** With a connection of its own: a core's limits the time of a statement. */
+async function patiently(url: string, work: (query: pg.Client['query']) => Promise<void>): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await work(client.query.bind(client));
+  await client.end();
 }
 
 /**
@@ -61,23 +87,17 @@ async function fillPostgres(_database: Database, url: string, size: number, owne
   ]);
 }
 
-async function fillTable(url: string, table: string, inserts: readonly string[]): Promise<void> {
-  // Not a core's connection, which limits the time of a statement.
-  const client = new pg.Client(url);
-  await client.connect();
-  const indexes = await client.query(
-    `SELECT indexrelid::regclass AS name, pg_get_indexdef(indexrelid) AS sql FROM pg_index
-     WHERE indrelid = '${table}'::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
-  );
-  const during = [
-    `SET maintenance_work_mem = '512MB'`,
-    `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
-    `ALTER TABLE ${table} ENABLE TRIGGER USER`,
-  ];
-  const after = [`ALTER TABLE ${table} ENABLE TRIGGER ALL`, `VACUUM ANALYZE ${table}`, 'CHECKPOINT'];
-  const [drops, creates] = [indexes.rows.map(({ name }) => `DROP INDEX ${name}`), indexes.rows.map(({ sql }) => sql)];
-  for (const sql of [...during, ...drops, ...inserts, ...creates, ...after]) await client.query(sql);
-  await client.end();
+function fillTable(url: string, table: string, inserts: readonly string[]): Promise<void> {
+  return patiently(url, async (query) => {
+    const indexes = await query(
+      `SELECT indexrelid::regclass AS name, pg_get_indexdef(indexrelid) AS sql FROM pg_index
+       WHERE indrelid = '${table}'::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
+    );
+    const withoutForeignKeys = [`ALTER TABLE ${table} DISABLE TRIGGER ALL`, `ALTER TABLE ${table} ENABLE TRIGGER USER`];
+    await runEach(query, [`SET maintenance_work_mem = '512MB'`, ...withoutForeignKeys]);
+    await runEach(query, [...indexes.rows.map(({ name }) => `DROP INDEX ${name}`), ...inserts, ...indexes.rows.map(({ sql }) => sql)]);
+    await runEach(query, [`ALTER TABLE ${table} ENABLE TRIGGER ALL`, `VACUUM ANALYZE ${table}`, 'CHECKPOINT']);
+  });
 }
 
 type InsertOf = (kind: DatabaseKind, from: number, to: number, size: number, owner: Tenancy) => string;
@@ -104,10 +124,14 @@ function keysOf(kind: DatabaseKind, from: number, to: number, size: number, { ac
     FROM ${numbers(kind, from, to)}`;
 }
 
+/** A core would erase the contact data of older calls while it is measured. */
+const yesterday = Date.now() - 86_400_000;
+
 function callsOf(kind: DatabaseKind, from: number, to: number, _size: number, { campaignId, accountId }: Tenancy): string {
   return `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, handoff,
       provider, dialed_at, ended_at, attempt)
     SELECT '01900000-0000-7000-8000-' || ${hex(kind, 'i', 12)}, '${campaignId}', '${accountId}', 'f' || CAST(i AS text),
-      'k' || ${hex(kind, 'i', 12)}, 'completed', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', i, 'taken', 'webhook', i, i, 1
+      'k' || ${hex(kind, 'i', 12)}, 'completed', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${yesterday} + i, 'taken',
+      'webhook', ${yesterday} + i, ${yesterday} + i, 1
     FROM ${numbers(kind, from, to)}`;
 }
