@@ -2,11 +2,11 @@
 // The differences of their times are what each part costs.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa from 'koa';
-import { placeCallSchema } from '#contract/calls.ts';
+import { validatePlaceCall } from '#contract/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { createApp } from '../../../core/app.ts';
 import { digestOf } from '../../../core/domain/api-keys.ts';
-import { readBody, readBytes } from '../../../core/http/body.ts';
+import { readBytes, readValidBody } from '../../../core/http/body.ts';
 import { createLog } from '../../../core/log.ts';
 import { createMetrics } from '../../../core/metrics.ts';
 import { openDirect } from '../../../test/support/tenants.ts';
@@ -32,7 +32,7 @@ const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
   },
   schema: async (ctx) => {
     checkKey(ctx.req);
-    return readBody(ctx, placeCallSchema);
+    return readValidBody(ctx, validatePlaceCall);
   },
 };
 
@@ -48,7 +48,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const app = createApp({
     ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log: createLog('info'), observeRequest: createMetrics().onRequest },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
-    ...{ trustedProxies: [], dialerSecrets: [] },
+    ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
   });
   return app.callback();
 }
