@@ -23,8 +23,8 @@ const mochaArgs = args.filter((arg) => !paths.includes(arg));
 /** How long each file has taken here, in seconds: what takes longest must not begin last. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
-/** A file that has not run here yet counts as one second for each kilobyte. */
-const secondsOf = (run: Run) => seconds[nameOf(run)] ?? statSync(run.file).size / 1_000;
+/** A file that has not run here yet counts as one second for each kilobyte, and one that is run in parts comes first. */
+const secondsOf = (run: Run) => seconds[nameOf(run)] ?? (run.part === undefined ? statSync(run.file).size / 1_000 : 100);
 
 /** One process of mocha. */
 type Run = { file: string; part?: string };
@@ -78,7 +78,6 @@ async function checkSources(): Promise<boolean[]> {
 /** Runs a file in a process of its own, and shows in one piece what it has written. */
 async function run(one: Run, postgresUrl: string): Promise<void> {
   const { file, part = '1/1' } = one;
-  const isBuilt = file.startsWith(join('test', 'desktop')) && (await built);
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const mocha = join('node_modules', 'mocha', 'bin', 'mocha.js');
   const colors = process.stdout.isTTY ? ['--color'] : [];
@@ -90,6 +89,7 @@ async function run(one: Run, postgresUrl: string): Promise<void> {
     COUNTS_FILE: countsFile,
     CHAOS_PART: part,
     CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
+    WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
   });
   const counts = readCounts(countsFile);
   // What mocha failed without counting it, such as a file that does not load, counts as one.
@@ -104,11 +104,14 @@ async function run(one: Run, postgresUrl: string): Promise<void> {
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isInterrupted = true));
 
-/** For all files: two builds at once would write over each other, and over what a third has started. */
-const built = files.some((file) => file.startsWith(join('test', 'desktop')))
-  ? check('build of the console', 'npm', ['run', '--silent', 'build:desktop'])
-  : Promise.resolve(false);
 const sources = checkSources();
+// For all files: two builds at once would write over each other, and over what a third has started.
+const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
+const needsConsole = files.some((file) => file.includes(join('test', 'desktop')));
+const [isBuilt, webIsBuilt] = await Promise.all([
+  needsConsole && build('build of the console', 'build:desktop'),
+  build('build of the console for browsers', 'build:web'),
+]);
 const postgres = await sharedPostgres();
 try {
   const work = async () => {
