@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { ListedCall } from '../domain/model.ts';
 import type { CallListStore } from '../domain/ports.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
-import { narrowToVisible } from './api-keys.ts';
+import { keysById, narrowToVisible } from './api-keys.ts';
 import { instant, instantOrNull } from './columns.ts';
 import type { Database } from './database.ts';
 import type { CallRow } from './tables.ts';
@@ -82,11 +82,11 @@ function containing(calls: Knex.QueryBuilder, search: string): void {
 /** The visible ones among these keys, active and revoked. */
 async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[]): Promise<Map<string, KeyRow>> {
   const columns = ['k.id', 'k.name', 'k.creator_id'];
-  const active = narrowToVisible(read('api_keys as k'), visibility)
+  const active = narrowToVisible(keysById(read, 'api_keys', ids), visibility)
     .join('users as u', 'u.id', 'k.creator_id')
     .select(...columns, 'u.name as creator_name');
-  const revoked = narrowToVisible(read('retired_api_keys as k'), visibility).select(...columns, 'k.creator_name');
-  const found: KeyRow[][] = await Promise.all([active.whereIn('k.id', ids), revoked.whereIn('k.id', ids)]);
+  const revoked = narrowToVisible(keysById(read, 'retired_api_keys', ids), visibility).select(...columns, 'k.creator_name');
+  const found: KeyRow[][] = await Promise.all([active, revoked]);
   return new Map(found.flat().map((key) => [key.id, key]));
 }
 

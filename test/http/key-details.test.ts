@@ -35,8 +35,10 @@ describe('the details of an API key', () => {
       apiKeyDetailsSchema.strict().parse((await show(id, timeZone, as)).json);
     const cancel = (key: string, requestId: string) =>
       ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/${requestId}`, { key });
-    const place = (key: string, requestId: string) =>
-      placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: '+493012345678' } });
+    const place = async (key: string, requestId: string) => {
+      const answer = await placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: '+493012345678' } });
+      expect(answer.status).to.equal(202);
+    };
     /** A core writes what keys did once it drains. */
     const restart = async () => {
       await core.close();
@@ -96,7 +98,7 @@ describe('the details of an API key', () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         const other = await createKey(core.url, cookie);
         for (let n = 0; n < 3; n++) await place(keyValue, 'same');
-        await place(other.keyValue, 'of another');
+        await place(other.keyValue, 'of-another');
         await placeCall(core.url, tenants.otherCampaign.id, keyValue);
         for (let n = 0; n < 3; n++) await cancel(keyValue, 'same');
         await cancel(keyValue, 'none');
@@ -119,7 +121,7 @@ describe('the details of an API key', () => {
       it('with today in it when a day has just begun there', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         clock.set('2026-11-21T10:00:00.000Z');
-        await place(keyValue, 'at midnight');
+        await place(keyValue, 'midnight');
         await restart();
         expect((await details(id, 'Pacific/Kiritimati')).usage.at(-1)).to.deep.equal({ day: '2026-11-22', placed: 1, cancelled: 0 });
       });

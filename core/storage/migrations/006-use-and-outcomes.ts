@@ -17,8 +17,9 @@ const patient = { query_timeout: 3_600_000 };
 
 const quarter = 900_000;
 const quarterOf = (at: string) => `${at} - ${at} % ${quarter}`;
-/** Older calls are in no chart. */
-const newest = `placed_at > (SELECT max(placed_at) FROM calls) - 31 * 86400000`;
+/** In ms: older calls are in no chart. */
+const month = 31 * 86_400_000;
+const newest = `placed_at > (SELECT max(placed_at) FROM calls) - ${month}`;
 
 const usage = `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)
   SELECT k.id, ${quarterOf('calls.placed_at')}, count(*), count(calls.cancelled_at)
