@@ -51,12 +51,13 @@ type CountRow = Pick<CallRow, 'state'> & { quarter_at: number; calls: number };
 
 /**
  * Ended calls as they were counted, and the open ones themselves: those are in the index of what is due. One statement, since a call may end
- * between two.
+ * between two. The concatenation keeps PostgreSQL from reading the campaign's ten million calls in another index as well (measured without
+ * statistics of the table).
  */
 function summaryOf(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
   const open = `SELECT placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls
-    WHERE account_id = (SELECT account_id FROM campaigns WHERE id = ?) AND due_at IS NOT NULL AND campaign_id = ? AND placed_at >= ?
+    WHERE account_id = (SELECT account_id FROM campaigns WHERE id = ?) AND due_at IS NOT NULL AND (campaign_id || '') = ? AND placed_at >= ?
     GROUP BY 1, 2`;
   return [...ended, open].join(' UNION ALL ');
 }
