@@ -5,6 +5,7 @@ import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
+import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 
@@ -145,6 +146,13 @@ describe('a database of an earlier release', () => {
       await write('calls').where({ contact_id: 'contact-2' }).update({ state: 'completed', due_at: null, ended_at: 3 });
       await callListStore(database).compactCounts();
       expect(await counted()).to.deep.equal([before[0], { ...before[1], calls: 2 }]);
+    });
+
+    it('finds what a key has queued, and cancels it', async () => {
+      await migrate(database);
+      const before = await countQueued(database, ['key', 'another']);
+      const cancelled = await cancelQueued(database, ['key'], 1_795_000_100_000);
+      expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 
     it('still has one call for a request id, and one for a hand-off', async () => {
