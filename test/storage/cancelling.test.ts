@@ -155,6 +155,15 @@ describe('queued calls', () => {
       expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
     });
 
+    it('that a provider refused for now have failed when no dialer tries again for thirty days', async () => {
+      const due = clock.millis();
+      await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
+      clock.advance({ days: 30, milliseconds: 1 });
+      expect(await endOverdueCalls(direct.ports.stores.dialing, clock)).to.equal(2);
+      const ended: object[] = await direct.storage.database.read('calls').select('state', 'ended_at');
+      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'failed', ended_at: due + 30 * day })));
+    });
+
     it('that have lapsed are not handed off, marked or not', async () => {
       const due = clock.millis();
       await addCalls('endless', 1);
