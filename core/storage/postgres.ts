@@ -7,7 +7,10 @@ import { deadlines } from '../domain/deadlines.ts';
 import { type Database, quiet, type Row, type Value } from './database.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
-const migrationLock = '27975062105318777';
+export const migrationLock = '27975062105318777';
+
+/** By this name `admin restore` recognises the connections of cores and of other admin commands. */
+export const applicationName = 'callkey';
 
 /** Instants are bigint columns of epoch milliseconds, which JavaScript's numbers hold exactly. */
 const types: Knex.PgCustomTypesConfig = {
@@ -182,7 +185,7 @@ export function openPostgres(connectionString: string): Database {
     connection: {
       connectionString,
       types,
-      application_name: 'callkey',
+      application_name: applicationName,
       connectionTimeoutMillis: timeLimits.connection,
       query_timeout: timeLimits.statement,
       keepAlive: true,

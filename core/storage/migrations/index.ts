@@ -18,7 +18,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '005-unfinished-cancels', up: unfinishedCancels.up },
 ];
 
-const tableName = 'schema_migrations';
+export const migrationsTable = 'schema_migrations';
 /** In ms: longer than the migrations of a large database took. */
 const patience = 300_000;
 
@@ -49,7 +49,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
     await database.lockMigrations(trx, signal);
     await refuseNewer(trx);
     const [, applied]: [number, string[]] = await trx.migrate.latest({
-      tableName,
+      tableName: migrationsTable,
       migrationSource: {
         getMigrations: async () => migrations.map(({ name }) => name),
         getMigrationName: (name: string) => name,
@@ -68,7 +68,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
 }
 
 async function refuseNewer(trx: Knex.Transaction): Promise<void> {
-  if (await trx.schema.hasTable(tableName)) schemaOf(await trx(tableName).pluck('name'));
+  if (await trx.schema.hasTable(migrationsTable)) schemaOf(await trx(migrationsTable).pluck('name'));
 }
 
 /** What a database lacks of this program's schema. */
@@ -76,7 +76,7 @@ export type SchemaState = { isEmpty: boolean; missing: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program */
 export async function schemaState({ read }: Database): Promise<SchemaState> {
-  return schemaOf((await read.schema.hasTable(tableName)) ? await read(tableName).pluck('name') : []);
+  return schemaOf((await read.schema.hasTable(migrationsTable)) ? await read(migrationsTable).pluck('name') : []);
 }
 
 /** @throws Problem `conflict` */
@@ -90,7 +90,7 @@ export function schemaOf(applied: readonly string[], what = 'The database'): Sch
 }
 
 export async function isMigrated(database: Database): Promise<boolean> {
-  const rows: { name: string }[] = await database.read(tableName).select('name');
+  const rows: { name: string }[] = await database.read(migrationsTable).select('name');
   const applied = new Set(rows.map(({ name }) => name));
   return migrations.every(({ name }) => applied.has(name));
 }
