@@ -1,6 +1,6 @@
 import { parseJson } from '#contract/json.ts';
 import { problemCode, problemSchema } from '#contract/problems.ts';
-import type { Answer } from './core-client.ts';
+import type { Answer } from './answer.ts';
 import { CallkeyError, type ErrorKind } from './errors.ts';
 
 const kinds: Readonly<Record<number, ErrorKind>> = {
