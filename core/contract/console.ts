@@ -118,6 +118,7 @@ export const identifyApiKeySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Give the SHA-256 of the key value as 64 hexadecimal digits.' }),
 });
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
+export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Accounts and campaigns
 
@@ -148,9 +149,9 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** The key that placed it; null where that is a key outside the viewer's sight. */
+  /** The key that placed it; null if the viewer does not see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
-  /** Nobody's phone rang: the core made the outcome up. */
+  /** No phone rang: the core made the outcome up. */
   simulated: z.boolean(),
 });
 export type CallView = z.infer<typeof callSchema>;
@@ -158,7 +159,7 @@ export type CallView = z.infer<typeof callSchema>;
 export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
 export type CallsView = z.infer<typeof callsSchema>;
 
-// People
+// Users
 
 export const userSchema = z.object({
   id: identifierSchema,
@@ -174,6 +175,7 @@ export const userSchema = z.object({
 export type UserView = z.infer<typeof userSchema>;
 
 export const usersSchema = z.object({ users: z.array(userSchema) });
+export type UsersView = z.infer<typeof usersSchema>;
 
 export const createUserSchema = z.strictObject({
   email: emailSchema,
@@ -188,6 +190,7 @@ export type CreateUser = z.infer<typeof createUserSchema>;
 
 /** The password is shown this once, to be changed by its user. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
+export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
 export const deletionSchema = z.object({
   user: userSchema,
@@ -207,7 +210,7 @@ export const activitySchema = z.object({
     z.object({
       id: identifierSchema,
       at: instantSchema,
-      /** Null for what the operator did on the machine itself. */
+      /** Null for the operator, on the machine itself. */
       actor: namedSchema.nullable(),
       action: z.string(),
       subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),

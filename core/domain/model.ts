@@ -27,6 +27,12 @@ export type Viewer = User & { tenancy: Tenancy | null };
 
 export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
 
+/** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
+export type DeletionImpact = {
+  apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[];
+  sessions: number;
+};
+
 export type NewUser = {
   id: string;
   email: string;

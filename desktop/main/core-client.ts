@@ -3,6 +3,7 @@ import { getCACertificates } from 'node:tls';
 import { Agent, type Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { generation, generationHeader } from '#contract/generation.ts';
+import { parseJson } from '#contract/json.ts';
 import { problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import type { Failure, Result } from '../ipc.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
@@ -118,12 +119,4 @@ function generationMismatch(headers: IncomingHttpHeaders): Result<never> | null 
 
 function failed(failure: Failure): Result<never> {
   return { ok: false, failure };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
