@@ -190,7 +190,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
 }
 
 const notCancelled =
-  'It is revoked, but calls that it has placed may still be queued: not all could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
+  'The revoke or deletion is done and stays, but not all queued calls could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
 
 async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
   let changed = 0;
