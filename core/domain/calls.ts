@@ -71,5 +71,5 @@ function refusal(kind: 'unauthorized' | 'campaign-refused'): Problem {
   return kind === 'unauthorized'
     ? new Problem('unauthorized', unauthorizedDetail)
     : // One answer for a campaign without access and for none at all: a key must not learn which exist.
-      new Problem('campaign-refused', 'This key does not reach such a campaign.');
+      new Problem('campaign-refused', 'This key has no access to such a campaign.');
 }

@@ -4,7 +4,8 @@ import type { Knex } from 'knex';
 export type Dialect = 'sqlite' | 'postgres';
 
 export type Value = string | number | null;
-export type Row = Readonly<Record<string, Value>>;
+/** What a statement returns. Only PostgreSQL has booleans; SQLite has 0 and 1. */
+export type Row = Readonly<Record<string, Value | boolean>>;
 
 /** The columns of a batch, in the order in which its rows have them. */
 export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
