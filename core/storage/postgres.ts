@@ -20,7 +20,7 @@ const types: Knex.PgCustomTypesConfig = {
 
 /**
  * In ms. `connection` and `batch` together stay below `deadlines.answer`, so that a request is answered whatever the server does. `statement`
- * is longer than the server's own `statement_timeout`, whose error says more, and shorter than what is left of a lease after a hand-off. A
+ * is longer than the server's own `statement_timeout`, whose error says more, and shorter than the rest of a lease after a hand-off. A
  * late batch statement is not cancelled: that would end its wait for a synchronous standby and show the commit, and a repeat would then be
  * answered for a call that a failover loses.
  */

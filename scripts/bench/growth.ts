@@ -8,7 +8,7 @@ import { fill } from './seed.ts';
 import { type Spread, spreadOf } from './workloads.ts';
 import { load } from './wrk.ts';
 
-export const sizes = [1_000, 100_000, 1_000_000, 10_000_000];
+const sizes = [1_000, 100_000, 1_000_000, 10_000_000];
 
 /** What a core does in a second with so many keys and as many calls in its tables. */
 export type Grown = { database: DatabaseKind; size: number; place: Spread; refuse: Spread; cancel: Spread };

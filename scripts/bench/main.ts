@@ -26,7 +26,7 @@ const [rounds, seconds] = [isFull ? 7 : 3, 2];
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 // The server's defaults are for a small machine that does other things. Its manual recommends a quarter of the memory for its buffers, and
-// log files that are used again need not be made anew in the middle of a round.
+// reused log files need not be created in the middle of a round.
 const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
 
 const results: Partial<Results> = { at: new Date().toISOString() };

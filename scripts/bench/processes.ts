@@ -45,7 +45,7 @@ async function listening({ stdout }: ChildProcess): Promise<Record<string, unkno
   });
 }
 
-/** Ends what is still running. */
+/** Ends the servers that still run. */
 export function stopServers(): void {
   for (const child of running) child.kill('SIGKILL');
 }

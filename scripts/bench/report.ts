@@ -30,7 +30,7 @@ export function keepPlot(svg: string): void {
   writeFileSync(`${folder}growth.svg`, svg);
 }
 
-/** As Markdown, for the terminal and for whoever quotes it. */
+/** As Markdown, for the terminal and for documents. */
 export function tablesOf({ machine, rows = [], figures = [], cores = [], grown = [], lists = [] }: Partial<Results>): string {
   return [
     machine && `${Object.values(machine).join(', ')}\n`,

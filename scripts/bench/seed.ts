@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Database } from '../../core/storage/database.ts';
 
-export type Owner = { campaignId: string; accountId: string; keyId: string };
+type Owner = { campaignId: string; accountId: string; keyId: string };
 
 const atOnce = 1_000_000;
 

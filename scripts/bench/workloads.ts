@@ -52,7 +52,7 @@ export async function measure(
   // All calls to cancel are made ahead, so that the database has nothing to tidy up meanwhile.
   const first = new Map<Measured, number>();
   for (const row of rows) first.set(row, (await row.prepare?.(warmUp + rounds * seconds)) ?? 0);
-  // Code that is not warm yet is not what is to be measured.
+  // Measures warm code only.
   await load(getting(bare.url), warmUp);
   for (const row of rows) await load(row.target, warmUp, first.get(row));
   const bareLoads: Load[] = [];
