@@ -13,7 +13,7 @@ import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/
 import { requireReadablePath } from './http/request-path.ts';
 import { session } from './http/session.ts';
 
-export type AppDeps = {
+type AppDeps = {
   ports: Ports;
   log: Logger;
   observeRequest: ObserveRequest;

@@ -11,7 +11,7 @@ const everyMinute = Duration.fromObject({ minutes: 1 });
 const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
-export type Housekeeping = {
+type Housekeeping = {
   /** Ends after the step that is under way. */
   close(): Promise<void>;
 };

@@ -45,10 +45,10 @@ export type StartupState = {
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
-export type PasswordChange = { currentPassword: string; newPassword: string };
+type PasswordChange = { currentPassword: string; newPassword: string };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
-export type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
-export type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
+type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
+type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
 export type Deletion = { id: string; cancelQueuedCalls: boolean };
 
 /** The functions that the main process offers the page. Each is a channel of the same name; main checks every call's sender and input. */

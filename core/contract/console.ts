@@ -72,7 +72,7 @@ export type TenanciesView = z.infer<typeof tenanciesSchema>;
 
 // API keys
 
-export const apiKeySchema = z.object({
+const apiKeySchema = z.object({
   id: identifierSchema,
   name: z.string(),
   createdAt: instantSchema,

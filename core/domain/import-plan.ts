@@ -10,7 +10,7 @@ export const singular = { partners: 'partner', accounts: 'account', campaigns: '
 export type PlannedThing = { thing: ImportedThing; verb: 'added' | 'changed' };
 
 /** What an import does to the things of one kind. */
-export type KindPlan = { kind: ImportKind; planned: PlannedThing[]; unchanged: number };
+type KindPlan = { kind: ImportKind; planned: PlannedThing[]; unchanged: number };
 
 type WantedThing = Omit<ImportedThing, 'id'>;
 type Things = ReadonlyMap<string, ImportedThing>;

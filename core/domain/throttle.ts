@@ -10,7 +10,7 @@ import { Problem } from './problem.ts';
  * `trusted` attempts come from a client with a live session of the same user. They count by address only, so that nobody can lock a
  * signed-in user out.
  */
-export type Attempt = { email: string; address: string; trusted: boolean };
+type Attempt = { email: string; address: string; trusted: boolean };
 
 /**
  * Wrong passwords before a pause, in a window from the first one:

@@ -8,10 +8,10 @@ export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value | boolean>>;
 
 /** The columns of a batch, in the order in which its rows have them. */
-export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
+type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 
 /** Answers a whole batch of rows with one prepared statement. */
-export type BatchStatement = (rows: readonly (readonly Value[])[]) => Promise<Row[]>;
+type BatchStatement = (rows: readonly (readonly Value[])[]) => Promise<Row[]>;
 
 /** What the stores need of a database, in either dialect. */
 export type Database = {

@@ -46,7 +46,7 @@ export function isLocked(error: unknown): boolean {
 }
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
-export function asProblem(error: unknown): unknown {
+function asProblem(error: unknown): unknown {
   if (!isOutage(error)) return error;
   const what = isLocked(error) ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });

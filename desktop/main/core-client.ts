@@ -9,7 +9,7 @@ import type { Failure, Result } from '../ipc.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describeNetworkError } from './network-errors.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** A client of one core, with one session. */
 export type CoreClient = {
