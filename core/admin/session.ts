@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { auditEvent, operator, userSubject } from '../domain/audit.ts';
-import { owningScopeOf } from '../domain/sessions.ts';
+import { auditEvent, operator, owningScopeOf, userSubject } from '../domain/audit.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { findUser, userJson } from './user.ts';
 

@@ -48,15 +48,17 @@ export const selectTenancySchema = z.union(
   { error: 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.' },
 );
 
+const viewerSchema = z.object({
+  id: identifierSchema,
+  email: z.string(),
+  name: z.string(),
+  userType: userTypeSchema,
+  account: namedSchema.nullable(),
+  partner: namedSchema.nullable(),
+});
+
 export const sessionSchema = z.object({
-  viewer: z.object({
-    id: identifierSchema,
-    email: z.string(),
-    name: z.string(),
-    userType: userTypeSchema,
-    account: namedSchema.nullable(),
-    partner: namedSchema.nullable(),
-  }),
+  viewer: viewerSchema,
   tenancy: z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() }).nullable(),
   /** Present, and true, while the user still has the one-time password that somebody else chose. */
   passwordChangeDue: z.literal(true).optional(),
@@ -161,13 +163,7 @@ export type CallsView = z.infer<typeof callsSchema>;
 
 // Users
 
-export const userSchema = z.object({
-  id: identifierSchema,
-  email: z.string(),
-  name: z.string(),
-  userType: userTypeSchema,
-  account: namedSchema.nullable(),
-  partner: namedSchema.nullable(),
+export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
   apiKeys: z.number().int(),

@@ -30,3 +30,9 @@ export function userSubject({ id, name }: User): AuditSubject {
 export function sessionSubject({ id, name }: User): AuditSubject {
   return { kind: 'session', id, name };
 }
+
+/** The scope of audit events about a user; null for staff, who belong to the service. */
+export function owningScopeOf(user: User): OwningScope | null {
+  const partnerId = user.partner?.id ?? user.account?.partnerId;
+  return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
+}

@@ -29,7 +29,7 @@ export async function previewDeletion(ports: Ports, viewer: Viewer, id: string):
 
 export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
   const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id) throw new Problem('conflict', 'Nobody deletes themself. Ask somebody else to.');
+  if (user.id === viewer.id) throw new Problem('conflict', 'You cannot delete yourself. Ask another administrator to.');
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 

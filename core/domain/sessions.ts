@@ -1,7 +1,7 @@
 import { type DateTime, Duration } from 'luxon';
-import { auditEvent, sessionSubject } from './audit.ts';
+import { auditEvent, owningScopeOf, sessionSubject } from './audit.ts';
 import { clockSkew } from './deadlines.ts';
-import type { Actor, Credentials, Digest, OwningScope, Session, User, Viewer } from './model.ts';
+import type { Actor, Credentials, Digest, Session, User, Viewer } from './model.ts';
 import type { Ports, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 import { checkPassword } from './throttle.ts';
@@ -22,8 +22,8 @@ export async function authenticate(
   { email, password, address, current }: { email: string; password: string; address: string; current: Session | null },
 ): Promise<Credentials> {
   const credentials = await checkPassword(ports, { email, address, trusted: current?.user.email === email }, email, password);
-  const lapsed = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
-  if (!credentials || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
+  const hasExpired = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
+  if (!credentials || hasExpired) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;
 }
 
@@ -95,10 +95,4 @@ async function findTenancy(ports: Ports, kind: 'account' | 'partner', id: string
     if (partner) return { kind, ...partner, partnerId: partner.id };
   }
   throw new Problem('not-found', `There is no such ${kind}.`);
-}
-
-/** The scope of audit events about a user; null for staff, who belong to the service. */
-export function owningScopeOf(user: User): OwningScope | null {
-  const partnerId = user.partner?.id ?? user.account?.partnerId;
-  return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
 }

@@ -1,10 +1,9 @@
 import { Duration } from 'luxon';
 import type { UserType } from '#contract/console.ts';
-import { auditEvent, userSubject } from './audit.ts';
+import { auditEvent, owningScopeOf, userSubject } from './audit.ts';
 import type { Account, Actor, Digest, NewPassword, User } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
-import { owningScopeOf } from './sessions.ts';
 import { checkPassword } from './throttle.ts';
 
 /** How long a user has to change a password that someone else chose. */
