@@ -1,5 +1,5 @@
 import { codeOf } from '../domain/error-code.ts';
-import { Problem } from '../domain/problem.ts';
+import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 
 const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
@@ -38,6 +38,11 @@ export function isUniqueViolation(error: unknown): boolean {
 export function isForeignKeyViolation(error: unknown): boolean {
   const code = codeOf(error);
   return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
+}
+
+/** For a user who was deleted during their own request. */
+export function rejectOrphan(error: unknown): never {
+  throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
 }
 
 /** Another process holds SQLite's lock. */

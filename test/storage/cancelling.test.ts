@@ -3,7 +3,7 @@ import { revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/retention.ts';
 import { deleteUser } from '../../core/domain/users.ts';
-import { cancelQueued } from '../../core/storage/api-keys.ts';
+import { cancelQueued } from '../../core/storage/revocation.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';

@@ -20,7 +20,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
 
 export const migrationsTable = 'schema_migrations';
 /** In ms: longer than the migrations of a large database took. */
-const patience = 300_000;
+const longestWait = 300_000;
 
 /**
  * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one migrates and the others wait.
@@ -38,7 +38,7 @@ export async function migrate(database: Database, signal?: AbortSignal): Promise
       return await applyMissing(database, signal);
     } catch (error) {
       // On SQLite, another core's migration may take longer than a statement waits for the lock.
-      if (!isLocked(error) || performance.now() - started > patience) throw error;
+      if (!isLocked(error) || performance.now() - started > longestWait) throw error;
       await setTimeout(100, undefined, signal && { signal });
     }
   }

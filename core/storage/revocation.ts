@@ -1,0 +1,89 @@
+import type { Knex } from 'knex';
+import type { RevokeOptions } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
+import { cancelledAt, isQueued } from './call-stages.ts';
+import { callKey } from './calls.ts';
+import { inChunks, inShortTransactions } from './chunks.ts';
+import type { Database } from './database.ts';
+
+/**
+ * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
+ * calls shows.
+ *
+ * @returns the ids of the keys
+ */
+export async function revokeKeys(
+  trx: Knex.Transaction,
+  which: { id: string } | { creator_id: string },
+  options: RevokeOptions,
+): Promise<string[]> {
+  const ids: string[] = await trx('api_keys').where(which).forUpdate().pluck('id');
+  const at = options.at.toMillis();
+  const cancellingSince = options.cancelQueuedCalls ? at : null;
+  const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
+  const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
+  const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
+  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
+    trx('api_keys')
+      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince]))
+      .where(which),
+  );
+  await trx('api_keys').where(which).delete();
+  return ids;
+}
+
+/**
+ * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then: if this fails or the process dies,
+ * housekeeping finishes it.
+ *
+ * @throws Problem `unavailable` if housekeeping has to finish it
+ */
+export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
+  if (!options.cancelQueuedCalls) return;
+  try {
+    await finishCancelling(database, ids, options.at.toMillis());
+  } catch (cause) {
+    throw new Problem('unavailable', notCancelled, { cause, retryAfter: 60 });
+  }
+}
+
+const notCancelled =
+  'The revoke or deletion is done and stays, but not all queued calls could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
+
+export async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
+  let changed = 0;
+  for (const some of inChunks(ids)) {
+    changed += await cancelQueued(database, some, at, signal);
+    // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
+    if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
+    changed += await cancelQueued(database, some, at, signal);
+    await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
+  }
+  return changed;
+}
+
+/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
+const cancelledAtOnce = 1_000;
+
+/** @param size calls in one statement */
+export async function cancelQueued(
+  { kind, write }: Database,
+  ids: readonly string[],
+  at: number,
+  signal?: AbortSignal,
+  size = cancelledAtOnce,
+): Promise<number> {
+  const cancelSome = (locked: 'skip' | 'wait') => async (limit: number) => {
+    const some = write('calls').whereRaw(isQueued).select(callKey).whereIn('api_key_id', ids).limit(limit);
+    if (kind === 'postgres') some.forUpdate();
+    if (kind === 'postgres' && locked === 'skip') some.skipLocked();
+    return write('calls')
+      .withMaterialized('some', some)
+      .whereRaw(isQueued)
+      .whereIn(callKey, write('some').select(callKey))
+      .update(cancelledAt(at));
+  };
+  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks.
+  const unlocked = await inShortTransactions(cancelSome('skip'), size, signal);
+  return unlocked + (await inShortTransactions(cancelSome('wait'), size, signal));
+}
