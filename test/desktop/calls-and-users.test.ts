@@ -1,15 +1,16 @@
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 
 describeDesktop('calls and users in the console', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   let keyValue: string;
   beforeEach(async () => {
-    harness = await openConsole();
+    harness = await open();
     ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
   });
   afterEach(() => harness.close());

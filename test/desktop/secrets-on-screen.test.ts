@@ -1,13 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
 describeDesktop('a key value in the console', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   beforeEach(async () => {
-    harness = await openConsole();
+    harness = await open();
     await signInAs(harness, 'account');
   });
   afterEach(() => harness.close());

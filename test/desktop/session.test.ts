@@ -1,16 +1,17 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describeDesktop('a session of the console', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   let network: FaultyProxy;
   beforeEach(async () => {
-    harness = await openConsole();
+    harness = await open();
     network = await faultyProxy(harness.core.url);
     await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
   });
@@ -90,7 +91,7 @@ describeDesktop('a session of the console', () => {
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     const signedOut = harness.page.evaluate(() => window.callkey.signOut());
-    while (network.faults.length > 0) await setImmediate();
+    await until(() => network.faults.length === 0);
     await signIn();
     held.resolve();
     expect((await signedOut).ok).to.equal(true);
