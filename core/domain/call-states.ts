@@ -11,7 +11,7 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *     retry    dialing   retry     next attempt                       any dialer
  *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
  *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer once it is due
- *     others   as named  as it was never                              nobody: these are final
+ *     others   = stage   last one  never                              nobody: these are final
  *
  *                    ┌─ cancel ─► cancelled           ┌───────── claim ─────────┐
  *     place ─► queued┼─ lapse ──► lapsed              ▼                         │

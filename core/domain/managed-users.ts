@@ -1,9 +1,9 @@
 import type { CreateUser } from '#contract/console.ts';
-import type { Actor, DeletionImpact, ListedUser, Viewer } from './model.ts';
+import type { Actor, DeletionImpact, ListedUser, UserInput, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
-import { createUser, deleteUser, type UserInput } from './users.ts';
+import { createUser, deleteUser } from './users.ts';
 
 export async function listManagedUsers(ports: Ports, viewer: Viewer): Promise<ListedUser[]> {
   return ports.stores.users.list(visibilityOf(viewer));

@@ -33,16 +33,8 @@ export type DeletionImpact = {
   sessions: number;
 };
 
-export type NewUser = {
-  id: string;
-  email: string;
-  name: string;
-  userType: UserType;
-  accountId: string | null;
-  partnerId: string | null;
-  password: NewPassword;
-  createdAt: DateTime;
-};
+export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
 
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };

@@ -1,7 +1,6 @@
 import { Duration } from 'luxon';
-import type { UserType } from '#contract/console.ts';
 import { auditEvent, owningScopeOf, userSubject } from './audit.ts';
-import type { Account, Actor, Digest, NewPassword, User } from './model.ts';
+import type { Account, Actor, Digest, NewPassword, User, UserInput } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 import { checkPassword } from './throttle.ts';
@@ -9,8 +8,6 @@ import { checkPassword } from './throttle.ts';
 /** How long a user has to change a password that someone else chose. */
 const oneTimePasswordLife = Duration.fromObject({ days: 7 });
 export const oneTimePasswordNote = 'The password is shown this once. It works for seven days, or until its user chooses another.';
-
-export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 
 /** Creates a user. Without a password, makes a one-time password and returns it. */
 export async function createUser(
