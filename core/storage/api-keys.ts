@@ -3,10 +3,10 @@ import type { ApiKey } from '../domain/model.ts';
 import type { ApiKeyStore } from '../domain/ports.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
 import { recordAudit } from './audit.ts';
-import { isQueued } from './call-stages.ts';
 import { instant, instantOrNull } from './columns.ts';
 import type { Database } from './database.ts';
 import { rejectOrphan } from './errors.ts';
+import { countQueued } from './queued-calls.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 import type { ApiKeyRow } from './tables.ts';
 
@@ -110,12 +110,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async countQueuedCalls(id) {
-      const counted = await read('calls')
-        .where({ api_key_id: id })
-        .whereRaw(isQueued)
-        .count({ queued: '*' })
-        .first<{ queued: number | string }>();
-      return Number(counted.queued);
+      return (await countQueued(database, [id])).get(id) ?? 0;
     },
 
     async revoke(id, options, event) {

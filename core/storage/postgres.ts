@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import { type Database, quiet, type Value } from './database.ts';
+import { type BatchColumns, type BatchRows, type Database, quiet, type Row, type Value } from './database.ts';
 import { hangUp, PostgresClient, send, timeLimits } from './postgres-connection.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
@@ -87,6 +87,23 @@ export function openPostgres(connectionString: string): Database {
     isFull = false;
   }
 
+  function runner(columns: BatchColumns, sql: (rows: string) => string): (rows: BatchRows) => Promise<pg.QueryResult<Row>> {
+    const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
+    const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
+    const name = hash('sha256', text, 'hex').slice(0, 32);
+    return async (rows) => {
+      const connection: pg.Client = await pool.client.acquireConnection();
+      try {
+        return await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch });
+      } catch (error) {
+        if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
+        throw error;
+      } finally {
+        pool.client.releaseConnection(connection);
+      }
+    };
+  }
+
   return {
     kind: 'postgres',
     read: pool,
@@ -94,21 +111,13 @@ export function openPostgres(connectionString: string): Database {
     batchSize: 32,
     maxInFlight: 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
-    prepare: (columns, sql) => {
-      const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
-      const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
-      const name = hash('sha256', text, 'hex').slice(0, 32);
-      return async (rows) => {
-        const connection: pg.Client = await pool.client.acquireConnection();
-        try {
-          return (await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch })).rows;
-        } catch (error) {
-          if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
-          throw error;
-        } finally {
-          pool.client.releaseConnection(connection);
-        }
-      };
+    prepare(columns, sql) {
+      const run = runner(columns, sql);
+      return async (rows) => (await run(rows)).rows;
+    },
+    prepareChange(columns, sql) {
+      const run = runner(columns, sql);
+      return async (rows) => (await run(rows)).rowCount ?? 0;
     },
     async discardWriter() {
       // PostgreSQL answers after the commit: no connection can have one pending.

@@ -1,10 +1,9 @@
 import type { Knex } from 'knex';
 import type { RevokeOptions } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { cancelledAt, isQueued } from './call-stages.ts';
-import { callKey } from './calls.ts';
-import { inChunks, inShortTransactions } from './chunks.ts';
+import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
+import { cancelQueued } from './queued-calls.ts';
 
 /**
  * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
@@ -60,30 +59,4 @@ export async function finishCancelling(database: Database, ids: readonly string[
     await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
   }
   return changed;
-}
-
-/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
-const cancelledAtOnce = 1_000;
-
-/** @param size calls in one statement */
-export async function cancelQueued(
-  { kind, write }: Database,
-  ids: readonly string[],
-  at: number,
-  signal?: AbortSignal,
-  size = cancelledAtOnce,
-): Promise<number> {
-  const cancelSome = (locked: 'skip' | 'wait') => async (limit: number) => {
-    const some = write('calls').whereRaw(isQueued).select(callKey).whereIn('api_key_id', ids).limit(limit);
-    if (kind === 'postgres') some.forUpdate();
-    if (kind === 'postgres' && locked === 'skip') some.skipLocked();
-    return write('calls')
-      .withMaterialized('some', some)
-      .whereRaw(isQueued)
-      .whereIn(callKey, write('some').select(callKey))
-      .update(cancelledAt(at));
-  };
-  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks.
-  const unlocked = await inShortTransactions(cancelSome('skip'), size, signal);
-  return unlocked + (await inShortTransactions(cancelSome('wait'), size, signal));
 }

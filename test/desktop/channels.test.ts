@@ -13,6 +13,7 @@ describeDesktop('the bridge to the page', () => {
 
   it('has these functions and no others', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
+      'capabilities',
       'changePassword',
       'closeWindow',
       'copySecret',
@@ -29,6 +30,7 @@ describeDesktop('the bridge to the page', () => {
       'listCampaigns',
       'listUsers',
       'onCommand',
+      'onSessionChange',
       'previewDeletion',
       'previewRevocation',
       'revokeApiKey',

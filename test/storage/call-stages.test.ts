@@ -3,7 +3,7 @@ import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../..
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { required } from '../../core/storage/columns.ts';
-import { cancelQueued } from '../../core/storage/revocation.ts';
+import { cancelQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
