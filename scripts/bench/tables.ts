@@ -43,7 +43,7 @@ function runText({ at, commit, machine, rounds, otherLoad, rows, figures }: Resu
   const goals = [...rows.flatMap(({ goal, ratio }) => (goal === null ? [] : [ratio.median >= goal])), ...figures.map(({ holds }) => holds)];
   const count = (wanted: boolean | null) => goals.filter((holds) => holds === wanted).length;
   return `${dateOf(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
-Other work took at most ${otherLoad.others.toFixed(2)} of a processor in any half minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
+Other work took at most ${otherLoad.others.toFixed(2)} of a processor for half a minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
 Of ${goals.length} goals, ${count(true)} are reached, ${count(false)} are missed, and ${count(null)} cannot be told on this machine.\n`;
 }
 
