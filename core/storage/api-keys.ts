@@ -4,12 +4,11 @@ import type { ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
 import { recordAudit } from './audit.ts';
-import { cancelledAt, isQueued } from './call-stages.ts';
-import { callKey } from './calls.ts';
-import { inChunks, inShortTransactions } from './chunks.ts';
+import { inChunks } from './chunks.ts';
 import { instant, instantOrNull } from './columns.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './errors.ts';
+import { cancelQueued, countQueued } from './queued-calls.ts';
 import type { ApiKeyRow } from './tables.ts';
 
 /** @param keys a query on keys, named `k` */
@@ -112,12 +111,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async countQueuedCalls(id) {
-      const counted = await read('calls')
-        .where({ api_key_id: id })
-        .whereRaw(isQueued)
-        .count({ queued: '*' })
-        .first<{ queued: number | string }>();
-      return Number(counted.queued);
+      return (await countQueued(database, [id])).get(id) ?? 0;
     },
 
     async revoke(id, options, event) {
@@ -202,32 +196,6 @@ async function finishCancelling(database: Database, ids: readonly string[], at: 
     await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
   }
   return changed;
-}
-
-/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
-const cancelledAtOnce = 1_000;
-
-/** @param size calls in one statement */
-export async function cancelQueued(
-  { kind, write }: Database,
-  ids: readonly string[],
-  at: number,
-  signal?: AbortSignal,
-  size = cancelledAtOnce,
-): Promise<number> {
-  const cancelSome = (locked: 'skip' | 'wait') => async (limit: number) => {
-    const some = write('calls').whereRaw(isQueued).select(callKey).whereIn('api_key_id', ids).limit(limit);
-    if (kind === 'postgres') some.forUpdate();
-    if (kind === 'postgres' && locked === 'skip') some.skipLocked();
-    return write('calls')
-      .withMaterialized('some', some)
-      .whereRaw(isQueued)
-      .whereIn(callKey, write('some').select(callKey))
-      .update(cancelledAt(at));
-  };
-  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks.
-  const unlocked = await inShortTransactions(cancelSome('skip'), size, signal);
-  return unlocked + (await inShortTransactions(cancelSome('wait'), size, signal));
 }
 
 /** For a user who was deleted during their own request. */

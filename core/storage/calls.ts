@@ -117,15 +117,20 @@ function unsettled(): Problem {
 
 function inserter(database: Database) {
   const columns = Object.keys(callColumns);
-  const statement = database.prepare(
+  const insert = database.prepareChange(
     { ...requestColumns, ...callColumns },
     (rows) => `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
      SELECT c.id, c.account_id, k.id, '${initialStage}', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
        ${columns.map((column) => `r.${column}`).join(', ')}
      FROM ${rows} ${joinAuthorization}
      WHERE ${isAllowed}
-     ON CONFLICT (campaign_id, request_id) DO NOTHING
-     RETURNING contact_id`,
+     ON CONFLICT (campaign_id, request_id) DO NOTHING`,
+  );
+  // On the writing connection, for which the rows are there before another can see them: `readBack` looks after that.
+  const findInserted = database.prepare(
+    { campaign_id: 'text', contact_id: 'text' },
+    (rows) => `SELECT r.contact_id FROM ${rows} CROSS JOIN calls
+     WHERE calls.campaign_id = r.campaign_id AND calls.contact_id = r.contact_id`,
     'write',
   );
   const confirmOne = readBack(database);
@@ -135,7 +140,12 @@ function inserter(database: Database) {
         ...requestRow(request),
         ...callRow(call),
       ]);
-      const inserted = new Set((await statement(rows)).map((row) => row['contact_id']));
+      // Without RETURNING, which costs a tenth of the statement: nearly always all rows are inserted.
+      const count = await insert(rows);
+      if (count === batch.length) return batch.map(() => true);
+      if (count === 0) return batch.map(() => false);
+      const found = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId]));
+      const inserted = new Set(found.map((row) => row['contact_id']));
       return batch.map(({ call }) => inserted.has(call.contactId));
     },
     confirm: async (batch: Placing[], isInserted: boolean[]) => {

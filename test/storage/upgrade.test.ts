@@ -4,6 +4,7 @@ import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
+import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 
@@ -124,6 +125,13 @@ describe('a database of an earlier release', () => {
       await migrate(database);
       const details = database.read('calls').whereIn('contact_id', ['contact-300', 'contact-301']).orderBy('contact_id').pluck('detail');
       expect(await details).to.deep.equal([null, 'Ada has moved.']);
+    });
+
+    it('finds what a key has queued, and cancels it', async () => {
+      await migrate(database);
+      const before = await countQueued(database, ['key', 'another']);
+      const cancelled = await cancelQueued(database, ['key'], 1_795_000_100_000);
+      expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 
     it('still has one call for a request id, and one for a hand-off', async () => {

@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Scope } from './budget.ts';
+import type { Cores } from './cores.ts';
+import type { Figure } from './figures.ts';
+import type { Grown, Lists } from './growth.ts';
+import type { OtherLoad } from './load-guard.ts';
+import type { Machine } from './machine.ts';
+import { fillIn } from './pages.ts';
+import type { Soak } from './soak.ts';
+import { sectionsOf, soakSection } from './tables.ts';
+import type { Row } from './workloads.ts';
+
+/** All of a full run. */
+export type Results = {
+  at: string;
+  commit: string;
+  machine: Machine;
+  rounds: number;
+  /** The most in any half minute, in processors. */
+  otherLoad: OtherLoad;
+  /** How long each part has taken. */
+  minutes: Record<string, number>;
+  rows: Row[];
+  figures: Figure[];
+  budget: Scope[];
+  cores: Cores[];
+  grown: Grown[];
+  lists: Lists[];
+};
+
+const root = new URL('../../', import.meta.url);
+const folder = new URL('results/', import.meta.url);
+const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md'];
+
+/** Replaces the results of the last full run, and the tables of the pages that quote them. */
+export function keep(results: Results, plot: string): void {
+  writeFileSync(new URL('latest.json', folder), readable(results));
+  writeFileSync(new URL('growth.svg', folder), plot);
+  quote(sectionsOf(results));
+}
+
+export function keepSoak(soak: Soak): void {
+  writeFileSync(new URL(`soak-${soak.database}.json`, folder), readable(soak));
+  quote({ [`soak-${soak.database}`]: soakSection(soak) });
+}
+
+/** JSON with a line for each member, but one for a list of numbers. */
+function readable(value: object): string {
+  return `${JSON.stringify(value, null, 1).replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
+}
+
+function quote(sections: Readonly<Record<string, string>>): void {
+  for (const page of pages) {
+    const file = fileURLToPath(new URL(page, root));
+    writeFileSync(file, fillIn(readFileSync(file, 'utf8'), sections));
+  }
+}
