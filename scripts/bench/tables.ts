@@ -3,7 +3,7 @@ import type { Cores } from './cores.ts';
 import type { Cpu } from './cpu.ts';
 import type { Figure } from './figures.ts';
 import type { Grown } from './growth.ts';
-import type { Results } from './results.ts';
+import type { Results } from './run-results.ts';
 import type { Soak } from './soak.ts';
 import type { Spread } from './spread.ts';
 import { type Row, thousandKeys } from './workloads.ts';

@@ -2,6 +2,7 @@ import {
   type ApiKeysView,
   type CreatedApiKeyView,
   createApiKeySchema,
+  type IdentifiedApiKeyView,
   identifyApiKeySchema,
   type RevocationView,
   revokeQuerySchema,
@@ -48,5 +49,6 @@ export async function identify(ctx: Context, deps: HttpDeps): Promise<void> {
   const { sha256 } = await readBodyInSession(ctx, deps, identifyApiKeySchema);
   const viewer = viewerOf(ctx);
   const apiKey = await domain.identifyApiKey(ports, viewer, sha256.toLowerCase());
-  ctx.body = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+  const view: IdentifiedApiKeyView = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+  ctx.body = view;
 }
