@@ -181,6 +181,23 @@ describeBrowser('the console in a browser', () => {
     await page.getByText('By keyboard is ready for use.').waitFor();
   });
 
+  it('shows hostile names as the text that they are', async () => {
+    const names = [
+      '<img src=x onerror=alert(1)>',
+      '</script><script>alert(1)</script>',
+      '{{constructor.constructor("alert(1)")()}}',
+      '鍵🔑 مفتاح',
+    ];
+    for (const name of names) await createKeyOn(harness, harness.tenants.users.account, name);
+    page.on('dialog', (dialog) => refused.push(`${dialog.type()}: ${dialog.message()}`));
+    await open();
+    for (const screen of ['API keys', 'Activity']) {
+      await button(screen).click();
+      for (const name of names) await page.getByRole('row').filter({ hasText: name }).first().waitFor();
+    }
+    expect(await page.locator('main img, body script').count()).to.equal(0);
+  });
+
   describe('the address', () => {
     it('names the screen, and Back and Forward go through the screens', async () => {
       await open();
