@@ -37,7 +37,7 @@ const runs = files
   .flatMap((file): Run[] => (file.endsWith('chaos.test.ts') ? ['1/2', '2/2'].map((part) => ({ file, part })) : [{ file }]))
   .sort((one, other) => secondsOf(other) - secondsOf(one));
 /** Each waits a third of its time or more: for a disk, a clock, another process. */
-const atOnce = availableParallelism() + 2;
+const atOnce = availableParallelism() + 1;
 
 type Counts = { passed: number; failed: number; skipped: string[] };
 const results: (Counts & { file: string })[] = [];

@@ -9,7 +9,7 @@ import { type Grown, grow, type Lists, openFilled } from './growth.ts';
 import { commitOf, databaseVersion, machineOf } from './machine.ts';
 import { run, type Server, startServer } from './processes.ts';
 import { verifying } from './requests.ts';
-import type { Results } from './results.ts';
+import type { Results } from './run-results.ts';
 import type { Scale } from './scale.ts';
 import * as single from './single-metrics.ts';
 import { type Measured, measure, rowsOf } from './workloads.ts';

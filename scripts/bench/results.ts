@@ -1,33 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Scope } from './budget.ts';
-import type { Cores } from './cores.ts';
-import type { Figure } from './figures.ts';
-import type { Grown, Lists } from './growth.ts';
-import type { OtherLoad } from './load-guard.ts';
-import type { Machine } from './machine.ts';
 import { fillIn } from './pages.ts';
+import type { Results } from './run-results.ts';
 import type { Soak } from './soak.ts';
 import { sectionsOf, soakSection } from './tables.ts';
-import type { Row } from './workloads.ts';
-
-/** All of a full run. */
-export type Results = {
-  at: string;
-  commit: string;
-  machine: Machine;
-  rounds: number;
-  /** The most in any half minute, in processors. */
-  otherLoad: OtherLoad;
-  /** How long each part has taken. */
-  minutes: Record<string, number>;
-  rows: Row[];
-  figures: Figure[];
-  budget: Scope[];
-  cores: Cores[];
-  grown: Grown[];
-  lists: Lists[];
-};
 
 const root = new URL('../../', import.meta.url);
 const folder = new URL('results/', import.meta.url);
@@ -45,9 +21,10 @@ export function keepSoak(soak: Soak): void {
   quote({ [`soak-${soak.database}`]: soakSection(soak) });
 }
 
-/** JSON with a line for each member, but one for a list of numbers. */
+/** JSON with a line for each member, but one for a list of numbers; numbers have eight digits. */
 function readable(value: object): string {
-  return `${JSON.stringify(value, null, 1).replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
+  const text = JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(8)) : one), 1);
+  return `${text.replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
 }
 
 function quote(sections: Readonly<Record<string, string>>): void {

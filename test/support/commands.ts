@@ -2,6 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { atTheEnd } from './clean-up.ts';
 import type { Job } from './script-host.ts';
 
 export type Ended = { code: number; stdout: string; stderr: string };
@@ -43,22 +44,23 @@ export function runScript(
 
 async function inHost(job: Job): Promise<Ended> {
   host ??= fork(pathOf('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const answer = once(host, 'message');
+  const heard = new AbortController();
+  const answer = once(host, 'message', heard);
+  const end = once(host, 'exit', heard).then(([code]) => Promise.reject(new Error(`The scripts' process ended with ${code}.`)));
   host.send(job);
-  const [ended] = await Promise.race([
-    answer,
-    once(host, 'exit').then(([code]) => Promise.reject(new Error(`The scripts' process ended with ${code}.`))),
-  ]);
-  return ended;
+  try {
+    const [ended] = await Promise.race([answer, end]);
+    return ended;
+  } finally {
+    heard.abort();
+  }
 }
 
-/** Ends the process that the scripts share. */
-export async function endScripts(): Promise<void> {
+atTheEnd(async () => {
   if (!host) return;
   const ended = once(host, 'exit');
   host.kill('SIGKILL');
   await ended;
-  host = undefined;
-}
+});
 
 const pathOf = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));
