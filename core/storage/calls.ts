@@ -136,10 +136,7 @@ function inserter(database: Database) {
   const confirmOne = readBack(database);
   return {
     async run(batch: Placing[]): Promise<boolean[]> {
-      const rows = inOneOrder(batch, ({ call }) => call.requestId).map(({ call, ...request }) => [
-        ...requestRow(request),
-        ...callRow(call),
-      ]);
+      const rows = inOneOrder(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
       // Without RETURNING, which costs a tenth of the statement: nearly always all rows are inserted.
       const count = await insert(rows);
       if (count === batch.length) return batch.map(() => true);
