@@ -52,6 +52,9 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
+    // Without the end of an empty last page, SQLite finds nothing wrong.
+    const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
+    if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} ends early. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
     const missing = missingMigrations(applied, file);
     await database.raw('PRAGMA journal_mode = DELETE');

@@ -85,11 +85,12 @@ function wrongCurrentPassword(): Problem {
   return invalidField('currentPassword', 'This is not your current password.');
 }
 
-/** The operator gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
+/** Gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', userSubject(user), owningScopeOf(user));
-  await ports.stores.users.setPassword(user.id, stored, null, null, event);
+  const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
+  if (!changed) throw new Problem('not-found', 'There is no such user.');
   return { password: made };
 }
 

@@ -1,14 +1,16 @@
 import type { Knex } from 'knex';
-import type { ApiKey } from '../domain/model.ts';
-import type { ApiKeyStore } from '../domain/ports.ts';
+import type { Named } from '#contract/console.ts';
+import type { ApiKey, ApiKeyDetails, Place } from '../domain/model.ts';
+import type { ApiKeyStore, DaysLeft } from '../domain/ports.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
-import { recordAudit } from './audit.ts';
-import { instant, instantOrNull } from './columns.ts';
+import { recordAudit, recordAudits } from './audit.ts';
+import { reachedAccount, reachedPartner } from './authorization.ts';
+import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { rejectOrphan } from './errors.ts';
 import { countQueued } from './queued-calls.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
-import type { ApiKeyRow } from './tables.ts';
+import type { ApiKeyRow, KeyUsageRow } from './tables.ts';
 
 /** @param keys a query on keys, named `k` */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
@@ -26,6 +28,11 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
     case 'nothing':
       return keys.whereRaw('1 = 0');
   }
+}
+
+/** Keys by their ids, named `k`. On their own first: SQLite would rather look through all keys of a user than for a hundred ids. */
+export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
+  return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
 /** From the kept counts where it can, since a scope may have a million keys. */
@@ -59,6 +66,14 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
 }
 
 type ListedRow = ApiKeyRow & { creator_name: string };
+type DetailsRow = ListedRow & {
+  created_account_name: string | null;
+  created_partner_name: string;
+  reached_account_id: string | null;
+  reached_account_name: string | null;
+  reached_partner_id: string;
+  reached_partner_name: string;
+};
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
@@ -104,23 +119,46 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return row ? apiKeyOf(row) : null;
     },
 
+    async findAll(visibility, ids) {
+      const keys = narrowToVisible(keysById(read, 'api_keys', ids), visibility);
+      return (await withCreator(keys)).map(apiKeyOf);
+    },
+
     async findByDigest(visibility, digest) {
       const [row] = await withCreator(visible(visibility).where('k.digest', digest));
       return row ? apiKeyOf(row) : null;
+    },
+
+    async details(visibility, id) {
+      const [row]: DetailsRow[] = await withCreator(visible(visibility).where('k.id', id))
+        .leftJoin('accounts as ca', 'ca.id', 'k.account_id')
+        .join('partners as cp', 'cp.id', 'k.partner_id')
+        .leftJoin('accounts as ra', 'ra.id', read.raw(reachedAccount))
+        .join('partners as rp', 'rp.id', read.raw(reachedPartner))
+        .select({ created_account_name: 'ca.name', created_partner_name: 'cp.name' })
+        .select({ reached_account_id: 'ra.id', reached_account_name: 'ra.name' })
+        .select({ reached_partner_id: 'rp.id', reached_partner_name: 'rp.name' });
+      return row ? detailsOf(row) : null;
+    },
+
+    async usage(id, since) {
+      const rows: KeyUsageRow[] = await read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
+      return rows.map(({ quarter_at, placed, cancelled }) => ({ quarterAt: quarter_at, placed, cancelled }));
     },
 
     async countQueuedCalls(id) {
       return (await countQueued(database, [id])).get(id) ?? 0;
     },
 
-    async revoke(id, options, event) {
+    async revoke(ids, options, events) {
       const revoked = await write.transaction(async (trx) => {
-        const ids = await revokeKeys(trx, { id }, options);
-        if (ids.length > 0) await recordAudit(trx, event);
-        return ids;
+        const revoked = await revokeKeys(trx, { column: 'id', values: ids }, options);
+        const left = events.filter(({ subject }) => revoked.includes(subject.id));
+        if (left.length > 0) await recordAudits(trx, left);
+        return revoked;
       });
       await cancelInFlight(database, revoked, options);
-      return revoked.length > 0;
+      return revoked;
     },
 
     async finishCancelling(at, signal) {
@@ -131,8 +169,27 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     async compactCounts() {
       if (kind === 'postgres') await write.raw(compaction);
     },
+
+    async countByDaysLeft(now) {
+      const until = (days: number) => now.plus({ days }).toMillis();
+      const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now.toMillis(), until(7), until(30)]);
+      if (!counted) throw new Error('A count had no row.');
+      return counted;
+    },
   };
 }
+
+/** Five stretches of the index by end. */
+const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
+  SELECT ${[
+    ['expired', 'expires_at < now'],
+    ['7', 'expires_at >= now AND expires_at <= week'],
+    ['30', 'expires_at > week AND expires_at <= month'],
+    ['more', 'expires_at > month'],
+    ['never', 'expires_at IS NULL'],
+  ]
+    .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
+    .join(', ')} FROM bounds`;
 
 /** Two at once do no harm: each sums up only the rows that it has deleted itself. */
 const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
@@ -152,4 +209,18 @@ function apiKeyOf(row: ListedRow): ApiKey {
     expiresAt: instantOrNull(row.expires_at),
     expiryTimeZone: row.expiry_time_zone,
   };
+}
+
+function detailsOf(row: DetailsRow): ApiKeyDetails {
+  return {
+    apiKey: apiKeyOf(row),
+    createdIn: placeOf(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
+    reach: placeOf(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
+  };
+}
+
+function placeOf(accountId: string | null, accountName: string | null, partner: Named): Place {
+  return accountId === null
+    ? { kind: 'partner', ...partner }
+    : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };
 }

@@ -13,21 +13,21 @@ import { cancelQueued } from './queued-calls.ts';
  */
 export async function revokeKeys(
   trx: Knex.Transaction,
-  which: { id: string } | { creator_id: string },
+  which: { column: 'id' | 'creator_id'; values: readonly string[] },
   options: RevokeOptions,
 ): Promise<string[]> {
-  const ids: string[] = await trx('api_keys').where(which).forUpdate().pluck('id');
+  const keys = () => trx('api_keys').whereIn(which.column, which.values);
+  // In one order: two that revoke the same keys then wait for each other instead of deadlocking.
+  const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
   const at = options.at.toMillis();
   const cancellingSince = options.cancelQueuedCalls ? at : null;
   const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
   const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
   const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
   await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
-    trx('api_keys')
-      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince]))
-      .where(which),
+    keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
   );
-  await trx('api_keys').where(which).delete();
+  await keys().delete();
   return ids;
 }
 

@@ -160,7 +160,7 @@ export function userStore(database: Database): UserStore {
         // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
         await trx('users').select('id').where({ id: userId }).forUpdate();
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
-        const apiKeys = await revokeKeys(trx, { creator_id: userId }, options);
+        const apiKeys = await revokeKeys(trx, { column: 'creator_id', values: [userId] }, options);
         const users = await trx('users').where({ id: userId }).delete();
         if (users === 0) return null;
         await recordAudit(trx, event);
