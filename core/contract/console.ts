@@ -25,6 +25,9 @@ const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 
 const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
 
+/** An account, or a partner with all accounts beneath it. */
+const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
+
 // Sessions
 
 export const signInSchema = z.strictObject({
@@ -48,16 +51,18 @@ export const selectTenancySchema = z.union(
   { error: 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.' },
 );
 
+const viewerSchema = z.object({
+  id: identifierSchema,
+  email: z.string(),
+  name: z.string(),
+  userType: userTypeSchema,
+  account: namedSchema.nullable(),
+  partner: namedSchema.nullable(),
+});
+
 export const sessionSchema = z.object({
-  viewer: z.object({
-    id: identifierSchema,
-    email: z.string(),
-    name: z.string(),
-    userType: userTypeSchema,
-    account: namedSchema.nullable(),
-    partner: namedSchema.nullable(),
-  }),
-  tenancy: z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() }).nullable(),
+  viewer: viewerSchema,
+  tenancy: placeSchema.nullable(),
   /** Present, and true, while the user still has the one-time password that somebody else chose. */
   passwordChangeDue: z.literal(true).optional(),
 });
@@ -72,7 +77,7 @@ export type TenanciesView = z.infer<typeof tenanciesSchema>;
 
 // API keys
 
-export const apiKeySchema = z.object({
+const apiKeySchema = z.object({
   id: identifierSchema,
   name: z.string(),
   createdAt: instantSchema,
@@ -114,10 +119,29 @@ export const revokeQuerySchema = z.strictObject({
     .transform((text) => text === 'true'),
 });
 
+/** Revokes all of them in one transaction. Those that are not in the viewer's sight, or already revoked, are no error. */
+export const revokeApiKeysSchema = z.strictObject({
+  ids: z
+    .array(identifierSchema)
+    .min(1, { error: 'Give at least one id.' })
+    .max(limits.revokedApiKeys, { error: `Give at most ${limits.revokedApiKeys} ids.` }),
+  cancelQueuedCalls: z.boolean().default(false),
+});
+export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
+
+/** Each id that was asked for is in one of the two lists, once. */
+export const revokedApiKeysSchema = z.object({
+  revoked: z.array(identifierSchema),
+  /** Not in the viewer's sight, or revoked before. */
+  gone: z.array(identifierSchema),
+});
+export type RevokedApiKeysView = z.infer<typeof revokedApiKeysSchema>;
+
 export const identifyApiKeySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Give the SHA-256 of the key value as 64 hexadecimal digits.' }),
 });
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
+export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Accounts and campaigns
 
@@ -148,9 +172,9 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** The key that placed it; null where that is a key outside the viewer's sight. */
+  /** The key that placed it; null if the viewer does not see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
-  /** Nobody's phone rang: the core made the outcome up. */
+  /** No phone rang: the core made the outcome up. */
   simulated: z.boolean(),
 });
 export type CallView = z.infer<typeof callSchema>;
@@ -158,15 +182,18 @@ export type CallView = z.infer<typeof callSchema>;
 export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
 export type CallsView = z.infer<typeof callsSchema>;
 
-// People
+/** The calendar days of a chart are those of this zone. */
+export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
 
-export const userSchema = z.object({
-  id: identifierSchema,
-  email: z.string(),
-  name: z.string(),
-  userType: userTypeSchema,
-  account: namedSchema.nullable(),
-  partner: namedSchema.nullable(),
+export const callsSummarySchema = z.object({
+  /** The last 30 days, today included, the oldest first. A call counts on the day it was placed; a state that no call has is left out. */
+  days: z.array(z.object({ day: z.iso.date(), states: z.partialRecord(z.enum(callStates), z.number().int()) })),
+});
+export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
+
+// Users
+
+export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
   apiKeys: z.number().int(),
@@ -174,6 +201,7 @@ export const userSchema = z.object({
 export type UserView = z.infer<typeof userSchema>;
 
 export const usersSchema = z.object({ users: z.array(userSchema) });
+export type UsersView = z.infer<typeof usersSchema>;
 
 export const createUserSchema = z.strictObject({
   email: emailSchema,
@@ -188,6 +216,7 @@ export type CreateUser = z.infer<typeof createUserSchema>;
 
 /** The password is shown this once, to be changed by its user. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
+export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
 export const deletionSchema = z.object({
   user: userSchema,
@@ -202,18 +231,35 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 export const activityQuerySchema = z.strictObject({ cursor: identifierSchema.optional() });
 
-export const activitySchema = z.object({
-  events: z.array(
-    z.object({
-      id: identifierSchema,
-      at: instantSchema,
-      /** Null for what the operator did on the machine itself. */
-      actor: namedSchema.nullable(),
-      action: z.string(),
-      subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
-      address: z.string(),
-    }),
-  ),
-  nextCursor: z.string().nullable(),
+export const eventSchema = z.object({
+  id: identifierSchema,
+  at: instantSchema,
+  /** Null for the operator, on the machine itself. */
+  actor: namedSchema.nullable(),
+  action: z.string(),
+  subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
+  address: z.string(),
 });
+export type EventView = z.infer<typeof eventSchema>;
+
+export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable() });
 export type ActivityView = z.infer<typeof activitySchema>;
+
+// Details of an API key
+
+export const apiKeyDetailsSchema = z.object({
+  apiKey: apiKeySchema,
+  /** The scope that the key was created in, which decides who sees it. */
+  createdIn: placeSchema,
+  /** Whose campaigns the key can place calls in now: it follows its creator. */
+  reach: placeSchema,
+  /** The last 30 days, today included, the oldest first. At most a minute behind; a core that is killed loses that minute. */
+  usage: z.array(z.object({ day: z.iso.date(), placed: z.number().int(), cancelled: z.number().int() })),
+  /** The newest events about the key that the viewer's Activity has, the newest first, 50 at most. */
+  activity: z.array(eventSchema),
+});
+export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;
+
+/** A new one-time password, shown this once. */
+export const resetPasswordSchema = z.object({ password: z.string() });
+export type ResetPasswordView = z.infer<typeof resetPasswordSchema>;

@@ -27,16 +27,14 @@ export type Viewer = User & { tenancy: Tenancy | null };
 
 export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
 
-export type NewUser = {
-  id: string;
-  email: string;
-  name: string;
-  userType: UserType;
-  accountId: string | null;
-  partnerId: string | null;
-  password: NewPassword;
-  createdAt: DateTime;
+/** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
+export type DeletionImpact = {
+  apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[];
+  sessions: number;
 };
+
+export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
 
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };
@@ -64,6 +62,18 @@ export type ApiKey = {
   expiresAt: DateTime | null;
   expiryTimeZone: string | null;
 };
+
+/** An account, or a partner with all accounts beneath it. */
+export type Place = Named & { kind: TenancyKind };
+
+/** A key with the scope that it was created in, and the one that it reaches now. */
+export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place };
+
+/** How many calls a key placed and cancelled in the quarter of an hour that begins at `quarterAt`, in epoch milliseconds. */
+export type KeyUsage = { quarterAt: number; placed: number; cancelled: number };
+
+/** How many calls that were placed in that quarter of an hour are in a state. */
+export type CallCount = { quarterAt: number; state: CallState; calls: number };
 
 /** A SHA-256, as 64 lower-case hexadecimal digits: of a key value or a session id, which storage never holds themselves. */
 export type Digest = string;

@@ -1,15 +1,16 @@
 import type { Knex } from 'knex';
-import type { ApiKey } from '../domain/model.ts';
-import type { ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
-import { Problem, unauthorizedDetail } from '../domain/problem.ts';
+import type { Named } from '#contract/console.ts';
+import type { ApiKey, ApiKeyDetails, Place } from '../domain/model.ts';
+import type { ApiKeyStore, DaysLeft } from '../domain/ports.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
-import { recordAudit } from './audit.ts';
-import { inChunks } from './chunks.ts';
-import { instant, instantOrNull } from './columns.ts';
+import { recordAudit, recordAudits } from './audit.ts';
+import { reachedAccount, reachedPartner } from './authorization.ts';
+import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
-import { isForeignKeyViolation } from './errors.ts';
-import { cancelQueued, countQueued } from './queued-calls.ts';
-import type { ApiKeyRow } from './tables.ts';
+import { rejectOrphan } from './errors.ts';
+import { countQueued } from './queued-calls.ts';
+import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
+import type { ApiKeyRow, KeyUsageRow } from './tables.ts';
 
 /** @param keys a query on keys, named `k` */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
@@ -27,6 +28,11 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
     case 'nothing':
       return keys.whereRaw('1 = 0');
   }
+}
+
+/** Keys by their ids, named `k`. On their own first: SQLite would rather look through all keys of a user than for a hundred ids. */
+export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
+  return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
 /** From the kept counts where it can, since a scope may have a million keys. */
@@ -60,6 +66,14 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
 }
 
 type ListedRow = ApiKeyRow & { creator_name: string };
+type DetailsRow = ListedRow & {
+  created_account_name: string | null;
+  created_partner_name: string;
+  reached_account_id: string | null;
+  reached_account_name: string | null;
+  reached_partner_id: string;
+  reached_partner_name: string;
+};
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
@@ -105,23 +119,46 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return row ? apiKeyOf(row) : null;
     },
 
+    async findAll(visibility, ids) {
+      const keys = narrowToVisible(keysById(read, 'api_keys', ids), visibility);
+      return (await withCreator(keys)).map(apiKeyOf);
+    },
+
     async findByDigest(visibility, digest) {
       const [row] = await withCreator(visible(visibility).where('k.digest', digest));
       return row ? apiKeyOf(row) : null;
+    },
+
+    async details(visibility, id) {
+      const [row]: DetailsRow[] = await withCreator(visible(visibility).where('k.id', id))
+        .leftJoin('accounts as ca', 'ca.id', 'k.account_id')
+        .join('partners as cp', 'cp.id', 'k.partner_id')
+        .leftJoin('accounts as ra', 'ra.id', read.raw(reachedAccount))
+        .join('partners as rp', 'rp.id', read.raw(reachedPartner))
+        .select({ created_account_name: 'ca.name', created_partner_name: 'cp.name' })
+        .select({ reached_account_id: 'ra.id', reached_account_name: 'ra.name' })
+        .select({ reached_partner_id: 'rp.id', reached_partner_name: 'rp.name' });
+      return row ? detailsOf(row) : null;
+    },
+
+    async usage(id, since) {
+      const rows: KeyUsageRow[] = await read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
+      return rows.map(({ quarter_at, placed, cancelled }) => ({ quarterAt: quarter_at, placed, cancelled }));
     },
 
     async countQueuedCalls(id) {
       return (await countQueued(database, [id])).get(id) ?? 0;
     },
 
-    async revoke(id, options, event) {
+    async revoke(ids, options, events) {
       const revoked = await write.transaction(async (trx) => {
-        const ids = await revokeKeys(trx, { id }, options);
-        if (ids.length > 0) await recordAudit(trx, event);
-        return ids;
+        const revoked = await revokeKeys(trx, { column: 'id', values: ids }, options);
+        const left = events.filter(({ subject }) => revoked.includes(subject.id));
+        if (left.length > 0) await recordAudits(trx, left);
+        return revoked;
       });
       await cancelInFlight(database, revoked, options);
-      return revoked.length > 0;
+      return revoked;
     },
 
     async finishCancelling(at, signal) {
@@ -132,8 +169,27 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     async compactCounts() {
       if (kind === 'postgres') await write.raw(compaction);
     },
+
+    async countByDaysLeft(now) {
+      const until = (days: number) => now.plus({ days }).toMillis();
+      const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now.toMillis(), until(7), until(30)]);
+      if (!counted) throw new Error('A count had no row.');
+      return counted;
+    },
   };
 }
+
+/** Five stretches of the index by end. */
+const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
+  SELECT ${[
+    ['expired', 'expires_at < now'],
+    ['7', 'expires_at >= now AND expires_at <= week'],
+    ['30', 'expires_at > week AND expires_at <= month'],
+    ['more', 'expires_at > month'],
+    ['never', 'expires_at IS NULL'],
+  ]
+    .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
+    .join(', ')} FROM bounds`;
 
 /** Two at once do no harm: each sums up only the rows that it has deleted itself. */
 const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
@@ -141,67 +197,6 @@ const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP
     DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
   )
   INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
-
-/**
- * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
- * calls shows.
- *
- * @returns the ids of the keys
- */
-export async function revokeKeys(
-  trx: Knex.Transaction,
-  which: { id: string } | { creator_id: string },
-  options: RevokeOptions,
-): Promise<string[]> {
-  const ids: string[] = await trx('api_keys').where(which).forUpdate().pluck('id');
-  const at = options.at.toMillis();
-  const cancellingSince = options.cancelQueuedCalls ? at : null;
-  const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
-  const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
-  const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
-  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
-    trx('api_keys')
-      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince]))
-      .where(which),
-  );
-  await trx('api_keys').where(which).delete();
-  return ids;
-}
-
-/**
- * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then: if this fails or the process dies,
- * housekeeping finishes it.
- *
- * @throws Problem `unavailable` if housekeeping has to finish it
- */
-export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
-  if (!options.cancelQueuedCalls) return;
-  try {
-    await finishCancelling(database, ids, options.at.toMillis());
-  } catch (cause) {
-    throw new Problem('unavailable', notCancelled, { cause, retryAfter: 60 });
-  }
-}
-
-const notCancelled =
-  'It is revoked, but calls that it has placed may still be queued: not all could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
-
-async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
-  let changed = 0;
-  for (const some of inChunks(ids)) {
-    changed += await cancelQueued(database, some, at, signal);
-    // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
-    if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
-    changed += await cancelQueued(database, some, at, signal);
-    await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
-  }
-  return changed;
-}
-
-/** For a user who was deleted during their own request. */
-export function rejectOrphan(error: unknown): never {
-  throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
-}
 
 function apiKeyOf(row: ListedRow): ApiKey {
   return {
@@ -214,4 +209,18 @@ function apiKeyOf(row: ListedRow): ApiKey {
     expiresAt: instantOrNull(row.expires_at),
     expiryTimeZone: row.expiry_time_zone,
   };
+}
+
+function detailsOf(row: DetailsRow): ApiKeyDetails {
+  return {
+    apiKey: apiKeyOf(row),
+    createdIn: placeOf(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
+    reach: placeOf(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
+  };
+}
+
+function placeOf(accountId: string | null, accountName: string | null, partner: Named): Place {
+  return accountId === null
+    ? { kind: 'partner', ...partner }
+    : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };
 }

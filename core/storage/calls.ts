@@ -7,7 +7,7 @@ import { type BatchObserver, batched } from './batch.ts';
 import { cancelledAtSql, isQueued } from './call-stages.ts';
 import type { Database, Row, Value } from './database.ts';
 import { isFaultOfOne } from './errors.ts';
-import type { LastUsed } from './last-used.ts';
+import type { KeyUse } from './key-use.ts';
 import { readBack } from './read-back.ts';
 
 /** Hears how many requests shared a statement. */
@@ -41,7 +41,7 @@ type Explanation = { allowed: true; call: Row | null } | { allowed: false; refus
  * Each operation is one statement for a whole batch, which itself checks every rule. A look-up then explains why the statement did not
  * change a row, and only chooses the refusal or the earlier answer.
  */
-export function callStore(database: Database, lastUsed: LastUsed, observe: ObserveBatch, onPlaced: () => void): CallStore {
+export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBatch, onPlaced: () => void): CallStore {
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, isFaultOfOne };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
@@ -62,7 +62,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
   async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
     const row = await explain[by]({ ...request, name });
     if (!row['is_active']) return { allowed: false, refusal: 'unauthorized' };
-    lastUsed.note(request.digest, request.at);
+    keyUse.note(request.digest, request.at);
     if (!row['has_access']) return { allowed: false, refusal: 'campaign-refused' };
     return { allowed: true, call: row['contact_id'] == null ? null : row };
   }
@@ -74,7 +74,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
       const placing = { ...request, call };
       for (let attempt = 0; attempt < attempts; attempt++) {
         if (await insert(placing)) {
-          lastUsed.note(request.digest, request.at);
+          keyUse.note(request.digest, request.at, 'placed');
           onPlaced();
           return { kind: 'placed' };
         }
@@ -92,7 +92,7 @@ export function callStore(database: Database, lastUsed: LastUsed, observe: Obser
       for (let attempt = 0; attempt < attempts; attempt++) {
         const won = await cancel[by]({ ...request, name });
         if (won) {
-          lastUsed.note(request.digest, request.at);
+          keyUse.note(request.digest, request.at, 'cancelled');
           return asCancelled(won);
         }
         const explanation = await explained(request, by, name);

@@ -1,6 +1,6 @@
 import type { CallState } from '#contract/calls.ts';
 import type { TenancyKind, UserType } from '#contract/console.ts';
-import type { Handoff } from '../domain/call-states.ts';
+import type { EndState, Handoff } from '../domain/call-states.ts';
 import type { AuditSubject } from '../domain/model.ts';
 
 /** The tables as the last migration leaves them. Identifiers are text, instants are epoch milliseconds. */
@@ -13,16 +13,18 @@ declare module 'knex/types/tables.js' {
     api_keys: ApiKeyRow;
     retired_api_keys: RevokedApiKeyRow;
     api_key_tallies: KeyCountRow;
+    api_key_usage: KeyUsageRow;
     sessions: SessionRow;
     sign_in_attempts: ThrottleRow;
     audit_events: AuditEventRow;
     calls: CallRow;
+    call_counts: CallCountRow;
   }
 }
 
-export type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
-export type AccountRow = PartnerRow & { partner_id: string };
-export type CampaignRow = PartnerRow & { account_id: string };
+type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
+type AccountRow = PartnerRow & { partner_id: string };
+type CampaignRow = PartnerRow & { account_id: string };
 
 export type UserRow = {
   id: string;
@@ -55,7 +57,7 @@ export type ApiKeyRow = {
 };
 
 /** What the list of calls shows of a revoked key. Its digest is gone. */
-export type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
+type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
   retired_at: number;
   /** Set until the key's queued calls are cancelled, if the revoke was to cancel them. */
@@ -63,9 +65,15 @@ export type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'c
 };
 
 /** A summand of how many keys a scope has: the sum of its rows counts. */
-export type KeyCountRow = { scope: string; id: string; keys: number };
+type KeyCountRow = { scope: string; id: string; keys: number };
 
-export type SessionRow = {
+/** What a key did in the quarter of an hour that begins at `quarter_at`. */
+export type KeyUsageRow = { api_key_id: string; quarter_at: number; placed: number; cancelled: number };
+
+/** How many calls that were placed in the quarter of an hour ended in a final state. On PostgreSQL `call_count_changes` has the latest. */
+type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
+
+type SessionRow = {
   id: string;
   user_id: string;
   tenancy_kind: TenancyKind | null;
@@ -74,7 +82,7 @@ export type SessionRow = {
   last_seen_at: number;
 };
 
-export type ThrottleRow = { key: string; points: number; expire: number };
+type ThrottleRow = { key: string; points: number; expire: number };
 
 export type AuditEventRow = {
   id: string;

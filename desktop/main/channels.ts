@@ -8,7 +8,7 @@ import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 
-export type ChannelDeps = {
+type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;

@@ -1,9 +1,13 @@
 import {
   type ApiKeysView,
   type CreatedApiKeyView,
+  chartQuerySchema,
   createApiKeySchema,
+  type IdentifiedApiKeyView,
   identifyApiKeySchema,
   type RevocationView,
+  type RevokedApiKeysView,
+  revokeApiKeysSchema,
   revokeQuerySchema,
 } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
@@ -11,7 +15,7 @@ import * as domain from '../../domain/api-keys.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
-import { apiKeyView } from '../views.ts';
+import { apiKeyDetailsView, apiKeyView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
@@ -30,6 +34,13 @@ export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
   ctx.body = view;
 }
 
+export async function show(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const { timeZone } = readQuery(ctx, chartQuerySchema);
+  const details = await domain.showApiKey(ports, viewer, idOf(ctx), timeZone);
+  ctx.body = apiKeyDetailsView(details, viewer, ports.clock.now());
+}
+
 export async function previewRevocation(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
   const { apiKey, queuedCalls } = await domain.previewRevocation(ports, viewer, idOf(ctx));
@@ -43,10 +54,17 @@ export async function revoke(ctx: Context, deps: HttpDeps): Promise<void> {
   ctx.status = 204;
 }
 
+export async function revokeAll(ctx: Context, deps: HttpDeps): Promise<void> {
+  const input = await readBodyInSession(ctx, deps, revokeApiKeysSchema);
+  const view: RevokedApiKeysView = await domain.revokeApiKeys(deps.ports, viewerOf(ctx), actorOf(deps, ctx), input);
+  ctx.body = view;
+}
+
 export async function identify(ctx: Context, deps: HttpDeps): Promise<void> {
   const { ports } = deps;
   const { sha256 } = await readBodyInSession(ctx, deps, identifyApiKeySchema);
   const viewer = viewerOf(ctx);
   const apiKey = await domain.identifyApiKey(ports, viewer, sha256.toLowerCase());
-  ctx.body = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+  const view: IdentifiedApiKeyView = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+  ctx.body = view;
 }

@@ -9,7 +9,7 @@ import { FormError } from './field.tsx';
 import { Loadable } from './loadable.tsx';
 import { useAction } from './use-action.ts';
 
-export type ConfirmDangerProps<Preview> = {
+type ConfirmDangerProps<Preview> = {
   title: string;
   lead: ComponentChildren;
   isWide?: boolean;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 
-export type DialogProps = {
+type DialogProps = {
   title: string;
   /** Called on Escape and on a press on the backdrop. */
   onDismiss: () => void;

@@ -11,7 +11,7 @@ const paths = {
   forward: 'M9 5l7 7-7 7',
 } as const;
 
-export type IconName = keyof typeof paths;
+type IconName = keyof typeof paths;
 
 /** Hidden from screen readers: a text beside it or a label on its button says the same. */
 export function Icon({ name }: { name: IconName }) {

@@ -20,7 +20,7 @@ export function useResource<Value>(load: () => Promise<Result<Value>>, key = '')
   return resource;
 }
 
-export type LoadableProps<Value> = {
+type LoadableProps<Value> = {
   resource: Resource<Value>;
   /** Completes "Loading …": "your API keys". */
   what: string;

@@ -3,7 +3,7 @@ import { customRange, type Expiration, expiryInstant, isWithin } from '#contract
 import { formatDay, formatInstant, formatRelative, ownZone } from './format-time.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
-export type ExpirationChoice = (typeof expirationChoices)[number];
+type ExpirationChoice = (typeof expirationChoices)[number];
 
 export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
   none: 'No expiration',
@@ -19,7 +19,7 @@ export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
 export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
 
 /** What a draft means at this moment: an expiration and its description, or the field that is missing or wrong. */
-export type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
+type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
 
 const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
 

@@ -11,7 +11,7 @@ const [home] = screens;
 export const screen = signal<ScreenName>(home.name);
 
 /** A dialog over a screen. The menu opens it as well as the screen itself. */
-export type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'change-password';
+type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'change-password';
 export const openDialog = signal<DialogName | null>(null);
 
 /** Shows a screen and moves the focus to its heading. */
