@@ -47,6 +47,20 @@ describe('callkey call', () => {
   };
 
   describe('place', () => {
+    it('says on standard error when the key ends soon', async () => {
+      const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const { keyValue } = await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: day });
+      const { code, stdout, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone(), '--json'], {
+        environment: { CALLKEY_API_KEY: keyValue },
+      });
+      expect([code, Object.keys(JSON.parse(stdout))], stderr).to.deep.equal([
+        0,
+        ['requestId', 'contactId', 'campaignId', 'state', 'placedAt', 'replayed'],
+      ]);
+      expect(stderr).to.match(/^The API key ends in (9|10) days, at \d{4}-\d\d-\d\dT[\d:.]+Z\./);
+    });
+
     it('does not take the answer for another request id', async () => {
       const phone = somePhone();
       const other = {

@@ -319,13 +319,20 @@ describeBrowser('the console in a browser', () => {
       const other = await context.newPage();
       await other.goto(harness.core.url);
       await other.getByLabel('E-mail').waitFor();
+      // A tab in the background draws, and so answers, once a second.
+      await page.bringToFront();
       await signInOnForm('staff');
+      await other.bringToFront();
       await other.getByText('Choose an account or partner first').waitFor();
+      await page.bringToFront();
       await button('Choose').click();
       await page.getByRole('combobox').fill('blue');
       await page.getByRole('option', { name: /Blue Clinic/ }).click();
+      await other.bringToFront();
       await other.getByRole('button', { name: /Blue Clinic/ }).waitFor();
+      await page.bringToFront();
       await button('Sign out').click();
+      await other.bringToFront();
       await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });
 
