@@ -16,9 +16,10 @@ export function isRequestId(text: string): boolean {
 
 const requestIdSchema = z.string().regex(requestIdForm, { error: 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.' });
 
-const phoneSchema = z.string().refine(isPhoneNumber, {
-  error: 'Give a phone number in E.164 form, such as +493012345678.',
-});
+const phoneSchema = z
+  .string()
+  .refine(isPhoneNumber, { error: 'Give a phone number in E.164 form, such as +493012345678.' })
+  .meta({ pattern: '^\\+[1-9]\\d{1,14}$', description: 'E.164, of a numbering plan that exists.' });
 
 const contactSchema = z.strictObject({
   phone: phoneSchema,
@@ -38,12 +39,20 @@ const variablesShape = z
     error: `Give at most ${limits.variables} variables.`,
   });
 
-const variablesSchema = variablesShape.pipe(
-  z.record(
-    z.string().regex(variableNameForm, { error: `Give 1 to ${limits.variableName} characters, none of them a control character.` }),
-    textSchema(limits.variableValue),
-  ),
-);
+const variablesSchema = variablesShape
+  .pipe(
+    z.record(
+      z.string().regex(variableNameForm, { error: `Give 1 to ${limits.variableName} characters, none of them a control character.` }),
+      textSchema(limits.variableValue),
+    ),
+  )
+  // JSON Schema describes what goes into a pipe, and here that is anything.
+  .meta({
+    type: 'object',
+    maxProperties: limits.variables,
+    propertyNames: { pattern: variableNameForm.source },
+    additionalProperties: { type: 'string', maxLength: limits.variableValue },
+  });
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
@@ -55,10 +64,8 @@ export const placeCallSchema = z
     requestId: requestIdSchema.optional(),
     contact: contactSchema,
     variables: variablesSchema.optional(),
-    /** The call is not dialed before this instant. */
-    notBefore: instantSchema.optional(),
-    /** A call not dialed by this instant lapses. */
-    notAfter: instantSchema.optional(),
+    notBefore: instantSchema.optional().meta({ description: 'The call is not dialed before this instant.' }),
+    notAfter: instantSchema.optional().meta({ description: 'A call not dialed by this instant lapses. It is after notBefore.' }),
   })
   .refine(({ notBefore, notAfter }) => !notBefore || !notAfter || Date.parse(notBefore) < Date.parse(notAfter), {
     path: ['notAfter'],
@@ -134,9 +141,8 @@ export const cancelledCallSchema = z.object({
 });
 export type CancelledCallView = z.infer<typeof cancelledCallSchema>;
 
-/** The answer header that marks a repeated request id. */
 /** When the key ends (RFC 3339): in answers to requests whose key ends soon. */
 export const keyExpiresHeader = 'Callkey-Key-Expires';
-
+/** The answer header that marks a repeated request id. */
 export const replayedHeader = 'Idempotent-Replayed';
 export const apiKeyHeader = 'X-API-Key';

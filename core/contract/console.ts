@@ -22,11 +22,11 @@ export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
 const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Leave out control characters.' }).default('');
 
-const namedSchema = z.object({ id: identifierSchema, name: z.string() });
+export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
 
 /** An account, or a partner with all accounts beneath it. */
-const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
+export const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
 
 // Sessions
 
@@ -39,7 +39,8 @@ export const signInSchema = z.strictObject({
 export const newPasswordSchema = z
   .string()
   .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Give at least ${limits.passwordMin} characters.` })
-  .refine((text) => isWithinCodePoints(text, limits.passwordMax), { error: `Give at most ${limits.passwordMax} characters.` });
+  .refine((text) => isWithinCodePoints(text, limits.passwordMax), { error: `Give at most ${limits.passwordMax} characters.` })
+  .meta({ minLength: limits.passwordMin, maxLength: limits.passwordMax });
 
 export const changePasswordSchema = z.strictObject({
   currentPassword: z.string().max(1_000),
@@ -77,7 +78,7 @@ export type TenanciesView = z.infer<typeof tenanciesSchema>;
 
 // API keys
 
-const apiKeySchema = z.object({
+export const apiKeySchema = z.object({
   id: identifierSchema,
   name: z.string(),
   createdAt: instantSchema,

@@ -11,7 +11,10 @@ export const expirationSchema = z.discriminatedUnion('kind', [
 export type Expiration = z.infer<typeof expirationSchema>;
 
 /** An IANA time zone name that this runtime knows, such as `Europe/Berlin`. Offsets such as `+02:00` are none. */
-export const timeZoneSchema = z.string().refine((name) => isTimeZone(name), { error: 'Give an IANA time zone, such as Europe/Berlin.' });
+export const timeZoneSchema = z
+  .string()
+  .refine((name) => isTimeZone(name), { error: 'Give an IANA time zone, such as Europe/Berlin.' })
+  .meta({ description: 'An IANA time zone, such as Europe/Berlin.' });
 
 /** Looked up first: asking the runtime for a zone costs a hundred times as much. */
 const knownZones = new Set(Intl.supportedValuesOf('timeZone'));

@@ -56,7 +56,8 @@ export function lineSchema(max: number) {
     .check(({ value, issues }) => {
       const message = lineProblem(value, max);
       if (message !== null) issues.push({ code: 'custom', message, input: value });
-    });
+    })
+    .meta({ description: `1 to ${max} characters, trimmed, none of them a control or invisible character.` });
 }
 
 export function isPrintable(text: string): boolean {
@@ -68,15 +69,20 @@ export function textSchema(max: number) {
   return z
     .string()
     .refine((text) => isWithinCodePoints(text, max), { error: `Give at most ${max} characters.` })
-    .refine((text) => isPrintable(text.replace(/[\t\n\r]/g, '')), { error: 'Leave out control characters.' });
+    .refine((text) => isPrintable(text.replace(/[\t\n\r]/g, '')), { error: 'Leave out control characters.' })
+    .meta({ maxLength: max });
 }
 
 /** Whether a text can be an identifier of the service at all: one that cannot is known to name nothing, without asking. */
 export function isIdentifier(text: string): boolean {
-  return /^[A-Za-z0-9_-]{1,64}$/.test(text);
+  return identifierForm.test(text);
 }
 
-export const identifierSchema = z.string().refine(isIdentifier, { error: 'This is no identifier of this service.' });
+const identifierForm = /^[A-Za-z0-9_-]{1,64}$/;
+export const identifierSchema = z
+  .string()
+  .refine(isIdentifier, { error: 'This is no identifier of this service.' })
+  .meta({ pattern: identifierForm.source });
 
 const instantError = { error: 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.' };
 /** RFC 3339 in UTC with milliseconds, as {@link timestamp} writes it. */

@@ -1,0 +1,59 @@
+import type { SchemaName } from './openapi-routes.ts';
+import type { ProblemCode } from './problems.ts';
+
+const call = {
+  requestId: 'order-4711',
+  contactId: '01a1c7d5-3b5e-7a4e-9f0b-6c1d2e3f4a5b',
+  campaignId: '01a1c7d4-9c2f-7d10-8a3b-5e6f7a8b9c0d',
+};
+const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
+const placedAt = '2026-11-21T08:30:00.000Z';
+const handoffId = '01a1c7d5-3b5f-7c21-b1d2-0a9b8c7d6e5f';
+
+export const bodyExamples: Partial<Record<SchemaName, object>> = {
+  PlaceCall: {
+    requestId: call.requestId,
+    contact,
+    variables: { orderNumber: '4711' },
+    notBefore: '2026-11-21T09:00:00.000Z',
+    notAfter: '2026-11-21T18:00:00.000Z',
+  },
+  PlacedCall: { ...call, state: 'queued', placedAt },
+  CancelledCall: { ...call, state: 'cancelled', cancelledAt: '2026-11-21T08:45:00.000Z' },
+  Handoff: { handoffId, ...call, contact, variables: { orderNumber: '4711' }, placedAt },
+  Outcome: { handoffId, state: 'completed', endedAt: '2026-11-21T09:02:10.000Z', durationSeconds: 97 },
+  SignIn: { email: 'ada@example.com', password: 'correct horse battery staple' },
+  Session: {
+    viewer: {
+      id: '01a1c7d4-8b1e-7f00-9c4d-3a2b1c0d9e8f',
+      email: 'ada@example.com',
+      name: 'Ada Account',
+      userType: 'account',
+      account: { id: '01a1c7d4-7a0d-7e11-8b5c-4d3e2f1a0b9c', name: 'Blue Clinic' },
+      partner: null,
+    },
+    tenancy: null,
+  },
+  CreateApiKey: { name: 'Order system', expiration: { kind: 'years', years: 1 }, timeZone: 'Europe/Berlin' },
+};
+
+/** What a problem's `detail` says, for example. */
+export const detailExamples: Record<ProblemCode, string> = {
+  'malformed-request': 'The body is not JSON in UTF-8.',
+  unauthorized: 'This request needs valid credentials.',
+  'campaign-refused': 'This key has no access to such a campaign.',
+  forbidden: 'Only service staff select a tenancy.',
+  'cross-site': 'This request was sent by another site.',
+  'not-found': 'There is no such thing in your scope.',
+  'call-not-found': 'This campaign has no such call.',
+  'method-not-allowed': 'Use GET, POST.',
+  'request-id-conflict': 'This requestId has already placed a call with another body. Use a new one for a new call.',
+  'already-dialed': 'This call can no longer be cancelled.',
+  conflict: 'You cannot delete yourself. Ask another administrator to.',
+  'too-large': 'Send at most 65536 bytes.',
+  'unsupported-media-type': 'Send JSON in UTF-8 with Content-Type: application/json.',
+  invalid: 'The body is wrong at contact.phone: Give a phone number in E.164 form, such as +493012345678.',
+  'too-many-requests': 'Too many sign-ins failed. Wait before you try again.',
+  internal: 'Something went wrong here. The operator finds it in the log under the identifier of this request.',
+  unavailable: 'The database did not answer in time. Try again shortly, under the same request id.',
+};
