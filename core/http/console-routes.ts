@@ -16,7 +16,10 @@ import { isSignedIn } from './session.ts';
 
 type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;
 
-/** What a signed-in user can do. To add a route: its path in `#contract/paths.ts`, its schemas in `#contract/console.ts`, its handler here. */
+/**
+ * What a signed-in user can do. To add a route: its path in `#contract/paths.ts`, its schemas in `#contract/console.ts`, its description in
+ * `#contract/openapi-routes.ts`, its handler here.
+ */
 const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, handler: Handler][] = [
   ['GET', paths.session, sessions.show],
   ['DELETE', paths.session, sessions.signOut],

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
@@ -5,6 +6,7 @@ import { jsonLine } from './problems.ts';
 
 /** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
 export function createManagementApp(deps: { registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
+  const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   const app = new Koa();
   app.silent = true;
   app.on('error', (err) => deps.log.error({ err }, 'management request failed'));
@@ -30,6 +32,10 @@ export function createManagementApp(deps: { registry: Registry; isReady: () => P
       case '/metrics':
         ctx.body = await deps.registry.metrics();
         ctx.type = deps.registry.contentType;
+        return;
+      case '/openapi.json':
+        ctx.body = openapi;
+        ctx.type = 'application/json';
     }
   });
   return app;

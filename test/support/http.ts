@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { type Dispatcher, request } from 'undici';
+import { answerErrors } from './openapi.ts';
 
 export type Answer = {
   status: number;
@@ -18,7 +19,7 @@ export type Ask = {
   headers?: Record<string, string | string[]>;
 };
 
-/** Sends one request, as a program would: no redirects, no retries, no cookies of its own. */
+/** Sends one request, as a program would: no redirects, no retries, no cookies of its own. The answer has to be as core/openapi.json says. */
 export async function ask(method: string, url: string, { key, cookie, body, raw, headers = {} }: Ask = {}): Promise<Answer> {
   const sent = raw ?? (body === undefined ? null : JSON.stringify(body));
   const response = await request(url, {
@@ -33,12 +34,15 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
   });
   const text = await response.body.text();
   const isJson = /json/.test(String(response.headers['content-type']));
-  return {
+  const answer = {
     status: response.statusCode,
     headers: response.headers,
     text,
     json: isJson && text !== '' ? JSON.parse(text) : {},
   };
+  const errors = answerErrors(method, url, answer);
+  if (errors.length > 0) throw new Error(`${method} ${url} was answered otherwise than core/openapi.json says: ${errors.join(' ')}`);
+  return answer;
 }
 
 /** The cookies that an answer sets, as a later request sends them. */

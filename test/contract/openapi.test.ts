@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { openapiDocument } from '#contract/openapi.ts';
+import { bodyExamples } from '#contract/openapi-examples.ts';
+import { paths } from '#contract/paths.ts';
+import { problemTable } from '#contract/problems.ts';
+import { openapi, openapiText, schemaErrors } from '../support/openapi.ts';
+
+const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+describe('core/openapi.json', () => {
+  it('is what the schemas give: npm run openapi', () => {
+    expect(openapiText).to.equal(`${JSON.stringify(openapiDocument(version), undefined, 2)}\n`);
+  });
+
+  it('describes every path and no other', () => {
+    expect(Object.keys(openapi.paths)).to.have.members(Object.values(paths).map((path) => path.replace(/:(\w+)/g, '{$1}')));
+  });
+
+  it('names every problem code', () => {
+    for (const code of Object.keys(problemTable)) expect(openapiText).to.include(`urn:callkey:problems#${code}"`);
+  });
+
+  for (const [name, example] of Object.entries(bodyExamples)) {
+    it(`has an example of ${name} that is one`, () => {
+      expect(schemaErrors(`#/components/schemas/${name}`, example)).to.deep.equal([]);
+    });
+  }
+});

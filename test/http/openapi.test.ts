@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { answerErrors, openapi, openapiText, pathsOf } from '../support/openapi.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
+
+// `ask` compares every answer of all tests with the document. Here is what that leaves out.
+describe('the OpenAPI document', () => {
+  let core: RunningCore;
+  let cookie: string;
+  let campaignId: string;
+
+  before(async () => {
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database);
+    const direct = await openDirect(database);
+    campaignId = (await createTenants(direct.ports)).campaign.id;
+    await direct.close();
+    cookie = await signIn(core.url, 'ada@example.com');
+  });
+  after(() => core.close());
+
+  for (const path of Object.keys(openapi.paths)) {
+    it(`describes every method of ${path} and no other`, async () => {
+      const pathname = path.replace(/\{\w+\}/g, 'some');
+      const described = pathsOf(pathname).flatMap((matching) => Object.keys(openapi.paths[matching] ?? {}));
+      const answer = await ask('PATCH', core.url + pathname, { cookie });
+      expect(answer.status).to.equal(405);
+      const allowed = String(answer.headers['allow']).toLowerCase().split(', ');
+      expect(allowed.filter((method) => method !== 'head')).to.have.members(described);
+    });
+  }
+
+  it('is served on the management listener', async () => {
+    const answer = await ask('GET', `${core.managementUrl}/openapi.json`);
+    expect(answer.headers['content-type']).to.match(/^application\/json/);
+    expect(answer.text).to.equal(openapiText);
+  });
+
+  it('is not served on the public listener', async () => {
+    expect((await ask('GET', `${core.url}/openapi.json`)).status).to.equal(401);
+  });
+
+  describe('rules out', () => {
+    const falsified: [what: string, change: object, error: RegExp][] = [
+      ['another status', { status: 200 }, /200 is not described/],
+      ['a body of another shape', { text: '{}' }, /required property/],
+      ['a field that is not described', { text: '{"outcome":"completed"}' }, /additional properties/],
+      ['another media type', { headers: { 'x-request-id': 'some', 'content-type': 'text/html' } }, /text\/html is not described/],
+      ['an answer without X-Request-Id', { headers: { 'content-type': 'application/json' } }, /X-Request-Id is missing/],
+      ['a header of another answer', { headers: { 'x-request-id': 'some', 'retry-after': '1' } }, /Retry-After is not described/],
+    ];
+    for (const [what, change, error] of falsified) {
+      it(what, async () => {
+        const { keyValue } = await createKey(core.url, cookie);
+        const placed = await placeCall(core.url, campaignId, keyValue);
+        expect(answerErrors('POST', onDemand(core.url, campaignId), { ...placed, ...change }).join('\n')).to.match(error);
+      });
+    }
+  });
+});
