@@ -78,6 +78,12 @@ export type Channels = {
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
   /** Copies a secret. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
   copySecret(secret: string): Promise<void>;
+  /** Copies a text that is no secret. */
+  copyText(text: string): Promise<void>;
+  /** Saves a file where the user chooses. @returns false if they choose not to */
+  saveFile(file: { name: string; text: string }): Promise<boolean>;
+  /** The commands that can do something now. The menu disables the others. */
+  offerCommands(offered: Command[]): Promise<void>;
   /** Closes the window without asking. */
   closeWindow(): Promise<void>;
 };
@@ -105,12 +111,16 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
   copySecret: 'copySecret',
+  copyText: 'copyText',
+  saveFile: 'saveFile',
+  offerCommands: 'offerCommands',
   closeWindow: 'closeWindow',
 };
 
 /** What the menu asks of the renderer, and `close`: the window asks the page before it closes while a secret is visible. */
 export const commands = [
   ...screens.map(({ name }) => showCommand(name)),
+  'palette',
   'new-api-key',
   'find',
   'refresh',

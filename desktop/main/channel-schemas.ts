@@ -3,7 +3,7 @@ import { callStates } from '#contract/calls.ts';
 import { tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { identifierSchema } from '#contract/text.ts';
-import type { Channels } from '../ipc.ts';
+import { type Channels, commands } from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
@@ -42,5 +42,8 @@ export const channelSchemas: ChannelSchemas = {
   deleteUser: deletion,
   listActivity: identifierSchema.nullable(),
   copySecret: text,
+  copyText: text,
+  saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),
+  offerCommands: z.array(z.enum(commands)).max(commands.length),
   closeWindow: nothing,
 };

@@ -17,21 +17,23 @@ import {
 import { isKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { readServerAddress } from '#contract/server-address.ts';
-import type { Channels, Deletion, Failure, Result } from '../ipc.ts';
+import type { Channels, Command, Deletion, Failure, Result } from '../ipc.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
+import type { ConsoleWindow } from './window.ts';
 
 export type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  window: { setSecretVisible(isVisible: boolean): void; close(): void };
+  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'close'>;
+  enableCommands: (offered: readonly Command[]) => void;
 };
 
 /** Implements the channels. It holds the session with the core: the renderer never sees its cookie. */
-export function createChannels({ settings, sessionStore, clipboard, window }: ChannelDeps): Channels {
+export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
   let core: CoreClient | null = null;
   let staysSignedIn = false;
 
@@ -72,7 +74,7 @@ export function createChannels({ settings, sessionStore, clipboard, window }: Ch
       const answer = await client.requestJson('POST', paths.session, sessionSchema, { email, password });
       if (!answer.ok) {
         await client.close();
-        return answer.failure.kind === 'session-ended' ? refused('email', 'The e-mail address or the password is wrong.') : answer;
+        return answer.failure.kind === 'session-ended' ? refused('password', 'The e-mail address or the password is wrong.') : answer;
       }
       await core?.close();
       core = client;
@@ -136,6 +138,9 @@ export function createChannels({ settings, sessionStore, clipboard, window }: Ch
     listActivity: (cursor) => currentClient().requestJson('GET', `${paths.activity}${queryOf({ cursor })}`, activitySchema),
 
     copySecret: async (secret) => clipboard.copy(secret),
+    copyText: (text) => clipboard.copyText(text),
+    saveFile: (file) => window.saveFile(file),
+    offerCommands: async (offered) => enableCommands(offered),
     closeWindow: async () => window.close(),
   };
 }

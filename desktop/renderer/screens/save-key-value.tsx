@@ -1,7 +1,7 @@
-import { DateTime } from 'luxon';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console.ts';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
-import { formatInstant, ownZone } from '../state/format-time.ts';
+import { endOf } from '../components/time.tsx';
+import { formatInstant } from '../state/format-time.ts';
 
 /** A new key with its value. */
 export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret };
@@ -12,7 +12,7 @@ export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
 
 export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (unsaved: boolean) => void }) {
   const { apiKey, secret } = shown;
-  const end = apiKey.expiresAt === null ? null : DateTime.fromISO(apiKey.expiresAt, { zone: apiKey.expiryTimeZone ?? ownZone });
+  const end = apiKey.expiresAt === null ? null : endOf(apiKey.expiresAt, apiKey.expiryTimeZone);
   return (
     <SecretDialog
       title="Save your key"

@@ -6,7 +6,7 @@ import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { useAutofocus } from '../components/use-autofocus.ts';
 import { fieldError, generalError } from '../state/failure-text.ts';
-import { email, server, signIn, startupState } from '../state/session.ts';
+import { email, server, signedOutAlone, signIn, startupState } from '../state/session.ts';
 
 export function SignIn() {
   const found = startupState.value;
@@ -30,6 +30,12 @@ export function SignIn() {
       <form ref={form} class="card" onSubmit={submit} noValidate aria-labelledby="sign-in-title">
         <Mark />
         <h1 id="sign-in-title">Sign in</h1>
+        {signedOutAlone.value && (
+          <p class="notice" role="alert">
+            You are signed out on this computer, but the core did not answer: your session there ends after a day without use. Changing your
+            password ends it at once.
+          </p>
+        )}
         <TextField
           label="Server address"
           error={fieldError(failure, 'server')}

@@ -1,6 +1,6 @@
-import { DateTime } from 'luxon';
+import type { DateTime } from 'luxon';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
-import { formatDay, formatInstant, formatRelative, ownZone } from './format-time.ts';
+import { formatDay, formatInstant, formatIsoDay, formatRelative } from './format-time.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
 export type ExpirationChoice = (typeof expirationChoices)[number];
@@ -36,8 +36,7 @@ export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTi
 /** The allowed days for a custom expiry. They change at midnight in that zone. */
 export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
-  const day = (iso: string) => formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
-  return `from ${day(earliest)} to ${day(latest)}`;
+  return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;
 }
 
 function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
@@ -45,5 +44,15 @@ function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Re
   return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
 }
 
-/** The machine's own zone, `UTC`, and then every zone that the machine knows. */
-export const timeZones: readonly string[] = [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+/** The day that a choice comes to, for its button. */
+export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
+  if (choice === 'none') return 'until revoked';
+  if (choice === 'custom') return 'choose a day';
+  const instant = expiryInstant({ kind: 'years', years: years[choice] }, now, timeZone);
+  return instant ? formatDay(instant) : '';
+}
+
+/** A zone, `UTC`, and then every zone that the machine knows. */
+export function timeZonesAfter(ownZone: string): string[] {
+  return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+}

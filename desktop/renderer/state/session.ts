@@ -3,6 +3,7 @@ import type { SessionView } from '#contract/console.ts';
 import type { Failure, Result, SignIn, StartupState } from '../../ipc.ts';
 import { announcement } from './announcement.ts';
 import { resetNavigation } from './navigation.ts';
+import { forgetViews } from './view.ts';
 
 /** Null until the main process has answered. */
 export const startupState = signal<StartupState | null>(null);
@@ -77,6 +78,7 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
   const result = await handleSessionFailure(window.callkey.signIn(input));
   if (result.ok) {
     connectionError.value = null;
+    signedOutAlone.value = false;
     setSession(result.value);
   }
   return result;
@@ -99,15 +101,20 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
   return result;
 }
 
+/** The core did not hear of the last sign-out: the sign-in form says what that means. */
+export const signedOutAlone = signal(false);
+
 export async function signOut(): Promise<void> {
   resetSession();
-  await window.callkey.signOut().catch(() => undefined);
+  const result = await window.callkey.signOut().catch(() => null);
+  signedOutAlone.value = result?.ok === false && result.failure.kind === 'unreachable';
 }
 
 /** Returns to the sign-in form. The next user starts on the home screen. */
 export function resetSession(): void {
   startupAttempt += 1;
   resetNavigation();
+  forgetViews();
   announcement.value = '';
   session.value = null;
   sessionHasEnded.value = false;
