@@ -1,23 +1,8 @@
 import { hash } from 'node:crypto';
-import {
-  accountsSchema,
-  activitySchema,
-  apiKeysSchema,
-  callsSchema,
-  campaignsSchema,
-  createdApiKeySchema,
-  createdUserSchema,
-  deletionSchema,
-  identifiedApiKeySchema,
-  revocationSchema,
-  sessionSchema,
-  tenanciesSchema,
-  usersSchema,
-} from '#contract/console.ts';
-import { isKeyValue } from '#contract/key-value.ts';
-import { paths, pathTo } from '#contract/paths.ts';
 import { readServerAddress } from '#contract/server-address.ts';
-import type { Channels, Command, Deletion, Failure, Result } from '../ipc.ts';
+import { failed } from '../core-answers.ts';
+import { coreChannels, refused, requests, type Send, signInAt } from '../core-channels.ts';
+import type { Channels, Command } from '../ipc.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';
@@ -37,7 +22,8 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   let core: CoreClient | null = null;
   let staysSignedIn = false;
 
-  const currentClient = (): CoreClient => core ?? signedOutClient;
+  /** Answers with `session-ended` while nobody is signed in. */
+  const send: Send = async (request) => (core ? core.send(request) : failed({ kind: 'session-ended' }));
 
   /** Stores the session, or deletes the stored one. A failure must not stop the user from signing in. */
   async function storeSession(client: CoreClient): Promise<void> {
@@ -45,15 +31,18 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     await done.catch(() => undefined);
   }
 
-  /** Protects the window before a secret arrives. The page calls `dismissSecret` when it no longer shows. */
-  async function withProtectedWindow<Value>(request: () => Promise<Result<Value>>): Promise<Result<Value>> {
-    window.setSecretVisible(true);
-    const answer = await request();
-    if (!answer.ok) window.setSecretVisible(false);
-    return answer;
-  }
+  const guard = {
+    begin: () => window.setSecretVisible(true),
+    show: (secret: string) => clipboard.trackVisible(secret),
+    async end() {
+      window.setSecretVisible(false);
+      await clipboard.clearSelection();
+    },
+  };
 
   return {
+    ...coreChannels({ send, guard, sha256: async (text) => hash('sha256', text) }),
+
     async getStartupState() {
       const { server, email } = settings.current;
       const remembered = { server, email };
@@ -62,19 +51,20 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       staysSignedIn = true;
       // The page retries while the core does not answer: keep one client.
       core ??= coreClient(session.server, session.cookies);
-      const answer = await core.requestJson('GET', paths.session, sessionSchema);
+      const answer = await core.send(requests.getSession());
       if (!answer.ok && answer.failure.kind === 'session-ended') await sessionStore.delete().catch(() => undefined);
       return { remembered, persistence, session: answer };
     },
 
-    async signIn({ server, email, password, keepSignedIn }) {
+    async signIn(input) {
+      const { server, email, keepSignedIn } = input;
       const read = readServerAddress(server.includes('://') ? server : `https://${server}`);
       if (!read.ok) return refused('server', read.problem);
       const client = coreClient(read.address);
-      const answer = await client.requestJson('POST', paths.session, sessionSchema, { email, password });
+      const answer = await signInAt(client.send, input);
       if (!answer.ok) {
         await client.close();
-        return answer.failure.kind === 'session-ended' ? refused('password', 'The e-mail address or the password is wrong.') : answer;
+        return answer;
       }
       await core?.close();
       core = client;
@@ -84,58 +74,16 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     },
 
     async signOut() {
-      const client = currentClient();
+      const client = core;
       // Does not wait for the core: somebody may sign in again meanwhile.
       core = null;
       staysSignedIn = false;
       await sessionStore.delete().catch(() => undefined);
-      const answer = await client.requestEmpty('DELETE', paths.session);
+      if (!client) return failed({ kind: 'session-ended' });
+      const answer = await client.send(requests.signOut());
       await client.close();
       return answer;
     },
-
-    changePassword: (input) => currentClient().requestEmpty('POST', paths.password, input),
-
-    selectTenancy: (choice) => currentClient().requestJson('PUT', paths.sessionTenancy, sessionSchema, choice),
-    searchTenancies: (search) => currentClient().requestJson('GET', `${paths.tenancies}${queryOf({ search })}`, tenanciesSchema),
-
-    listApiKeys: () => currentClient().requestJson('GET', paths.apiKeys, apiKeysSchema),
-    async createApiKey(input) {
-      const answer = await withProtectedWindow(() => currentClient().requestJson('POST', paths.apiKeys, createdApiKeySchema, input));
-      if (answer.ok) clipboard.trackVisible(answer.value.keyValue);
-      return answer;
-    },
-    async dismissSecret() {
-      window.setSecretVisible(false);
-      await clipboard.clearSelection();
-    },
-    previewRevocation: (id) => currentClient().requestJson('GET', pathTo(paths.apiKeyRevocation, { id }), revocationSchema),
-    revokeApiKey: (deletion) => currentClient().requestEmpty('DELETE', deletionPath(paths.apiKey, deletion)),
-    async identifyApiKey(pasted) {
-      const keyValue = pasted.trim();
-      if (!isKeyValue(keyValue)) {
-        return refused('keyValue', 'This is not a key value. A key value starts with svc_sk_live_ and has 61 characters. Paste all of it.');
-      }
-      const sha256 = hash('sha256', keyValue);
-      const answer = await currentClient().requestJson('POST', paths.identifyApiKey, identifiedApiKeySchema, { sha256 });
-      return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
-    },
-
-    listAccounts: () => currentClient().requestJson('GET', paths.accounts, accountsSchema),
-    listCampaigns: () => currentClient().requestJson('GET', paths.campaigns, campaignsSchema),
-    listCalls: ({ campaignId: id, state, search, cursor }) =>
-      currentClient().requestJson('GET', `${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema),
-
-    listUsers: () => currentClient().requestJson('GET', paths.users, usersSchema),
-    async createUser(input) {
-      const answer = await withProtectedWindow(() => currentClient().requestJson('POST', paths.users, createdUserSchema, input));
-      if (answer.ok) clipboard.trackVisible(answer.value.password);
-      return answer;
-    },
-    previewDeletion: (id) => currentClient().requestJson('GET', pathTo(paths.userDeletion, { id }), deletionSchema),
-    deleteUser: (deletion) => currentClient().requestEmpty('DELETE', deletionPath(paths.user, deletion)),
-
-    listActivity: (cursor) => currentClient().requestJson('GET', `${paths.activity}${queryOf({ cursor })}`, activitySchema),
 
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),
@@ -143,30 +91,4 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     offerCommands: async (offered) => enableCommands(offered),
     closeWindow: async () => window.close(),
   };
-}
-
-/** Answers every request with `session-ended` while nobody is signed in. */
-const signedOutClient: CoreClient = {
-  server: '',
-  requestJson: async () => ({ ok: false, failure: { kind: 'session-ended' } }),
-  requestEmpty: async () => ({ ok: false, failure: { kind: 'session-ended' } }),
-  cookies: () => ({}),
-  close: async () => undefined,
-};
-
-function refused(path: string, message: string): { ok: false; failure: Failure } {
-  return {
-    ok: false,
-    failure: { kind: 'refused', code: 'invalid', detail: message, errors: [{ path, message }], retryAfterSeconds: null },
-  };
-}
-
-function deletionPath(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Deletion): string {
-  return pathTo(path, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : '');
-}
-
-function queryOf(parameters: Readonly<Record<string, string | null>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== null && value !== '') query.set(name, value);
-  return query.size === 0 ? '' : `?${query}`;
 }

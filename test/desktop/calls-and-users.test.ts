@@ -1,15 +1,16 @@
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 
 describeDesktop('calls and users in the console', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   let keyValue: string;
   beforeEach(async () => {
-    harness = await openConsole();
+    harness = await open();
     ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
   });
   afterEach(() => harness.close());
@@ -19,7 +20,7 @@ describeDesktop('calls and users in the console', () => {
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
   const cells = async (name: string) => {
     await row(name).waitFor();
-    return (await row(name).getByRole('cell').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+    return (await row(name).getByRole('gridcell').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
   };
 
   it('shows state and outcome of each call, and whose key placed it', async () => {
@@ -107,7 +108,7 @@ describeDesktop('calls and users in the console', () => {
   it('creates a user in the viewer’s scope, and shows the password once', async () => {
     const { tenants, page } = harness;
     await signInAs(harness, 'partner');
-    await button('People').click();
+    await button('Users').click();
     await button('Create User').click();
     expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
     await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
@@ -130,7 +131,7 @@ describeDesktop('calls and users in the console', () => {
   it('ties a user whom a tied partner user creates to the same account', async () => {
     const { page } = harness;
     await signInAs(harness, 'tied');
-    await button('People').click();
+    await button('Users').click();
     await button('Create User').click();
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
@@ -141,11 +142,11 @@ describeDesktop('calls and users in the console', () => {
     const { page, tenants, core } = harness;
     for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'partner');
-    await button('People').click();
+    await button('Users').click();
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
     await dialog.getByText('1 API key stops working').waitFor();
-    expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2');
+    expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('gridcell').last().innerText()).to.equal('2');
     await page.getByLabel('Also cancel 2 calls not yet dialed').check();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
@@ -154,7 +155,7 @@ describeDesktop('calls and users in the console', () => {
 
   it('does not offer viewers to delete themselves', async () => {
     await signInAs(harness, 'partner');
-    await button('People').click();
+    await button('Users').click();
     await row('Pat Partner').waitFor();
     expect(await button('Delete Pat Partner').count()).to.equal(0);
   });
@@ -164,11 +165,11 @@ describeDesktop('calls and users in the console', () => {
     await signInAs(harness, 'account');
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Fresh');
-    await page.getByLabel('Expiration').selectOption('No expiration');
+    await page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();
     await button("I've Saved It").click();
     await button('Activity').click();
-    expect((await row('created the API key Fresh').getByRole('cell').allInnerTexts()).slice(1)).to.deep.equal([
+    expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(1)).to.deep.equal([
       'You',
       'created the API key Fresh',
       '127.0.0.1',

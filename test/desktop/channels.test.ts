@@ -120,10 +120,11 @@ describeDesktop('a channel', () => {
 
 describeDesktop('who may call', () => {
   let running: RunningConsole;
-  beforeEach(async () => {
+  before(async () => {
     running = await launchConsole();
   });
-  afterEach(() => running.close());
+  after(() => running.close());
+  afterEach(() => running.page.goto('app://callkey/index.html'));
 
   const refusal = "Error invoking remote method 'getStartupState': Error: This frame may not call.";
   const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
@@ -137,7 +138,9 @@ describeDesktop('who may call', () => {
       async ({ app, BrowserWindow }, [preload, code]) => {
         const window = new BrowserWindow({ show: false, webPreferences: { preload: `${app.getAppPath()}${preload}`, sandbox: true } });
         await window.loadURL('app://callkey/index.html');
-        return window.webContents.executeJavaScript(code);
+        const answer: unknown = await window.webContents.executeJavaScript(code);
+        window.destroy();
+        return answer;
       },
       ['/dist/desktop/preload/preload.cjs', call] as const,
     );

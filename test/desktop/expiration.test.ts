@@ -2,16 +2,17 @@ import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { customRange, endOfDay } from '#contract/expiry.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
 describeDesktop('choosing when a key ends', () => {
   const start = '2026-11-21T22:58:30.000Z';
   const clock = fakeClock(start);
+  const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
   let harness: ConsoleHarness;
   beforeEach(async () => {
     clock.set(start);
-    harness = await openConsole({ clock, env: { TZ: 'Europe/Berlin' } });
+    harness = await open(clock);
     // The page and the core have the same fake time.
     await harness.page.clock.install({ time: new Date(start) });
     await harness.page.reload();
@@ -23,7 +24,7 @@ describeDesktop('choosing when a key ends', () => {
 
   const words = () => harness.page.getByRole('dialog').locator('output');
   const lastDay = () => harness.page.getByLabel('Last day');
-  const choose = (choice: string) => harness.page.getByLabel('Expiration').selectOption(choice);
+  const choose = (choice: string) => harness.page.getByRole('radio', { name: choice, exact: true }).check();
   const create = () => harness.page.getByRole('button', { name: 'Create Key' }).click();
 
   async function createdEnd(): Promise<number> {

@@ -1,13 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
 describeDesktop('a key value in the console', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   beforeEach(async () => {
-    harness = await openConsole();
+    harness = await open();
     await signInAs(harness, 'account');
   });
   afterEach(() => harness.close());
@@ -18,7 +19,7 @@ describeDesktop('a key value in the console', () => {
   async function create(): Promise<string> {
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Canary');
-    await harness.page.getByLabel('Expiration').selectOption('1 Year');
+    await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await button('Create Key').click();
     await saveDialog().waitFor();
     return harness.page.getByLabel('Key value').inputValue();
@@ -46,7 +47,7 @@ describeDesktop('a key value in the console', () => {
     await button('Create API Key').click();
     // The longest name makes the largest dialog.
     await harness.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     const { x, y, width, height } = (await button('Create Key').boundingBox()) ?? expect.fail('no button');
     await button('Create Key').click();
     await saveDialog().waitFor();

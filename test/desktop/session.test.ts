@@ -1,16 +1,17 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describeDesktop('a session of the console', () => {
+  const open = sharedConsole();
   let harness: ConsoleHarness;
   let network: FaultyProxy;
   beforeEach(async () => {
-    harness = await openConsole();
+    harness = await open();
     network = await faultyProxy(harness.core.url);
     await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
   });
@@ -34,7 +35,7 @@ describeDesktop('a session of the console', () => {
     await listed();
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await page.getByLabel('Expiration').selectOption('2 Years');
+    await page.getByRole('radio', { name: '2 Years', exact: true }).check();
     await endSessions();
     await button('Create Key').click();
 
@@ -90,7 +91,7 @@ describeDesktop('a session of the console', () => {
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     const signedOut = harness.page.evaluate(() => window.callkey.signOut());
-    while (network.faults.length > 0) await setImmediate();
+    await until(() => network.faults.length === 0);
     await signIn();
     held.resolve();
     expect((await signedOut).ok).to.equal(true);
@@ -123,7 +124,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 502 });
     await button('Create Key').click();
     await harness.page.getByText('The console cannot reach the core.').waitFor();
@@ -152,7 +153,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
@@ -164,7 +165,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await button('Use another server').click();
@@ -178,7 +179,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     await button('Create Key').click();
@@ -193,7 +194,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('lose the answer');
     await button('Create Key').click();
     await harness.page.getByText('The core may have created the key nevertheless').waitFor();

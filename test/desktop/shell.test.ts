@@ -15,6 +15,7 @@ import {
   type RunningConsole,
   watchOver,
 } from '../support/electron.ts';
+import { until } from '../support/until.ts';
 
 /** A message box, which the test answers with a button's number. */
 type Question = { message: string; detail?: string; buttons?: string[] };
@@ -256,23 +257,20 @@ describeDesktop('the bounds of the window', () => {
 
 describeDesktop('crash recovery', () => {
   let running: RunningConsole;
-  beforeEach(async () => {
+  const launch = async () => {
     running = await launchConsole();
     await running.page.waitForLoadState('load');
-  });
-  afterEach(() => running.close());
+  };
 
   /** Notes when the page has crashed and loaded again. */
   const watchReopening = () =>
     running.app.evaluate(({ BrowserWindow }) => {
+      Object.assign(globalThis, { isReopened: false });
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
       contents?.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })));
     });
   /** Asks repeatedly: Playwright never answers an evaluation that was running when the page crashed. */
-  const reopened = async () => {
-    const isReopened = () => running.app.evaluate(() => Reflect.get(globalThis, 'isReopened') === true);
-    while (!(await isReopened().catch(() => false))) await new Promise(setImmediate);
-  };
+  const reopened = () => until(() => running.app.evaluate(() => Reflect.get(globalThis, 'isReopened') === true).catch(() => false));
   const crash = async () => {
     await watchReopening();
     await running.app.evaluate(({ BrowserWindow }) => {
@@ -281,76 +279,76 @@ describeDesktop('crash recovery', () => {
     await reopened();
   };
 
-  it('says that the page has crashed, and opens it again', async () => {
-    const questions = await answerQuestions(running, 0);
-    await crash();
-    expect(await questions()).to.deep.equal([
-      { message: 'The window has stopped working.', detail: 'You stay signed in.', buttons: ['Open Again', 'Quit'] },
-    ]);
-    const answer = await running.app.evaluate(({ BrowserWindow }) =>
-      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript('callkey.getStartupState().then(({ session }) => session)'),
-    );
-    expect(answer).to.equal(null);
-  });
+  /** Playwright has lost a page that has crashed. */
+  const inPage = (code: string): Promise<unknown> =>
+    running.app.evaluate(({ BrowserWindow }, script) => BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(script), code);
 
-  it('asks again if the page crashes while it opens', async () => {
-    const questions = await answerQuestions(running, 0);
-    await running.app.evaluate(({ BrowserWindow }) => {
-      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      contents?.once('dom-ready', () => contents.forcefullyCrashRenderer());
-      contents?.once('render-process-gone', () =>
-        contents.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true }))),
-      );
-      setImmediate(() => contents?.forcefullyCrashRenderer());
+  describe('of an app that goes on', () => {
+    before(launch);
+    after(() => running.close());
+
+    it('says that the page has crashed, and opens it again', async () => {
+      const questions = await answerQuestions(running, 0);
+      await crash();
+      expect(await questions()).to.deep.equal([
+        { message: 'The window has stopped working.', detail: 'You stay signed in.', buttons: ['Open Again', 'Quit'] },
+      ]);
+      expect(await inPage('callkey.getStartupState().then(({ session }) => session)')).to.equal(null);
     });
-    await reopened();
-    const messages = (await questions()).map(({ message }) => message);
-    expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
-  });
 
-  it('quits after a crash if the user chooses to', async () => {
-    await answerQuestions(running, 1);
-    const child = running.app.process();
-    await running.app.evaluate(({ BrowserWindow }) => {
-      setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
-    });
-    expect(await ended(child)).to.deep.equal([0, null]);
-  });
-
-  it('asks about a page that hangs, and withdraws the question when the page responds again', async () => {
-    const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
-      const [window] = BrowserWindow.getAllWindows();
-      const takenBack = new Promise<boolean>((resolve) => {
-        dialog.showMessageBox = async (...args: unknown[]) => {
-          const { signal } = args.at(-1) as { signal: AbortSignal };
-          await new Promise((done) => signal.addEventListener('abort', done));
-          resolve(signal.aborted);
-          return { response: 1, checkboxChecked: false };
-        };
+    it('asks again if the page crashes while it opens', async () => {
+      const questions = await answerQuestions(running, 0);
+      await running.app.evaluate(({ BrowserWindow }) => {
+        Object.assign(globalThis, { isReopened: false });
+        const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+        contents?.once('dom-ready', () => contents.forcefullyCrashRenderer());
+        contents?.once('render-process-gone', () =>
+          contents.once('render-process-gone', () =>
+            contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })),
+          ),
+        );
+        setImmediate(() => contents?.forcefullyCrashRenderer());
       });
-      window?.emit('unresponsive');
-      window?.emit('responsive');
-      return takenBack;
+      await reopened();
+      const messages = (await questions()).map(({ message }) => message);
+      expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
     });
-    expect(wasTakenBack).to.equal(true);
-    expect(await running.page.evaluate(() => document.title)).to.equal('Callkey');
-  });
 
-  it('reopens a page that hangs if the user chooses to', async () => {
-    await watchReopening();
-    await running.app.evaluate(({ BrowserWindow, dialog }) => {
-      const asked: string[] = [];
-      Object.assign(globalThis, { asked });
-      dialog.showMessageBox = async (...args: unknown[]) => {
-        const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
-        asked.push(message);
-        return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
-      };
-      setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
+    it('asks about a page that hangs, and withdraws the question when the page responds again', async () => {
+      const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
+        const [window] = BrowserWindow.getAllWindows();
+        const takenBack = new Promise<boolean>((resolve) => {
+          dialog.showMessageBox = async (...args: unknown[]) => {
+            const { signal } = args.at(-1) as { signal: AbortSignal };
+            await new Promise((done) => signal.addEventListener('abort', done));
+            resolve(signal.aborted);
+            return { response: 1, checkboxChecked: false };
+          };
+        });
+        window?.emit('unresponsive');
+        window?.emit('responsive');
+        return takenBack;
+      });
+      expect(wasTakenBack).to.equal(true);
+      expect(await inPage('document.title')).to.equal('Callkey');
     });
-    await reopened();
-    const messages = await running.app.evaluate((): unknown => Reflect.get(globalThis, 'asked'));
-    expect(messages).to.deep.equal(['The window does not respond.', 'The window has stopped working.']);
+
+    it('reopens a page that hangs if the user chooses to', async () => {
+      await watchReopening();
+      await running.app.evaluate(({ BrowserWindow, dialog }) => {
+        const asked: string[] = [];
+        Object.assign(globalThis, { asked });
+        dialog.showMessageBox = async (...args: unknown[]) => {
+          const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
+          asked.push(message);
+          return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
+        };
+        setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
+      });
+      await reopened();
+      const messages = await running.app.evaluate((): unknown => Reflect.get(globalThis, 'asked'));
+      expect(messages).to.deep.equal(['The window does not respond.', 'The window has stopped working.']);
+    });
   });
 
   const fail = () =>
@@ -362,21 +360,35 @@ describeDesktop('crash recovery', () => {
       });
     });
 
-  it('says that the main process has failed, and restarts', async () => {
-    await answerQuestions(running, 0);
-    const child = running.app.process();
-    await fail();
-    expect(await ended(child)).to.deep.equal([0, null]);
-    expect(running.output()).to.match(/^Error\n\s+at .*\n(?:.*\n)*relaunched$/m);
-    expect(running.output()).not.to.include('a secret');
-  });
+  describe('of an app that ends', () => {
+    beforeEach(launch);
+    afterEach(() => running.close());
 
-  it('quits after the main process has failed if the user chooses to', async () => {
-    await answerQuestions(running, 1);
-    const child = running.app.process();
-    await fail();
-    expect(await ended(child)).to.deep.equal([0, null]);
-    expect(running.output()).not.to.include('relaunched');
+    it('quits after a crash if the user chooses to', async () => {
+      await answerQuestions(running, 1);
+      const child = running.app.process();
+      await running.app.evaluate(({ BrowserWindow }) => {
+        setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+      });
+      expect(await ended(child)).to.deep.equal([0, null]);
+    });
+
+    it('says that the main process has failed, and restarts', async () => {
+      await answerQuestions(running, 0);
+      const child = running.app.process();
+      await fail();
+      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(running.output()).to.match(/^Error\n\s+at .*\n(?:.*\n)*relaunched$/m);
+      expect(running.output()).not.to.include('a secret');
+    });
+
+    it('quits after the main process has failed if the user chooses to', async () => {
+      await answerQuestions(running, 1);
+      const child = running.app.process();
+      await fail();
+      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(running.output()).not.to.include('relaunched');
+    });
   });
 });
 

@@ -113,7 +113,7 @@ describeDesktop('signing in to the console', () => {
   it('asks for a new password after a one-time password, before anything else', async () => {
     const { page, core, tenants } = harness;
     await signInAs(harness, 'partner');
-    await page.getByRole('button', { name: 'People' }).click();
+    await page.getByRole('button', { name: 'Users' }).click();
     await page.getByRole('button', { name: 'Create User' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');

@@ -16,11 +16,46 @@ export type ConsoleHarness = {
 };
 
 export async function openConsole({ clock, ...launch }: { clock?: Clock } & LaunchOptions = {}): Promise<ConsoleHarness> {
+  return openHarness(await launchConsole(launch), clock, ({ close }) => close());
+}
+
+/**
+ * For the tests of one group: the first one starts Electron, and the others find it signed out, with its page loaded again. Each has a core
+ * of its own. What the main process remembers between sessions stays: the sign-in form has the address and the e-mail of the test before.
+ */
+export function sharedConsole(launch: LaunchOptions = {}): (clock?: Clock) => Promise<ConsoleHarness> {
+  let shared: RunningConsole | undefined;
+  after(() => shared?.close());
+  return async (clock) => {
+    shared ??= await launchConsole(launch);
+    return openHarness(shared, clock, async (desktop) => {
+      if (await isSignedOutAgain(desktop)) return;
+      shared = undefined;
+      await desktop.close();
+    });
+  };
+}
+
+/** @returns false where the test has closed the console or left it in a state that it does not come back from */
+async function isSignedOutAgain({ page }: RunningConsole): Promise<boolean> {
+  try {
+    await page.evaluate('Promise.all([callkey.dismissSecret(), callkey.signOut()]).then(() => undefined)');
+    await page.reload({ waitUntil: 'domcontentloaded', timeout: 5_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function openHarness(
+  desktop: RunningConsole,
+  clock: Clock | undefined,
+  leave: (desktop: RunningConsole) => Promise<void>,
+): Promise<ConsoleHarness> {
   const databaseUrl = await freshDatabase('sqlite');
   const core = await startCoreHere(databaseUrl, clock ? { clock } : {});
   const direct = await openDirect(databaseUrl, clock);
   const tenants = await createTenants(direct.ports);
-  const desktop = await launchConsole(launch);
   return {
     core,
     direct,
@@ -28,7 +63,7 @@ export async function openConsole({ clock, ...launch }: { clock?: Clock } & Laun
     desktop,
     page: desktop.page,
     async close() {
-      await desktop.close();
+      await leave(desktop);
       await direct.close();
       await core.close();
     },

@@ -72,7 +72,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await button('Sign out').click();
 
     await signInAs(behindNetwork, 'partner');
-    await page.getByRole('table').waitFor();
+    await page.getByRole('grid').waitFor();
     yield stop('api-keys');
     await page.locator('time').first().focus();
     yield stop('api-keys-exact-time');
@@ -106,10 +106,10 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('activity-unreachable');
     network.faults.length = 0;
     await button('Try again').click();
-    await page.getByRole('table').waitFor();
+    await page.getByRole('grid').waitFor();
     yield stop('activity');
     await proceed('Calls');
-    await page.getByRole('table').waitFor();
+    await page.getByRole('grid').waitFor();
     yield stop('calls');
     await page.getByLabel('Search').fill('zzz');
     await page.getByText('No call matches').waitFor();
@@ -127,7 +127,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await proceed('API keys');
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await page.getByLabel('Expiration').selectOption('1 Year');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await page.getByRole('alertdialog', { name: /too new/ }).waitFor();
@@ -153,7 +153,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('tenancy-no-match');
     await page.getByRole('combobox').fill('Blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
-    await page.getByRole('table').waitFor();
+    await page.getByRole('grid').waitFor();
     yield stop('api-keys-of-a-tenancy');
     await button('Sign out').click();
 
@@ -188,7 +188,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByText('Give the key a name.').waitFor();
     yield stop('create-key-incomplete');
     await page.getByLabel('Name', { exact: true }).fill('Practice software');
-    await page.getByLabel('Expiration').selectOption('Custom');
+    await page.getByRole('radio', { name: 'Custom', exact: true }).check();
     await page.getByLabel('Last day').fill('2027-01-31');
     await page.getByText(/^Works until/).waitFor();
     yield stop('create-key');
@@ -202,7 +202,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByText('Close without saving it?').waitFor();
     yield stop('save-key-question');
     await button('Close Without Saving').click();
-    await page.getByRole('table').waitFor();
+    await page.getByRole('grid').waitFor();
     await direct.storage.database.write('api_keys').delete();
   }
 
@@ -224,8 +224,8 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
   }
 
   async function* users({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
-    await proceed('People');
-    await page.getByRole('table').waitFor();
+    await proceed('Users');
+    await page.getByRole('grid').waitFor();
     yield stop('users');
     await page.getByLabel('Search by name or e-mail').fill('zzz');
     await page.getByText('No user matches').waitFor();

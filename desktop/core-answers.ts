@@ -1,0 +1,62 @@
+import type { z } from 'zod';
+import { generation, generationHeader } from '#contract/generation.ts';
+import { problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
+import type { Failure, Result } from './ipc.ts';
+
+/** An answer of the core, or of whatever answered in its place. */
+export type Answer = {
+  status: number;
+  /** @param name in lower case; undefined where the answer has no such header */
+  header(name: string): string | undefined;
+  text: string;
+};
+
+/** Reads the value out of an answer, or why there is none. */
+export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
+  const failure = failureIn(answer);
+  if (failure) return failure;
+  const parsed = schema.safeParse(parseJson(answer.text));
+  return parsed.success ? { ok: true, value: parsed.data } : failed({ kind: 'incompatible', core: 'unknown' });
+}
+
+export function failed(failure: Failure): Result<never> {
+  return { ok: false, failure };
+}
+
+/** The failure that an answer stands for; null if it succeeded. */
+function failureIn({ status, header, text }: Answer): Result<never> | null {
+  if (status >= 200 && status < 300) return generationMismatch(header(generationHeader.toLowerCase()));
+  const problem = header('content-type')?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;
+  const code = problem?.success ? problemCode(problem.data.type) : undefined;
+  if (!problem?.success || !code) {
+    // Not the core's own format: a proxy in front of it answered.
+    if (status >= 500 || status === 429)
+      return failed({ kind: 'unreachable', detail: `The proxy in front of the core answered ${status}. Check that the core is running.` });
+    return failed({ kind: 'incompatible', core: 'unknown' });
+  }
+  if (code === 'unauthorized') return failed({ kind: 'session-ended' });
+  const { detail, errors = [], instance } = problem.data;
+  const retryAfter = Number(header('retry-after'));
+  return failed({
+    kind: 'refused',
+    code,
+    detail: instance === undefined ? detail : `${detail} (${instance})`,
+    errors,
+    retryAfterSeconds: Number.isInteger(retryAfter) && retryAfter > 0 ? retryAfter : null,
+  });
+}
+
+function generationMismatch(header: string | undefined): Result<never> | null {
+  if (header === String(generation)) return null;
+  const number = header === undefined ? 0 : Number(header);
+  if (Number.isNaN(number)) return failed({ kind: 'incompatible', core: 'unknown' });
+  return failed({ kind: 'incompatible', core: number < generation ? 'older' : 'newer' });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

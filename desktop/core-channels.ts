@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import {
+  accountsSchema,
+  activitySchema,
+  apiKeysSchema,
+  callsSchema,
+  campaignsSchema,
+  createdApiKeySchema,
+  createdUserSchema,
+  deletionSchema,
+  identifiedApiKeySchema,
+  revocationSchema,
+  type SessionView,
+  sessionSchema,
+  tenanciesSchema,
+  usersSchema,
+} from '#contract/console.ts';
+import { isKeyValue } from '#contract/key-value.ts';
+import { paths, pathTo } from '#contract/paths.ts';
+import { failed } from './core-answers.ts';
+import type { Channels, Deletion, Result, SignIn } from './ipc.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** @property schema checks the answer and gives its value */
+export type CoreRequest<Value> = { method: Method; path: string; schema: z.ZodType<Value>; body?: unknown };
+export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>>;
+
+/** What is done to protect a secret while it shows. */
+export type SecretGuard = {
+  /** A secret is about to be requested. */
+  begin(): void;
+  show(secret: string): void;
+  /** The secret no longer shows, or never arrived. */
+  end(): Promise<void>;
+};
+
+export type CoreChannelsDeps = {
+  send: Send;
+  guard: SecretGuard;
+  /** @returns null where the page may not hash */
+  sha256(text: string): Promise<string | null>;
+};
+
+/** The answer has no body, or none to read. */
+const nothing = z.unknown().transform(() => null);
+
+export const requests = {
+  getSession: () => get(paths.session, sessionSchema),
+  signOut: (): CoreRequest<null> => ({ method: 'DELETE', path: paths.session, schema: nothing }),
+};
+
+export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
+  const answer = await send(post(paths.session, sessionSchema, { email, password }));
+  const isWrong = !answer.ok && answer.failure.kind === 'session-ended';
+  return isWrong ? refused('password', 'The e-mail address or the password is wrong.') : answer;
+}
+
+/** The channels that are requests to the core, the same from the main process and from a browser. */
+export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
+  async function requestSecret<Value>(request: CoreRequest<Value>, secretOf: (value: Value) => string): Promise<Result<Value>> {
+    guard.begin();
+    const answer = await send(request);
+    if (answer.ok) guard.show(secretOf(answer.value));
+    else await guard.end();
+    return answer;
+  }
+
+  return {
+    changePassword: (input) => send(post(paths.password, nothing, input)),
+
+    selectTenancy: (choice) => send({ method: 'PUT', path: paths.sessionTenancy, schema: sessionSchema, body: choice }),
+    searchTenancies: (search) => send(get(`${paths.tenancies}${queryOf({ search })}`, tenanciesSchema)),
+
+    listApiKeys: () => send(get(paths.apiKeys, apiKeysSchema)),
+    createApiKey: (input) => requestSecret(post(paths.apiKeys, createdApiKeySchema, input), ({ keyValue }) => keyValue),
+    dismissSecret: () => guard.end(),
+    previewRevocation: (id) => send(get(pathTo(paths.apiKeyRevocation, { id }), revocationSchema)),
+    revokeApiKey: (deletion) => send(deleteAt(paths.apiKey, deletion)),
+    async identifyApiKey(pasted) {
+      const keyValue = pasted.trim();
+      if (!isKeyValue(keyValue)) {
+        return refused('keyValue', 'This is not a key value. A key value starts with svc_sk_live_ and has 61 characters. Paste all of it.');
+      }
+      const digest = await sha256(keyValue);
+      if (digest === null)
+        return refused('keyValue', 'Your browser hashes only over https. Open the console at an https address to do this.');
+      const answer = await send(post(paths.identifyApiKey, identifiedApiKeySchema, { sha256: digest }));
+      return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
+    },
+
+    listAccounts: () => send(get(paths.accounts, accountsSchema)),
+    listCampaigns: () => send(get(paths.campaigns, campaignsSchema)),
+    listCalls: ({ campaignId: id, state, search, cursor }) =>
+      send(get(`${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema)),
+
+    listUsers: () => send(get(paths.users, usersSchema)),
+    createUser: (input) => requestSecret(post(paths.users, createdUserSchema, input), ({ password }) => password),
+    previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),
+    deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
+
+    listActivity: (cursor) => send(get(`${paths.activity}${queryOf({ cursor })}`, activitySchema)),
+  } satisfies Partial<Channels>;
+}
+
+export function refused(path: string, message: string): Result<never> {
+  return failed({ kind: 'refused', code: 'invalid', detail: message, errors: [{ path, message }], retryAfterSeconds: null });
+}
+
+function get<Value>(path: string, schema: z.ZodType<Value>): CoreRequest<Value> {
+  return { method: 'GET', path, schema };
+}
+
+function post<Value>(path: string, schema: z.ZodType<Value>, body: unknown): CoreRequest<Value> {
+  return { method: 'POST', path, schema, body };
+}
+
+function deleteAt(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Deletion): CoreRequest<null> {
+  return { method: 'DELETE', path: pathTo(path, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : ''), schema: nothing };
+}
+
+function queryOf(parameters: Readonly<Record<string, string | null>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== null && value !== '') query.set(name, value);
+  return query.size === 0 ? '' : `?${query}`;
+}
