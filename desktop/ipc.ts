@@ -83,7 +83,7 @@ export type Channels = {
   /** Saves a file where the user chooses. @returns false if they choose not to */
   saveFile(file: { name: string; text: string }): Promise<boolean>;
   /** The commands that can do something now. The menu disables the others. */
-  offerCommands(offered: Command[]): Promise<void>;
+  offerCommands(offered: { commands: Command[] }): Promise<void>;
   /** Closes the window without asking. */
   closeWindow(): Promise<void>;
 };

@@ -44,6 +44,6 @@ export const channelSchemas: ChannelSchemas = {
   copySecret: text,
   copyText: text,
   saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),
-  offerCommands: z.array(z.enum(commands)).max(commands.length),
+  offerCommands: z.strictObject({ commands: z.array(z.enum(commands)).max(commands.length) }),
   closeWindow: nothing,
 };

@@ -88,7 +88,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),
     saveFile: (file) => window.saveFile(file),
-    offerCommands: async (offered) => enableCommands(offered),
+    offerCommands: async (offered) => enableCommands(offered.commands),
     closeWindow: async () => window.close(),
   };
 }

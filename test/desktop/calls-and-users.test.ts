@@ -33,19 +33,17 @@ describeDesktop('calls and users in the console', () => {
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
     await signInAs(harness, 'partner');
     await button('Calls').click();
-    expect((await cells('Ada Lovelace')).slice(0, 3)).to.deep.equal([
-      'Ended',
-      'No answer Simulated Rang for 30 s.',
-      'Practice software Tom Teammate',
-    ]);
-    expect((await cells('Grace Hopper')).slice(0, 2)).to.deep.equal(['Queued', '–']);
+    expect((await cells('Ada Lovelace')).slice(0, 2)).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']);
+    expect((await cells('Grace Hopper'))[0]).to.equal('Queued');
+    await row('Ada Lovelace').click();
+    await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
   });
 
   it('does not name a teammate’s key to an account user', async () => {
     await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
     await signInAs(harness, 'account');
     await button('Calls').click();
-    expect((await cells('Ada Lovelace'))[2]).to.equal('Somebody else’s');
+    expect((await cells('Ada Lovelace'))[1]).to.equal('Somebody else’s');
   });
 
   it('shows new and changed calls by itself', async () => {
@@ -69,7 +67,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByLabel('State').selectOption('Busy');
     await page.getByText('1 call,').waitFor();
     await row('Ada Lovelace').waitFor();
-    await page.getByLabel('State').selectOption('Any');
+    await page.getByLabel('State').selectOption('Any outcome');
     await page.getByLabel('Search').fill('order-2');
     await row('Ada Lovelace').waitFor({ state: 'detached' });
     await row('Grace Hopper').waitFor();
@@ -146,7 +144,7 @@ describeDesktop('calls and users in the console', () => {
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
     await dialog.getByText('1 API key stops working').waitFor();
-    expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('gridcell').last().innerText()).to.equal('2');
+    expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2');
     await page.getByLabel('Also cancel 2 calls not yet dialed').check();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
@@ -169,10 +167,6 @@ describeDesktop('calls and users in the console', () => {
     await button('Create Key').click();
     await button("I've Saved It").click();
     await button('Activity').click();
-    expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(1)).to.deep.equal([
-      'You',
-      'created the API key Fresh',
-      '127.0.0.1',
-    ]);
+    expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(0, 2)).to.deep.equal(['You', '127.0.0.1']);
   });
 });

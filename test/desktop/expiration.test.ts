@@ -64,7 +64,7 @@ describeDesktop('choosing when a key ends', () => {
 
   it('ends the day in another zone if the user chooses one', async () => {
     await choose('1 Year');
-    await harness.page.getByText('The day ends in Europe/Berlin, this computer’s time zone.').waitFor();
+    await harness.page.getByText('Your computer’s time zone.').waitFor();
     await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
     // There, it is already the 22nd.
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
@@ -78,13 +78,15 @@ describeDesktop('choosing when a key ends', () => {
     await choose('1 Year');
     await page.getByRole('button', { name: 'Use another time zone' }).click();
     await page.getByLabel('Time zone').and(page.locator(':focus')).selectOption('Pacific/Auckland');
-    const expiration = page.getByLabel('Expiration');
-    await expiration.focus();
-    await page.keyboard.press('ArrowUp');
+    const without = page.getByRole('radio', { name: 'No expiration' });
+    const oneYear = page.getByRole('radio', { name: '1 Year' });
+    await oneYear.focus();
+    await page.keyboard.press('ArrowLeft');
     await page.getByLabel('Time zone').waitFor({ state: 'detached' });
-    await page.keyboard.press('ArrowDown');
+    expect(await without.isChecked()).to.equal(true);
+    await page.keyboard.press('ArrowRight');
     await page.getByLabel('Time zone').waitFor();
-    expect(await expiration.evaluate((element) => element === document.activeElement)).to.equal(true);
+    expect(await oneYear.evaluate((element) => element === document.activeElement)).to.equal(true);
   });
 
   it('updates the end at midnight while the dialog is open', async () => {

@@ -60,7 +60,7 @@ describeDesktop('a session of the console', () => {
     const { page, tenants } = harness;
     await signInAs(harness, 'staff');
     await page.getByRole('button', { name: 'None selected' }).click();
-    await page.getByRole('combobox').fill('blue');
+    await page.getByRole('dialog').getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
     await endSessions();

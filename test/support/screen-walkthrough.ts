@@ -145,13 +145,13 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByText('Choose an account or partner first').waitFor();
     yield stop('no-tenancy');
     await button('Choose').click();
-    await page.getByRole('combobox').fill('c');
+    await page.getByRole('dialog').getByRole('combobox').fill('c');
     await page.getByRole('option').first().waitFor();
     yield stop('tenancy-switcher');
-    await page.getByRole('combobox').fill('zzz');
+    await page.getByRole('dialog').getByRole('combobox').fill('zzz');
     await page.getByText('matches “zzz”').waitFor();
     yield stop('tenancy-no-match');
-    await page.getByRole('combobox').fill('Blue');
+    await page.getByRole('dialog').getByRole('combobox').fill('Blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('grid').waitFor();
     yield stop('api-keys-of-a-tenancy');

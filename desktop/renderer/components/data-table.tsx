@@ -62,6 +62,7 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
 
   return (
     <table
+      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: A table may be a grid (ARIA in HTML).
       role="grid"
       aria-label={label}
       class={selection ? 'stacks picks' : 'stacks'}

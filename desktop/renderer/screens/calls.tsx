@@ -75,10 +75,7 @@ function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsPr
         title={title}
         actions={
           <>
-            <label>
-              <span class="visually-hidden">Campaign</span>
-              <CampaignSelect campaigns={campaigns} value={campaignId} onChange={(id) => onChange({ campaignId: id, pages: 1 })} />
-            </label>
+            <CampaignSelect campaigns={campaigns} value={campaignId} onChange={(id) => onChange({ campaignId: id, pages: 1 })} />
             {calls.length > 0 && <ExportButton name="calls" head={callCsvHead} rows={() => calls.map(callCsvRow)} />}
           </>
         }
@@ -130,7 +127,7 @@ type CampaignSelectProps = { campaigns: CampaignsView; value: string; onChange: 
 
 function CampaignSelect({ campaigns, value, onChange }: CampaignSelectProps) {
   return (
-    <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+    <select aria-label="Campaign" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
       {byAccount(campaigns).map(([account, items]) => (
         <optgroup key={account} label={account}>
           {items.map(({ id, name }) => (

@@ -47,5 +47,5 @@ export const offeredCommands = computed((): Command[] => {
 
 /** Keeps the menu in step. The page calls it once. */
 export function offerCommands(): void {
-  effect(() => void window.callkey.offerCommands(offeredCommands.value));
+  effect(() => void window.callkey.offerCommands({ commands: offeredCommands.value }));
 }

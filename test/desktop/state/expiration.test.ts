@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { type ExpirationDraft, resolve, timeZones } from '../../../desktop/renderer/state/expiration.ts';
+import { dayOf, type ExpirationDraft, expirationChoices, resolve, timeZonesAfter } from '../../../desktop/renderer/state/expiration.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });
@@ -54,7 +54,20 @@ describe('the expiration form', () => {
   });
 
   it('offers every zone once, with UTC among the first', () => {
+    const timeZones = timeZonesAfter('Europe/Berlin');
     expect(new Set(timeZones).size).to.equal(timeZones.length);
-    expect(timeZones.indexOf('UTC')).to.be.at.most(1);
+    expect(timeZones.slice(0, 2)).to.deep.equal(['Europe/Berlin', 'UTC']);
+  });
+
+  it('says the day that each choice comes to', () => {
+    expect(expirationChoices.map((choice) => dayOf(choice, now, 'Europe/Berlin'))).to.deep.equal([
+      'until revoked',
+      '21 Nov 2027',
+      '21 Nov 2028',
+      '21 Nov 2029',
+      '21 Nov 2030',
+      '20 Nov 2031',
+      'choose a day',
+    ]);
   });
 });
