@@ -12,6 +12,7 @@ import { requestId } from './http/request-id.ts';
 import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/request-metrics.ts';
 import { requireReadablePath } from './http/request-path.ts';
 import { session } from './http/session.ts';
+import { type WebConsole, webConsole, webConsoleMethods } from './http/web-console.ts';
 
 export type AppDeps = {
   ports: Ports;
@@ -22,6 +23,8 @@ export type AppDeps = {
   sessionSecrets: readonly string[];
   trustedProxies: readonly string[];
   dialerSecrets: readonly string[];
+  /** Undefined serves no page. */
+  webConsole: WebConsole | undefined;
 };
 
 /** The public listener's application. Each middleware answers its own requests and passes the others on. */
@@ -33,6 +36,7 @@ export function createApp(deps: AppDeps): Koa<State> {
   const methodsOf = (path: string) => [
     ...onDemandMethods(path),
     ...outcomeMethods(path),
+    ...webConsoleMethods(deps.webConsole, path),
     ...inConsole.match(path, '').path.flatMap(({ methods }) => methods),
   ];
 
@@ -48,6 +52,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(onDemand(ports))
     .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))
+    .use(webConsole(deps.webConsole))
     .use(session(app, httpDeps, deps.sessionSecrets))
     .use(inConsole.routes())
     .use(notFound(methodsOf));

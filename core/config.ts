@@ -18,6 +18,8 @@ export type Config = Readonly<{
   /** Newest first. Null: made once, and kept beside the SQLite file. */
   sessionSecrets: readonly string[] | null;
   trustedProxies: readonly string[];
+  /** Whether the public listener serves the console's page. */
+  webConsole: boolean;
   logLevel: LogLevel;
   dialer: DialerConfig;
   /** After how many days the contact data of ended calls is erased; null keeps it. */
@@ -103,6 +105,7 @@ const schema = z.object({
   DATABASE_URL: databaseUrl,
   SESSION_SECRETS: secrets,
   TRUSTED_PROXIES: list.refine(areAddresses, { error: 'give IP addresses or CIDR ranges, separated by commas' }),
+  WEB_CONSOLE: z.enum(['on', 'off'], { error: 'give on or off' }).default('on'),
   DIALER: z.enum(['simulated', 'webhook', 'off'], { error: 'give simulated, webhook or off' }).default('off'),
   DIALER_URL: z
     .string()
@@ -138,6 +141,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     database: env.DATABASE_URL,
     sessionSecrets: env.SESSION_SECRETS,
     trustedProxies: env.TRUSTED_PROXIES,
+    webConsole: env.WEB_CONSOLE === 'on',
     logLevel: env.LOG_LEVEL,
     dialer: dialerOf(env),
     retentionDays: env.RETENTION_DAYS,

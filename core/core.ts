@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
 import type { Config, DialerConfig } from './config.ts';
@@ -8,16 +9,22 @@ import { webhookProvider } from './dialer/webhook.ts';
 import type { Clock, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
+import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { argon2Passwords } from './passwords.ts';
 import { asDatabaseError } from './start-errors.ts';
 import { openStorage } from './storage/index.ts';
 
+/** Where `npm run build:web` puts the page. */
+const webConsoleFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
+
 export type Core = {
   /** Where the public listener is reached. */
   url: string;
   managementUrl: string | null;
+  /** Whether a browser finds the console at `url`. */
+  servesConsole: boolean;
   /** The staff user that a first start creates; null on every later start. */
   firstUser: FirstUser | null;
   /** Turns unready, takes requests for another `drainDelay`, and then finishes the accepted ones within `drainDeadline`. */
@@ -61,6 +68,8 @@ export async function startCore(
       onOutcome: metrics.dialer.onOutcome,
     };
 
+    const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
+    if (webConsole === null) log.warn('the console in the browser is not built: run npm run build:web, and start again');
     let isDraining = false;
     const app = createApp({
       ports,
@@ -70,6 +79,7 @@ export async function startCore(
       sessionSecrets,
       trustedProxies: config.trustedProxies,
       dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
+      webConsole,
     });
     const management =
       config.management &&
@@ -93,6 +103,7 @@ export async function startCore(
     return {
       url: publicListener.url,
       managementUrl: managementListener?.url ?? null,
+      servesConsole: Boolean(webConsole),
       firstUser,
       async close() {
         isDraining = true;

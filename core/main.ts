@@ -62,17 +62,25 @@ async function main(): Promise<void> {
   if (!core) return;
   if (core.managementUrl !== null) log.info({ url: core.managementUrl }, 'management listening');
   log.info({ url: core.url }, 'listening');
-  if (core.firstUser) say(welcome(core.firstUser));
+  const consoleUrl = core.servesConsole ? browserUrl(core.url) : null;
+  if (consoleUrl !== null) log.info(`Open ${consoleUrl} in a browser for the console`);
+  if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
-function welcome({ email, password }: NonNullable<Core['firstUser']>): string {
+/** Browsers cannot open an address that stands for all of the machine's. */
+function browserUrl(url: string): string {
+  return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
+}
+
+function welcome({ email, password }: NonNullable<Core['firstUser']>, consoleUrl: string | null): string {
+  const where = consoleUrl === null ? 'Sign in with it' : `Open ${consoleUrl} in a browser, sign in with it,`;
   return `
 This database had no users, so the core has created a first one, of the type staff:
 
   e-mail             ${email}
   one-time password  ${password}
 
-The password is shown this once and works for seven days. Sign in with it and choose one of your own.
+The password is shown this once and works for seven days. ${where} and choose one of your own.
 Lost it? npm run admin -- user password ${email}
 `;
 }

@@ -38,7 +38,8 @@ export type SessionPersistence = { possible: true } | { possible: false; reason:
 /** What the page needs before it can show its first screen. */
 export type StartupState = {
   remembered: { server: string; email: string };
-  persistence: SessionPersistence;
+  /** Null where the user has no choice: the browser keeps the session as long as it lasts. */
+  persistence: SessionPersistence | null;
   /** The stored session, as its core answered for it; null where none is stored. */
   session: Result<SessionView> | null;
 };
@@ -51,7 +52,20 @@ export type CallQuery = { campaignId: string; state: CallState | null; search: s
 export type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
 export type Deletion = { id: string; cancelQueuedCalls: boolean };
 
-/** The functions that the main process offers the page. Each is a channel of the same name; main checks every call's sender and input. */
+/** What differs between the app and a browser. Screens ask for these, and never where they run. */
+export type Capabilities = {
+  /** The user names the server. Otherwise it is the one that the page comes from, and loading the page again brings the release that fits. */
+  choosesServer: boolean;
+  /** Hides the window from screen capture while a secret shows, and clears the clipboard of a copied one. */
+  guardsSecrets: boolean;
+  /** Nobody on the network can read what the page sends and gets. */
+  isPrivate: boolean;
+};
+
+/**
+ * The functions that the main process offers the page. Each is a channel of the same name; main checks every call's sender and input. In a
+ * browser, desktop/web implements them in the page.
+ */
 export type Channels = {
   getStartupState(): Promise<StartupState>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
@@ -60,12 +74,12 @@ export type Channels = {
   selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
   searchTenancies(search: string): Promise<Result<TenanciesView>>;
   listApiKeys(): Promise<Result<ApiKeysView>>;
-  /** Until `dismissSecret`, the window is hidden from screen capture and asks before it closes. */
+  /** Until `dismissSecret`, the window asks before it closes, and is hidden from screen capture where that is possible. */
   createApiKey(input: CreateApiKey): Promise<Result<CreatedApiKeyView>>;
   dismissSecret(): Promise<void>;
   previewRevocation(id: string): Promise<Result<RevocationView>>;
   revokeApiKey(input: Deletion): Promise<Result<null>>;
-  /** The pasted key value is hashed in the main process; only the hash goes to the core. */
+  /** The pasted key value is hashed here; only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   listAccounts(): Promise<Result<AccountsView>>;
   listCampaigns(): Promise<Result<CampaignsView>>;
@@ -76,7 +90,7 @@ export type Channels = {
   previewDeletion(id: string): Promise<Result<DeletionView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
-  /** Copies a secret. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
+  /** Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
   copySecret(secret: string): Promise<void>;
   /** Copies a text that is no secret. */
   copyText(text: string): Promise<void>;
@@ -135,8 +149,15 @@ export type Command = (typeof commands)[number];
 /** Main sends commands on this channel. */
 export const commandChannel = 'command';
 
-/** The preload exposes this as `window.callkey`. */
+/** The page finds this as `window.callkey`. */
 export type Bridge = Channels & {
+  readonly capabilities: Capabilities;
+  /**
+   * Listens to changes of the session that another tab has made.
+   *
+   * @returns stops listening
+   */
+  onSessionChange(listener: (session: Result<SessionView>) => void): () => void;
   /** @returns stops listening */
   onCommand(listener: (command: Command) => void): () => void;
 };

@@ -50,6 +50,7 @@ const files = (paths.length > 0 ? paths : ['test'])
   .sort((a, b) => rank(b) - rank(a));
 const needsConsole = files.some((file) => file.includes(join('test', 'desktop')));
 const isBuilt = needsConsole && check('build of the console', 'npm', ['run', '--silent', 'build:desktop']);
+const webIsBuilt = check('build of the console for browsers', 'npm', ['run', '--silent', 'build:web']);
 const isChaos = (file: string) => file.endsWith('chaos.test.ts');
 const chaosParts = ['1/2', '2/2'];
 // Chaos holds a core to deadlines, which the other tests would keep it from meeting. Most of it waits.
@@ -85,6 +86,7 @@ async function run({ file, part = '1/1' }: Run, postgresUrl: string): Promise<vo
       COUNTS_FILE: countsFile,
       CHAOS_PART: part,
       CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
+      WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

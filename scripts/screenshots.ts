@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from '../test/support/databases.ts';
 import { buildConsole } from '../test/support/electron.ts';
-import { walkThrough } from '../test/support/screen-walkthrough.ts';
+import { openInElectron, walkThrough } from '../test/support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
 const shown = new Set(['api-keys', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);
@@ -15,7 +15,7 @@ const zooms = folder === undefined ? [1] : [1, 2];
 mkdirSync(target, { recursive: true });
 try {
   await buildConsole();
-  for await (const { name, page, zoom, picture } of walkThrough()) {
+  for await (const { name, page, zoom, picture } of walkThrough(openInElectron)) {
     if (folder === undefined && !shown.has(name)) continue;
     for (const factor of zooms) {
       await zoom(factor);

@@ -89,7 +89,11 @@ export function createCoreClient({ server, keyValue, retry, connections, trace }
         'contactId' in call
           ? pathTo(paths.cancelCallByContact, { campaignId, contactId: call.contactId })
           : pathTo(paths.cancelCallByRequest, { campaignId, requestId: call.requestId });
-      return readAnswer(await send('DELETE', path), 200, cancelledCallSchema);
+      const answer = await send('DELETE', path);
+      const cancelled = readAnswer(answer, 200, cancelledCallSchema);
+      const isAnother = 'contactId' in call ? cancelled.contactId !== call.contactId : cancelled.requestId !== call.requestId;
+      if (isAnother) throw unexpectedAnswer(answer);
+      return cancelled;
     },
     close: () => agent.destroy(),
   };

@@ -1,5 +1,5 @@
 import { contextBridge, ipcRenderer } from 'electron';
-import { type Bridge, type Command, channelNames, commandChannel } from '../ipc.ts';
+import { type Bridge, type Capabilities, type Command, channelNames, commandChannel } from '../ipc.ts';
 
 /** The page gets named functions, never `ipcRenderer`: with it, it could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
@@ -12,4 +12,8 @@ const onCommand: Bridge['onCommand'] = (listener) => {
   return () => ipcRenderer.removeListener(commandChannel, deliver);
 };
 
-contextBridge.exposeInMainWorld('callkey', { ...functions, onCommand });
+const capabilities: Capabilities = { choosesServer: true, guardsSecrets: true, isPrivate: true };
+/** The app has one window. */
+const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
+
+contextBridge.exposeInMainWorld('callkey', { ...functions, capabilities, onCommand, onSessionChange });

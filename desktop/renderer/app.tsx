@@ -8,11 +8,12 @@ import { SessionEnded } from './screens/session-ended.tsx';
 import { Shell } from './screens/shell.tsx';
 import { SignIn } from './screens/sign-in.tsx';
 import { useIgnoredCommands } from './state/commands.ts';
-import { connectionError, loadStartupState, session, sessionHasEnded, startupState } from './state/session.ts';
+import { connectionError, loadStartupState, session, sessionChangedElsewhere, sessionHasEnded, startupState } from './state/session.ts';
 
 export function App() {
   useEffect(() => {
     void loadStartupState();
+    return window.callkey.onSessionChange(sessionChangedElsewhere);
   }, []);
   return (
     <>

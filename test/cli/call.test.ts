@@ -46,6 +46,21 @@ describe('callkey call', () => {
   };
 
   describe('place', () => {
+    it('does not take the answer for another request id', async () => {
+      const phone = somePhone();
+      const other = {
+        requestId: 'other',
+        contactId: 'c',
+        campaignId: tenants.campaign.id,
+        state: 'queued',
+        placedAt: '2026-11-21T09:00:00.000Z',
+      };
+      network.faults.push({ status: 202, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
+      const { code, stdout, stderr } = await place(phone, '--request-id', 'mine');
+      expect([code, stdout]).to.deep.equal([1, '']);
+      expect(stderr).to.contain('did not come from a Callkey core');
+    });
+
     it('places a call and answers with it', async () => {
       const phone = somePhone();
       const options = ['--name', 'Ada Lovelace', '--time-zone', 'Europe/Berlin', '--var', 'orderNumber=4711', '--var', 'note=a=b'];
@@ -307,6 +322,20 @@ describe('callkey call', () => {
   });
 
   describe('cancel', () => {
+    it('does not take the answer for another call', async () => {
+      const other = {
+        requestId: 'other',
+        contactId: 'c',
+        campaignId: tenants.campaign.id,
+        state: 'cancelled',
+        cancelledAt: '2026-11-21T09:00:00.000Z',
+      };
+      network.faults.push({ status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
+      const { code, stdout, stderr } = await cancel('--request-id', 'mine');
+      expect([code, stdout]).to.deep.equal([1, '']);
+      expect(stderr).to.contain('did not come from a Callkey core');
+    });
+
     for (const by of ['--contact', '--request-id', '--last']) {
       it(`cancels by ${by}, and again`, async () => {
         const placed = answer(await place(somePhone(), '--json'));

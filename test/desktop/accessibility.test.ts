@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
 import { describeDesktop } from '../support/electron.ts';
-import { type ScreenState, walkThrough } from '../support/screen-walkthrough.ts';
+import { openInElectron, type ScreenState, walkThrough } from '../support/screen-walkthrough.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -12,7 +12,7 @@ describeDesktop('the accessibility of the console', () => {
     this.timeout(180_000);
     const found: string[] = [];
     let stops = 0;
-    for await (const stop of walkThrough()) {
+    for await (const stop of walkThrough(openInElectron)) {
       stops += 1;
       for (const colorScheme of ['light', 'dark'] as const) {
         // During a transition, colours belong to neither theme.

@@ -13,6 +13,7 @@ describeDesktop('the bridge to the page', () => {
 
   it('has these functions and no others', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
+      'capabilities',
       'changePassword',
       'closeWindow',
       'copySecret',
@@ -31,6 +32,7 @@ describeDesktop('the bridge to the page', () => {
       'listUsers',
       'offerCommands',
       'onCommand',
+      'onSessionChange',
       'previewDeletion',
       'previewRevocation',
       'revokeApiKey',

@@ -91,7 +91,7 @@ describeDesktop('choosing when a key ends', () => {
 
   it('updates the end at midnight while the dialog is open', async () => {
     await choose('1 Year');
-    await harness.page.getByText('21 Nov 2027').waitFor();
+    await harness.page.getByText('Works until 21 Nov 2027').waitFor();
     clock.advance({ minutes: 2 });
     await harness.page.clock.fastForward('02:00');
     await harness.page.getByText('Works until 22 Nov 2027, 23:59:59 Europe/Berlin').waitFor();

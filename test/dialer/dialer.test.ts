@@ -311,6 +311,17 @@ describe('the dialer', () => {
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
 
+    it('of a core that was killed while a provider without de-duplication had the call ends it as unknown, handed off once', async () => {
+      await start({}, () => undefined);
+      const contactId = textAt(await place(), 'contactId');
+      await receiver.until(1);
+      await core.stop('SIGKILL');
+      await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
+      core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+      await untilState(contactId, 'unknown');
+      expect(receiver.received).to.have.length(1);
+    });
+
     it('of a core that was killed leaves each call to exactly one other', async function () {
       this.timeout(60_000);
       await start({ DIALER_DEDUPLICATES: 'true' });

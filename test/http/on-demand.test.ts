@@ -82,6 +82,37 @@ describe('the key-authenticated endpoints', () => {
         expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'request-id-conflict']);
       });
 
+      const whole = {
+        contact: { phone: '+493012345678', name: 'Ada', timeZone: 'Europe/Berlin' },
+        variables: { a: '1' },
+        notBefore: '2026-11-21T09:00:00.000Z',
+        notAfter: '2099-11-21T18:00:00.000Z',
+      };
+      const { contact, variables, notBefore, notAfter } = whole;
+      const differing: [string, object][] = [
+        ['another phone number', { ...whole, contact: { ...contact, phone: '+493012345679' } }],
+        ['another name', { ...whole, contact: { ...contact, name: 'Eve' } }],
+        ['no name', { ...whole, contact: { phone: contact.phone, timeZone: contact.timeZone } }],
+        ['another time zone', { ...whole, contact: { ...contact, timeZone: 'Europe/Vienna' } }],
+        ['no time zone', { ...whole, contact: { phone: contact.phone, name: contact.name } }],
+        ["another variable's value", { ...whole, variables: { a: '2' } }],
+        ["another variable's name", { ...whole, variables: { b: '1' } }],
+        ['one variable more', { ...whole, variables: { a: '1', b: '2' } }],
+        ['no variables', { contact, notBefore, notAfter }],
+        ['another notBefore', { ...whole, notBefore: '2026-11-21T09:00:00.001Z' }],
+        ['no notBefore', { contact, variables, notAfter }],
+        ['another notAfter', { ...whole, notAfter: '2099-11-21T18:00:00.001Z' }],
+        ['no notAfter', { contact, variables, notBefore }],
+      ];
+      for (const [what, other] of differing) {
+        it(`answers 409 to ${what} alone`, async () => {
+          const requestId = what.replace(/[^a-z]/gi, '-');
+          expect((await place({ requestId, ...whole })).status).to.equal(202);
+          const answer = await place({ requestId, ...other });
+          expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'request-id-conflict']);
+        });
+      }
+
       it('places one call of a hundred that come at once', async () => {
         const body = { requestId: 'at-once', contact: { phone: somePhone() } };
         const answers = await Promise.all(Array.from({ length: 100 }, () => place(body)));

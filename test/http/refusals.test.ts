@@ -70,6 +70,15 @@ describe('refusals', () => {
     const contact = JSON.stringify({ contact: { phone: '+493012345678' } });
     const reference = () => send({ path: '/nowhere' });
 
+    it('are the same for a key that was in use until it was revoked, at a badly encoded path, too', async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const { id, keyValue } = await createKey(core.url, cookie);
+      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+      const path = `${endpoint}/%zz`;
+      expect(await send({ method: 'DELETE', path, headers: [`X-API-Key: ${keyValue}`] })).to.equal(await reference());
+    });
+
     it('carry what a 401 has to carry', async () => {
       const text = await reference();
       expect(text).to.match(/^HTTP\/1\.1 401 Unauthorized\r\n/);

@@ -121,6 +121,15 @@ describe('sessions', () => {
       });
     });
 
+    it('count no X-Forwarded-Proto where no proxy is trusted', async () => {
+      const withoutProxies = await startCoreHere(database, { clock });
+      const body = { email: 'ada@example.com', password };
+      const answer = await ask('POST', `${withoutProxies.url}/console/session`, { body, headers: { 'X-Forwarded-Proto': 'https' } });
+      await withoutProxies.close();
+      for (const cookie of setCookies(answer)) expect(cookie.toLowerCase()).not.to.match(/__host-|secure/);
+      expect(setCookies(answer)).to.have.length(2);
+    });
+
     describe('wrong passwords', () => {
       it('for one account from one address are throttled after ten, with Retry-After', async () => {
         const from = fromElsewhere();
@@ -262,6 +271,18 @@ describe('sessions', () => {
         expect((await session(cookie)).json).not.to.have.property('passwordChangeDue');
         expect((await tryPassword('pw@example.com', once ?? '')).status).to.equal(401);
         expect((await tryPassword('pw@example.com', 'a new and longer one')).status).to.equal(201);
+      });
+
+      it('has one winner of two at once', async () => {
+        const input = { email: 'twice@example.com', name: 'Twice', userType: 'staff', accountId: null, partnerId: null } as const;
+        await createUser(direct.ports, operator, input, password);
+        const cookies = [await signIn(core.url, input.email), await signIn(core.url, input.email)];
+        const answers = await Promise.all(cookies.map((cookie, n) => change(cookie, password, `a new and longer one, ${n}`)));
+        expect(answers.map(({ status }) => status).sort()).to.satisfy(
+          ([won, lost]: number[]) => won === 204 && (lost === 422 || lost === 401),
+        );
+        const winner = answers.findIndex(({ status }) => status === 204);
+        expect((await tryPassword(input.email, `a new and longer one, ${winner}`, fromElsewhere())).status).to.equal(201);
       });
 
       for (const [what, current, next, path] of [

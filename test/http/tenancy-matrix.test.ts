@@ -179,6 +179,7 @@ describe('who sees, revokes and reaches what', () => {
           accounts: [
             { externalId: 'a1', name: 'First account', partner: 'p1' },
             { externalId: 'a2', name: 'Second account', partner: 'p2' },
+            { externalId: 'a3', name: 'Third account', partner: 'p1' },
           ],
           campaigns: [
             { externalId: 'c1', name: 'First campaign', account: 'a1' },
@@ -187,6 +188,20 @@ describe('who sees, revokes and reaches what', () => {
           users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
         });
       const bring = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
+
+      it('who is tied to another account, and sees, finds and revokes own keys made in the one before', async () => {
+        const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
+        const { passwords } = await bring({ ...tied, account: 'a1' });
+        cookies.set('tied again', await signIn(core.url, tied.email, passwords[0]?.password));
+        const { id, keyValue } = await createKey(core.url, cookies.get('tied again') ?? '');
+        await bring({ ...tied, account: 'a3' });
+        const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as('tied again'))).json);
+        expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
+        const sha256 = digestOf(keyValue);
+        const identified = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as('tied again'), body: { sha256 } });
+        expect(textAt(identified, 'apiKey', 'id')).to.equal(id);
+        expect((await ask('DELETE', `${core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);
+      });
 
       it('who is moved, promoted or demoted, at the next request', async () => {
         const { passwords } = await bring({ userType: 'account', account: 'a1' });

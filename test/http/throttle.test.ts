@@ -111,6 +111,12 @@ describe('the sign-in throttle', () => {
       expect(await counters()).to.deep.equal([]);
     });
 
+    it('keeps counting in what it does not sweep', async () => {
+      await fill('pair', 10);
+      await direct.storage.throttle.sweep(clock.millis());
+      expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
+    });
+
     for (const [counter, most] of [
       ['address', 100],
       ['pair', 10],

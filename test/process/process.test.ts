@@ -14,6 +14,7 @@ import { ask, textAt } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
 import { createKey, createTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
+import { buildWebConsole } from '../support/web-build.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
@@ -43,7 +44,7 @@ describe('the process', () => {
     const ended = once(child, 'exit');
     const answers: number[] = [];
     await until(async () => {
-      const answer = await ask('GET', `http://127.0.0.1:${port}/`).catch(() => null);
+      const answer = await ask('GET', `http://127.0.0.1:${port}/console/session`).catch(() => null);
       if (answer) answers.push(answer.status);
       return answers.length === 20;
     });
@@ -52,6 +53,7 @@ describe('the process', () => {
   });
 
   it('makes the first user once, and tells its password on the terminal and not in the log', async () => {
+    await buildWebConsole();
     const database = await emptyDatabase('sqlite');
     const first = await spawnCore(database);
     const shown = () => /one-time password\s+(\S+)/.exec(first.stderr.join('\n'))?.[1];
@@ -62,6 +64,8 @@ describe('the process', () => {
     expect(signedIn.status).to.equal(201);
     expect(signedIn.json).to.include({ passwordChangeDue: true });
     expect(first.stdout.join('\n')).not.to.contain(once);
+    expect(first.stderr.join('\n')).to.contain(`Open ${first.url} in a browser, sign in with it, and choose one of your own.`);
+    expect(first.stdout.map((line) => JSON.parse(line).msg)).to.include(`Open ${first.url} in a browser for the console`);
     const second = await spawnCore(database);
     await second.stop();
     expect(second.stderr).to.deep.equal([]);

@@ -103,6 +103,26 @@ describe('queued calls', () => {
       await core.close();
     });
 
+    it('are all that is cancelled with a key: calls that are dialed or have ended stay as they are', async () => {
+      await addKey('goes');
+      const others: Partial<CallRow>[] = [
+        ...(['open', 'retry', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),
+        ...(['completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const).map((state) => ({
+          state,
+          due_at: null,
+          ended_at: 1,
+        })),
+      ];
+      for (const [n, other] of others.entries())
+        await addCalls('goes', 1, { contact_id: `other-${n}`, request_id: `other-${n}`, ...other });
+      const before: CallRow[] = await direct.storage.database.read('calls').orderBy('contact_id');
+      await addCalls('goes', 2);
+      await revoke('goes');
+      await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      expect(await direct.storage.database.read('calls').whereLike('contact_id', 'other-%').orderBy('contact_id')).to.deep.equal(before);
+      expect(await states()).to.include({ cancelled: 2 });
+    });
+
     it('of a key that is revoked alone stay', async () => {
       await addKey('goes');
       await addCalls('goes', 3);

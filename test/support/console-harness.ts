@@ -5,15 +5,32 @@ import { freshDatabase } from './databases.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
 import { createTenants, type DirectAccess, openDirect, password, type Tenants } from './tenants.ts';
 
-/** A core with two partners and their users, and a console with nobody signed in. */
-export type ConsoleHarness = {
+/** A core with two partners and their users. */
+export type CoreHarness = {
   core: RunningCore;
   direct: DirectAccess;
   tenants: Tenants;
-  desktop: RunningConsole;
-  page: Page;
   close(): Promise<void>;
 };
+
+/** The same, and a console with nobody signed in. */
+export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
+
+export async function openCore(clock?: Clock): Promise<CoreHarness> {
+  const databaseUrl = await freshDatabase('sqlite');
+  const core = await startCoreHere(databaseUrl, clock ? { clock } : {});
+  const direct = await openDirect(databaseUrl, clock);
+  const tenants = await createTenants(direct.ports);
+  return {
+    core,
+    direct,
+    tenants,
+    async close() {
+      await direct.close();
+      await core.close();
+    },
+  };
+}
 
 export async function openConsole({ clock, ...launch }: { clock?: Clock } & LaunchOptions = {}): Promise<ConsoleHarness> {
   return openHarness(await launchConsole(launch), clock, ({ close }) => close());
@@ -52,31 +69,32 @@ async function openHarness(
   clock: Clock | undefined,
   leave: (desktop: RunningConsole) => Promise<void>,
 ): Promise<ConsoleHarness> {
-  const databaseUrl = await freshDatabase('sqlite');
-  const core = await startCoreHere(databaseUrl, clock ? { clock } : {});
-  const direct = await openDirect(databaseUrl, clock);
-  const tenants = await createTenants(direct.ports);
+  const served = await openCore(clock);
   return {
-    core,
-    direct,
-    tenants,
+    ...served,
     desktop,
     page: desktop.page,
     async close() {
       await leave(desktop);
-      await direct.close();
-      await core.close();
+      await served.close();
     },
   };
 }
 
 export type UserName = keyof Tenants['users'];
 
-/** Signs in through the form and waits for the home screen. */
+/** Signs in through the form, in the app or in a browser, and waits for the home screen. */
 export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'core' | 'tenants' | 'page'>, user: UserName): Promise<void> {
-  await page.getByLabel('Server address').fill(core.url);
-  await page.getByLabel('E-mail').fill(tenants.users[user].email);
+  const email = page.getByLabel('E-mail');
+  await email.waitFor();
+  if (await asksForServer(page)) await page.getByLabel('Server address').fill(core.url);
+  await email.fill(tenants.users[user].email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+}
+
+/** The app does; a browser's page has its server already. */
+export function asksForServer(page: Page): Promise<boolean> {
+  return page.evaluate('callkey.capabilities.choosesServer');
 }

@@ -38,9 +38,9 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
       headers: kept,
       body: body.length > 0 ? body : null,
     });
-    const text = await answer.body.text();
+    const bytes = Buffer.from(await answer.body.arrayBuffer());
     if (fault === 'lose the answer') incoming.socket.destroy();
-    else outgoing.writeHead(answer.statusCode, answer.headers).end(text);
+    else outgoing.writeHead(answer.statusCode, answer.headers).end(bytes);
   }
 
   server.listen(0, '127.0.0.1');

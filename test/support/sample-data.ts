@@ -2,7 +2,7 @@ import type { CallState } from '#contract/calls.ts';
 import { createApiKey } from '../../core/domain/api-keys.ts';
 import type { User } from '../../core/domain/model.ts';
 import { fakeClock } from './clock.ts';
-import type { ConsoleHarness } from './console-harness.ts';
+import type { CoreHarness } from './console-harness.ts';
 import { ask, textAt } from './http.ts';
 import { onDemand } from './tenants.ts';
 
@@ -10,7 +10,7 @@ type Expiration = Parameters<typeof createApiKey>[3]['expiration'];
 
 /** Creates a key as if on an earlier day. */
 export async function createKeyOn(
-  { direct }: Pick<ConsoleHarness, 'direct'>,
+  { direct }: Pick<CoreHarness, 'direct'>,
   user: User,
   name: string,
   {
@@ -33,7 +33,7 @@ export async function createKeyOn(
 
 /** Places a call and sets its state as a dialer would have. */
 export async function placeCallIn(
-  { core, direct }: Pick<ConsoleHarness, 'core' | 'direct'>,
+  { core, direct }: Pick<CoreHarness, 'core' | 'direct'>,
   campaignId: string,
   keyValue: string,
   call: { requestId: string; contact: { phone: string; name: string } },
@@ -69,7 +69,7 @@ const integrations = [
 ];
 
 /** Creates keys of every kind and calls in every state. */
-export async function addSampleData(harness: ConsoleHarness): Promise<{ teammateKeyValue: string }> {
+export async function addSampleData(harness: CoreHarness): Promise<{ teammateKeyValue: string }> {
   const { account, teammate, sibling, partner } = harness.tenants.users;
   const year = { kind: 'years', years: 1 } as const;
   for (const [index, name] of integrations.entries()) {

@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
-import { type ConsoleHarness, openConsole, signInAs } from './console-harness.ts';
-import { chooseCommand } from './electron.ts';
+import { sharedBrowser } from './chromium.ts';
+import { asksForServer, type CoreHarness, openCore, signInAs } from './console-harness.ts';
+import { chooseCommand, launchConsole } from './electron.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn } from './sample-data.ts';
 import { password } from './tenants.ts';
@@ -16,19 +17,24 @@ export type ScreenState = {
   picture(): Promise<Buffer>;
 };
 
-/**
- * Shows every screen of the console in every state, one after the other. It covers secrets before it stops.
- */
-export async function* walkThrough(): AsyncGenerator<ScreenState> {
-  const harness = await openConsole({ env: { TZ: 'Europe/Berlin' } });
-  const network = await faultyProxy(harness.core.url);
-  const { page } = harness;
+/** Where the screens run. */
+export type Home = Omit<ScreenState, 'name'> & {
+  /** Null where there is no menu. */
+  choose: ((command: Command) => Promise<void>) | null;
+  close(): Promise<void>;
+};
+
+const timeZone = 'Europe/Berlin';
+
+export async function openInElectron(): Promise<Home> {
+  const desktop = await launchConsole({ env: { TZ: timeZone } });
+  const { app, page } = desktop;
   const zoom = (factor: number) =>
-    harness.desktop.app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
+    app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
   const picture = async () => {
     // Two frames: the first makes the change, the second shows it.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
-    const base64 = await harness.desktop.app.evaluate(async ({ BrowserWindow }) => {
+    const base64 = await app.evaluate(async ({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
       // The first one may still show the previous state.
       await contents?.capturePage();
@@ -37,23 +43,47 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     });
     return Buffer.from(base64, 'base64');
   };
+  return { page, zoom, picture, choose: (command) => chooseCommand(desktop, command), close: desktop.close };
+}
+
+export async function openInChromium(url: string): Promise<Home> {
+  const browser = await sharedBrowser();
+  const size = { width: 1280, height: 800 };
+  const context = await browser.newContext({ timezoneId: timeZone, locale: 'en-GB', viewport: size });
+  const page = await context.newPage();
+  await page.goto(url);
+  // What a browser's zoom does to a page: fewer, larger pixels.
+  const zoom = (factor: number) => page.setViewportSize({ width: size.width / factor, height: size.height / factor });
+  return { page, zoom, picture: () => page.screenshot(), choose: null, close: () => context.close() };
+}
+
+/**
+ * Shows every screen of the console in every state, one after the other. It covers secrets before it stops.
+ *
+ * @param open gets the address of the core
+ */
+export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncGenerator<ScreenState> {
+  const harness = await openCore();
+  const network = await faultyProxy(harness.core.url);
+  const { page, zoom, picture, choose, close } = await open(network.url);
   const stop = (name: string): ScreenState => ({ name, page, zoom, picture });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   let oneTimePassword = '';
-  const behindNetwork = { ...harness, core: { ...harness.core, url: network.url } };
+  const behindNetwork = { ...harness, page, core: { ...harness.core, url: network.url } };
   const proceed = async (screen: string) => {
     await button(screen).click();
     await page.getByRole('heading', { name: screen, exact: true }).waitFor();
   };
-  const choose = (command: Command) => chooseCommand(harness.desktop, command);
 
   try {
-    await page.getByLabel('Server address').waitFor();
+    await page.getByLabel('E-mail').waitFor();
+    const namesServer = await asksForServer(page);
     yield stop('sign-in');
     await button('Sign in').click();
     await page.getByText('Enter your password.').waitFor();
     yield stop('sign-in-incomplete');
-    await page.getByLabel('Server address').fill('http://127.0.0.1:1');
+    if (namesServer) await page.getByLabel('Server address').fill('http://127.0.0.1:1');
+    else network.faults.push({ status: 502 });
     await page.getByLabel('E-mail').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
@@ -93,13 +123,15 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('already-gone');
     await button('OK').click();
 
-    network.faults.push({ status: 502 }, { status: 502 });
-    await choose('refresh');
-    await page.getByText('You see what was loaded before.').waitFor();
-    yield stop('api-keys-stale');
-    network.faults.length = 0;
-    await button('Try again').click();
-    await page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
+    if (choose) {
+      network.faults.push({ status: 502 }, { status: 502 });
+      await choose('refresh');
+      await page.getByText('You see what was loaded before.').waitFor();
+      yield stop('api-keys-stale');
+      network.faults.length = 0;
+      await button('Try again').click();
+      await page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
+    }
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Activity').click();
     await page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
@@ -116,7 +148,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('calls-no-match');
 
     yield* users(harness);
-    await choose('change-password');
+    await button('Change password').first().click();
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();
@@ -130,7 +162,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
-    await page.getByRole('alertdialog', { name: /too new/ }).waitFor();
+    await page.getByRole('alertdialog', { name: /too new|another release/ }).waitFor();
     yield stop('core-became-too-new');
     await button('Try again').click();
     // Every reload has finished by then.
@@ -141,7 +173,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('session-ended');
     await button('Discard and sign out').click();
 
-    await signInAs(harness, 'staff');
+    await signInAs({ ...harness, page }, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
     yield stop('no-tenancy');
     await button('Choose').click();
@@ -170,19 +202,23 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
       ['no-core', 404, '1'],
     ] as const) {
       network.faults.push({ status, headers: { 'callkey-contract': generation }, body: '{}' });
-      await page.getByLabel('Server address').fill(network.url);
+      if (namesServer) await page.getByLabel('Server address').fill(network.url);
+      await page.getByLabel('E-mail').fill('nora@example.com');
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByRole('heading', { name: /too (old|new) for this console|not a Callkey core/ }).waitFor();
+      await page.getByRole('heading', { name: /too (old|new) for this console|another release|not a Callkey core/ }).waitFor();
       yield stop(name);
-      await button('Use another server').click();
+      await button(namesServer ? 'Use another server' : 'Try again').click();
+      // The fault that comes next is not for what loads this form.
+      await page.getByLabel('E-mail').waitFor();
     }
   } finally {
-    await harness.close();
+    await close();
     await network.close();
+    await harness.close();
   }
 
-  async function* creatingAKey({ direct }: ConsoleHarness): AsyncGenerator<ScreenState> {
+  async function* creatingAKey({ direct }: CoreHarness): AsyncGenerator<ScreenState> {
     await button('Create API Key').click();
     await button('Create Key').click();
     await page.getByText('Give the key a name.').waitFor();
@@ -206,7 +242,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     await direct.storage.database.write('api_keys').delete();
   }
 
-  async function* whichKey({ tenants }: ConsoleHarness, ownKeyValue: string): AsyncGenerator<ScreenState> {
+  async function* whichKey({ tenants }: CoreHarness, ownKeyValue: string): AsyncGenerator<ScreenState> {
     const { keyValue } = await createKeyOn(harness, tenants.users.other, 'Of another partner');
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
@@ -223,7 +259,7 @@ export async function* walkThrough(): AsyncGenerator<ScreenState> {
     yield stop('which-key-found');
   }
 
-  async function* users({ tenants }: ConsoleHarness): AsyncGenerator<ScreenState> {
+  async function* users({ tenants }: CoreHarness): AsyncGenerator<ScreenState> {
     await proceed('Users');
     await page.getByRole('grid').waitFor();
     yield stop('users');

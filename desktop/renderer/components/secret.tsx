@@ -34,10 +34,13 @@ export type SecretDialogProps = {
   onClose: (unsaved: boolean) => void;
 };
 
+const clipboardStays = 'Once you have stored it, copy something else: a web page cannot clear the clipboard later.';
+
 /** Shows a secret once. Asks before Escape, the backdrop or the window's close button discard it. */
 export function SecretDialog({ title, lead, label, secret, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
-  const [isCopied, setCopied] = useState(false);
+  const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no');
+  const { guardsSecrets } = window.callkey.capabilities;
   const value = useRef<HTMLTextAreaElement>(null);
   const copyButton = useRef<HTMLButtonElement>(null);
 
@@ -60,9 +63,15 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
   }, [secret]);
 
   async function copy(): Promise<void> {
-    await window.callkey.copySecret(secret.text);
-    setCopied(true);
-    announce(`${label} copied. The console clears the clipboard in a minute.`);
+    try {
+      await window.callkey.copySecret(secret.text);
+    } catch {
+      value.current?.select();
+      setCopied('refused');
+      return;
+    }
+    setCopied('yes');
+    announce(`${label} copied. ${guardsSecrets ? 'The console clears the clipboard in a minute.' : clipboardStays}`);
   }
   function goBack(): void {
     setAsking(null);
@@ -80,9 +89,15 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
       <div class="secret">
         <textarea ref={value} id="secret" readOnly rows={2} spellcheck={false} />
         <button ref={copyButton} type="button" onClick={() => void copy()} autofocus>
-          <Icon name="copy" /> {isCopied ? 'Copied' : 'Copy'}
+          <Icon name="copy" /> {copied === 'yes' ? 'Copied' : 'Copy'}
         </button>
       </div>
+      {!guardsSecrets && <p class="hint">{clipboardStays}</p>}
+      {copied === 'refused' && (
+        <p class="error" role="alert">
+          The browser did not allow copying. The value is selected: press Ctrl+C or ⌘C.
+        </p>
+      )}
       {asking === null ? (
         <div class="actions at-start">
           {/* A double click on the button that led here must not press this one: it is elsewhere, and ignores a second click. */}

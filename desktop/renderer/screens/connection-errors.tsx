@@ -9,7 +9,9 @@ const retryMs = 5_000;
 
 type Core = Extract<Failure, { kind: 'incompatible' }>['core'];
 
-const explanations: Readonly<Record<Core, { title: string; text: string }>> = {
+type Explanation = { title: string; text: string };
+
+const explanations: Readonly<Record<Core, Explanation>> = {
   older: {
     title: 'This core is too old for this console',
     text: 'Update the core, or use the console of its release.',
@@ -24,33 +26,50 @@ const explanations: Readonly<Record<Core, { title: string; text: string }>> = {
   },
 };
 
+/** The core serves the page, and has been replaced by another release since. */
+const pageIsOutdated: Explanation = {
+  title: 'This page is of another release than the core',
+  text: 'The core was updated or replaced. Load the page again to continue. What you have typed here is lost.',
+};
+
+async function reload(): Promise<void> {
+  location.reload();
+}
+
+const choosesServer = () => window.callkey.capabilities.choosesServer;
+
+function explain(core: Core): Explanation {
+  return choosesServer() || core === 'unknown' ? explanations[core] : pageIsOutdated;
+}
+
 /** Before signing in: another release of the core answers, or another kind of server. */
 export function Incompatible({ core }: { core: Core }) {
-  const { title, text } = explanations[core];
-  return <ErrorCard title={title} text={text} />;
+  const { title, text } = explain(core);
+  const isOutdated = !choosesServer() && core !== 'unknown';
+  return <ErrorCard title={title} text={text} retry={isOutdated ? reload : loadStartupState} />;
 }
 
 /** The same during a session, as a dialog: the screen under it keeps its state. */
 export function BecameIncompatible({ core }: { core: Core }) {
-  const { title, text } = explanations[core];
+  const { title, text } = explain(core);
+  const canReload = !choosesServer();
+  const tryAgain = () => {
+    connectionError.value = null;
+    refreshKey.value += 1;
+  };
   return (
     <Dialog title={title} lead={text} isAlert onDismiss={() => undefined}>
       <p class="hint">{server.value}</p>
       <div class="actions">
-        <button type="button" onClick={resetSession}>
-          Use another server
-        </button>
-        <button
-          type="button"
-          class="primary"
-          autofocus
-          onClick={() => {
-            connectionError.value = null;
-            refreshKey.value += 1;
-          }}
-        >
+        <UseAnotherServer />
+        <button type="button" class={canReload ? undefined : 'primary'} autofocus={!canReload} onClick={tryAgain}>
           Try again
         </button>
+        {canReload && (
+          <button type="button" class="primary" autofocus onClick={reload}>
+            Load again
+          </button>
+        )}
       </div>
     </Dialog>
   );
@@ -66,7 +85,7 @@ export function Unreachable({ detail }: { detail: string }) {
     retry();
     return () => clearTimeout(timer);
   }, []);
-  return <ErrorCard title="Cannot reach the core" text={`${detail} The console tries again every few seconds.`} />;
+  return <ErrorCard title="Cannot reach the core" text={`${detail} The console tries again every few seconds.`} retry={loadStartupState} />;
 }
 
 /** Shows until the core has answered for the stored session. */
@@ -83,11 +102,11 @@ export function Splash() {
   );
 }
 
-function ErrorCard({ title, text }: { title: string; text: string }) {
+function ErrorCard({ title, text, retry }: Explanation & { retry: () => Promise<void> }) {
   const { isBusy, run } = useAction();
-  const retry = () =>
+  const tryAgain = () =>
     run(async () => {
-      await loadStartupState();
+      await retry();
       return { ok: true, value: null };
     });
   return (
@@ -98,14 +117,20 @@ function ErrorCard({ title, text }: { title: string; text: string }) {
         <p>{text}</p>
         <p class="hint">{server.value}</p>
         <div class="actions">
-          <button type="button" onClick={resetSession}>
-            Use another server
-          </button>
-          <button type="button" class="primary" onClick={() => void retry()} aria-disabled={isBusy}>
+          <UseAnotherServer />
+          <button type="button" class="primary" onClick={() => void tryAgain()} aria-disabled={isBusy}>
             Try again
           </button>
         </div>
       </section>
     </main>
   );
+}
+
+function UseAnotherServer() {
+  return choosesServer() ? (
+    <button type="button" onClick={resetSession}>
+      Use another server
+    </button>
+  ) : null;
 }

@@ -6,12 +6,13 @@ import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { useAutofocus } from '../components/use-autofocus.ts';
 import { fieldError, generalError } from '../state/failure-text.ts';
-import { email, server, signedOutAlone, signIn, startupState } from '../state/session.ts';
+import { email, server, signIn, signOutFailed, startupState } from '../state/session.ts';
 
 export function SignIn() {
-  const found = startupState.value;
+  const { choosesServer, isPrivate } = window.callkey.capabilities;
+  const persistence = startupState.value?.persistence ?? null;
   const [remembered] = useState({ server: server.peek(), email: email.peek() });
-  const canKeep = found?.persistence.possible === true;
+  const canKeep = persistence?.possible === true;
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
   const { isBusy, failure, form, setError, run } = useAction();
@@ -30,26 +31,33 @@ export function SignIn() {
       <form ref={form} class="card" onSubmit={submit} noValidate aria-labelledby="sign-in-title">
         <Mark />
         <h1 id="sign-in-title">Sign in</h1>
-        {signedOutAlone.value && (
-          <p class="notice" role="alert">
-            You are signed out on this computer, but the core did not answer: your session there ends after a day without use. Changing your
-            password ends it at once.
+        {!isPrivate && (
+          <p class="notice">
+            This connection is not encrypted: others on the network can read your password and your keys. Open the console at an https
+            address.
           </p>
         )}
-        <TextField
-          label="Server address"
-          error={fieldError(failure, 'server')}
-          hint="The address of your core, such as https://calls.example.com"
-          type="text"
-          inputMode="url"
-          spellcheck={false}
-          autocomplete="url"
-          value={server.value}
-          onInput={(typed) => {
-            server.value = typed;
-          }}
-          autofocus={remembered.server === ''}
-        />
+        {signOutFailed.value && (
+          <p class="notice" role="alert">
+            The core did not answer, so it did not end your session. The session ends after a day without use.
+          </p>
+        )}
+        {choosesServer && (
+          <TextField
+            label="Server address"
+            error={fieldError(failure, 'server')}
+            hint="The address of your core, such as https://calls.example.com"
+            type="text"
+            inputMode="url"
+            spellcheck={false}
+            autocomplete="url"
+            value={server.value}
+            onInput={(typed) => {
+              server.value = typed;
+            }}
+            autofocus={remembered.server === ''}
+          />
+        )}
         <TextField
           label="E-mail"
           error={fieldError(failure, 'email')}
@@ -70,22 +78,26 @@ export function SignIn() {
           onInput={setPassword}
           autofocus={remembered.server !== '' && remembered.email !== ''}
         />
-        <div class="check">
-          <input
-            id="keep"
-            type="checkbox"
-            checked={keepSignedIn && canKeep}
-            disabled={!canKeep}
-            aria-describedby={canKeep ? undefined : 'keep-reason'}
-            onChange={({ currentTarget }) => setKeep(currentTarget.checked)}
-          />
-          <label for="keep">Keep me signed in</label>
-          {found && !found.persistence.possible && (
-            <p id="keep-reason" class="hint">
-              {found.persistence.reason}
-            </p>
-          )}
-        </div>
+        {persistence ? (
+          <div class="check">
+            <input
+              id="keep"
+              type="checkbox"
+              checked={keepSignedIn && canKeep}
+              disabled={!canKeep}
+              aria-describedby={canKeep ? undefined : 'keep-reason'}
+              onChange={({ currentTarget }) => setKeep(currentTarget.checked)}
+            />
+            <label for="keep">Keep me signed in</label>
+            {!persistence.possible && (
+              <p id="keep-reason" class="hint">
+                {persistence.reason}
+              </p>
+            )}
+          </div>
+        ) : (
+          <p class="hint">This browser stays signed in for up to seven days. On a shared computer, sign out when you leave.</p>
+        )}
         <FormError text={generalError(failure, ['server', 'email', 'password'])} />
         <button type="submit" class="primary" aria-disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}

@@ -173,7 +173,7 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
   { name: 'email', label: 'E-mail', width: 'text', isMinor: true, cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
   { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
-  { name: 'keys', label: 'API keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
+  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
   {
     name: 'seen',
     label: 'Last sign-in',

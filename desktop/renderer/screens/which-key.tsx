@@ -16,7 +16,7 @@ type WhichKeyProps = {
 
 type Answer = { apiKey: ApiKeyView | null };
 
-/** Finds the key that a value belongs to. The main process hashes the value; it goes nowhere else. */
+/** Finds the key that a value belongs to. The value is hashed on this computer and goes nowhere else. */
 export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps) {
   const input = useRef<HTMLInputElement>(null);
   const [answer, setAnswer] = useState<Answer | null>(null);

@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
 import type { Failure, Result, SignIn, StartupState } from '../../ipc.ts';
-import { announcement } from './announcement.ts';
-import { resetNavigation } from './navigation.ts';
+import { announce, announcement } from './announcement.ts';
+import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetViews } from './view.ts';
 
 /** Null until the main process has answered. */
@@ -16,6 +16,9 @@ export const connectionError = signal<Extract<Failure, { kind: 'incompatible' | 
 
 /** The core has ended the session. A dialog over the current screen asks the user to sign in again. */
 export const sessionHasEnded = signal(false);
+
+/** The core did not answer the last sign-out. */
+export const signOutFailed = signal(false);
 
 /** The sign-in form's address and e-mail. They outlive a session, so that the user types them once. */
 export const server = signal('');
@@ -78,7 +81,6 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
   const result = await handleSessionFailure(window.callkey.signIn(input));
   if (result.ok) {
     connectionError.value = null;
-    signedOutAlone.value = false;
     setSession(result.value);
   }
   return result;
@@ -101,13 +103,23 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
   return result;
 }
 
-/** The core did not hear of the last sign-out: the sign-in form says what that means. */
-export const signedOutAlone = signal(false);
-
 export async function signOut(): Promise<void> {
   resetSession();
   const result = await window.callkey.signOut().catch(() => null);
-  signedOutAlone.value = result?.ok === false && result.failure.kind === 'unreachable';
+  signOutFailed.value = !session.peek() && result?.ok !== true && (result?.failure.kind ?? 'unreachable') !== 'session-ended';
+}
+
+/** All tabs of a browser share one session: another tab has signed in or out, or selected another tenancy. */
+export function sessionChangedElsewhere(result: Result<SessionView>): void {
+  if (!result.ok) {
+    if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
+    return;
+  }
+  const before = tenancyKey.peek();
+  setSession(result.value);
+  if (tenancyKey.peek() === before) return;
+  openDialog.value = null;
+  announce('Another tab of this browser changed the session.');
 }
 
 /** Returns to the sign-in form. The next user starts on the home screen. */
@@ -131,6 +143,7 @@ export function passwordChanged(): void {
 
 export function setSession(view: SessionView): void {
   session.value = view;
+  signOutFailed.value = false;
   sessionHasEnded.value = false;
   refreshKey.value += 1;
 }

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { apiKeyHeader } from '#contract/calls.ts';
+import type { Context, Middleware } from './context.ts';
+import { refuse } from './problems.ts';
+import { setRequestId } from './request-id.ts';
+
+type PageFile = {
+  mediaType: string;
+  cacheControl: string;
+  etag: string;
+  bytes: Buffer;
+  /** Null where compressing saves nothing. */
+  gzipped: Buffer | null;
+};
+
+/** The files of the built console by path; null where it was not built. */
+export type WebConsole = ReadonlyMap<string, PageFile> | null;
+
+const pagePath = '/';
+const assetsFolder = 'assets';
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+  '.md': 'text/plain; charset=utf-8',
+};
+/** Fonts are compressed already. */
+const incompressible = new Set(['.woff2']);
+
+/** Named by vite after the content: `main-D3ruV0xq.js`. */
+const hashedName = /-[\w-]{8}\.\w+$/;
+
+const notBuilt = 'The console is not built. Run "npm run build:web" in the folder of Callkey, and start the core again.\n';
+
+/** Allows what the page needs and nothing else (OWASP Content Security Policy Cheat Sheet): its own files, and requests to its own core. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const deniedFeatures = [
+  'camera',
+  'clipboard-read',
+  'display-capture',
+  'geolocation',
+  'hid',
+  'microphone',
+  'midi',
+  'payment',
+  'serial',
+  'usb',
+];
+
+const securityHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': contentSecurityPolicy,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': deniedFeatures.map((feature) => `${feature}=()`).join(', '),
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+/** Reads the built page once, at the start: no path in a request can lead to another file. */
+export function readWebConsole(folder: string): WebConsole {
+  try {
+    const page = [pagePath, fileOf(join(folder, 'index.html'))] as const;
+    const names = readdirSync(join(folder, assetsFolder));
+    return new Map([page, ...names.map((name) => [`/${assetsFolder}/${name}`, fileOf(join(folder, assetsFolder, name))] as const)]);
+  } catch {
+    return null;
+  }
+}
+
+function fileOf(path: string): PageFile {
+  const bytes = readFileSync(path);
+  const extension = extname(path);
+  return {
+    mediaType: mediaTypes[extension] ?? 'application/octet-stream',
+    cacheControl: hashedName.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+    // Weak: the same for the compressed bytes (RFC 9110 §8.8.1).
+    etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    bytes,
+    gzipped: incompressible.has(extension) ? null : gzipSync(bytes),
+  };
+}
+
+/** The methods of the page's own paths. */
+export function webConsoleMethods(files: WebConsole | undefined, path: string): string[] {
+  return files !== undefined && (path === pagePath || files?.has(path) === true) ? ['GET', 'HEAD'] : [];
+}
+
+/**
+ * Serves the console's page. Runs before the session: the page is the same for everybody, and loads while the database is away.
+ *
+ * @param files undefined turns it off
+ */
+export function webConsole(files: WebConsole | undefined): Middleware {
+  return (ctx, next) => {
+    if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();
+    ctx.state.route = ctx.path === pagePath ? pagePath : `/${assetsFolder}/:name`;
+    // A program that sends a key gets the same answer here as everywhere. The header's value is not read.
+    if (ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined) return refuse(ctx);
+    ctx.set(securityHeaders);
+    setRequestId(ctx);
+    const file = files?.get(ctx.path);
+    if (file) answerFile(ctx, file);
+    else answerNotBuilt(ctx);
+  };
+}
+
+function answerFile(ctx: Context, { mediaType, cacheControl, etag, bytes, gzipped }: PageFile): void {
+  ctx.status = 200;
+  ctx.set({ 'Cache-Control': cacheControl, ETag: etag });
+  if (gzipped) ctx.vary('Accept-Encoding');
+  if (ctx.fresh) {
+    ctx.status = 304;
+    return;
+  }
+  const isCompressed = gzipped !== null && ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
+  if (isCompressed) ctx.set('Content-Encoding', 'gzip');
+  ctx.body = isCompressed ? gzipped : bytes;
+  ctx.set('Content-Type', mediaType);
+}
+
+function answerNotBuilt(ctx: Context): void {
+  ctx.status = 503;
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = notBuilt;
+}

@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vite';
+
+const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** Builds the same page as electron.vite.config.ts, with the browser's bridge in the place of the preload's. The core serves it. */
+export default defineConfig({
+  root: from('renderer'),
+  // Relative, for a core beneath a path of a proxy.
+  base: './',
+  resolve: { alias: { 'node:zlib': from('web/crc32.ts') } },
+  plugins: [
+    {
+      name: 'web-entry',
+      transformIndexHtml: {
+        order: 'pre',
+        handler: (html) => ({
+          html: html.replace('./main.tsx', '../web/main.ts'),
+          tags: [{ tag: 'link', attrs: { rel: 'icon', href: '../icon/icon.svg' }, injectTo: 'head' }],
+        }),
+      },
+    },
+  ],
+  build: {
+    outDir: from('../dist/web'),
+    emptyOutDir: true,
+    license: { fileName: 'assets/THIRD-PARTY-LICENSES.md' },
+    // Nothing inline: the page's policy forbids it.
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+  },
+});

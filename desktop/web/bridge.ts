@@ -1,0 +1,128 @@
+import { type Answer, failed, readAnswer } from '../core-answers.ts';
+import { type CoreRequest, coreChannels, requests, type Send, signInAt } from '../core-channels.ts';
+import type { Bridge, Command, Result } from '../ipc.ts';
+
+const timeoutMs = 15_000;
+
+/** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
+async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<Answer> {
+  // Relative, for a core beneath a path of a proxy.
+  const response = await fetch(new URL(path.slice(1), document.baseURI), {
+    method,
+    headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    body: body === undefined ? null : JSON.stringify(body),
+    mode: 'same-origin',
+    credentials: 'same-origin',
+    cache: 'no-store',
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text: await response.text() };
+}
+
+const send: Send = async (request) => {
+  try {
+    return readAnswer(await exchange(request), request.schema);
+  } catch {
+    // Browsers do not tell pages the reason.
+    return failed({ kind: 'unreachable', detail: 'Check your network connection and that the core is running.' });
+  }
+};
+
+/** Null over http to another machine: browsers offer `crypto.subtle` to secure contexts only. */
+async function sha256(text: string): Promise<string | null> {
+  if (!isSecureContext) return null;
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Implements the channels in the page itself. */
+export function webBridge(): Bridge {
+  /** All tabs share one cookie, so each must hear when another changes the session. */
+  const tabs = new BroadcastChannel('callkey-session');
+  const askBeforeLeaving = (event: Event) => event.preventDefault();
+  let showsSecret = false;
+  let isChangeWaiting = false;
+  let onChange: Parameters<Bridge['onSessionChange']>[0] = () => undefined;
+
+  const guard = {
+    begin() {
+      showsSecret = true;
+      addEventListener('beforeunload', askBeforeLeaving);
+    },
+    show: () => undefined,
+    async end() {
+      showsSecret = false;
+      removeEventListener('beforeunload', askBeforeLeaving);
+      if (isChangeWaiting) await followOtherTab();
+    },
+  };
+
+  /** A change replaces the screen, which would lose a secret that shows: it waits. */
+  async function followOtherTab(): Promise<void> {
+    isChangeWaiting = showsSecret;
+    if (!isChangeWaiting) onChange(await send(requests.getSession()));
+  }
+  tabs.onmessage = () => void followOtherTab();
+
+  async function tellOtherTabs<Value>(changing: Promise<Result<Value>>): Promise<Result<Value>> {
+    const result = await changing;
+    if (result.ok) tabs.postMessage(null);
+    return result;
+  }
+
+  const channels = coreChannels({ send, guard, sha256 });
+  return {
+    ...channels,
+    capabilities: { choosesServer: false, guardsSecrets: false, isPrivate: isSecureContext },
+
+    async getStartupState() {
+      const answer = await send(requests.getSession());
+      const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
+      return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer };
+    },
+    signIn: (input) => tellOtherTabs(signInAt(send, input)),
+    signOut: () => tellOtherTabs(send(requests.signOut())),
+    selectTenancy: (choice) => tellOtherTabs(channels.selectTenancy(choice)),
+
+    copySecret: (secret) => navigator.clipboard.writeText(secret),
+    copyText: (text) => navigator.clipboard.writeText(text),
+    saveFile,
+    // A browser has a menu of its own.
+    offerCommands: async () => undefined,
+    closeWindow: async () => undefined,
+
+    onCommand: listenForShortcuts,
+    onSessionChange(listener) {
+      onChange = listener;
+      return () => {
+        onChange = () => undefined;
+      };
+    },
+  };
+}
+
+/** The browser saves it among its downloads, or asks where. */
+async function saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+  return true;
+}
+
+/** The menu's shortcuts that browsers leave to pages. */
+const shortcuts: Readonly<Record<string, Command>> = { k: 'palette' };
+
+function listenForShortcuts(listener: (command: Command) => void): () => void {
+  const onKeyDown = (event: KeyboardEvent) => {
+    const command = event.ctrlKey || event.metaKey ? shortcuts[event.key] : undefined;
+    if (!command) return;
+    event.preventDefault();
+    listener(command);
+  };
+  addEventListener('keydown', onKeyDown);
+  return () => removeEventListener('keydown', onKeyDown);
+}

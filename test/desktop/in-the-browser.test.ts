@@ -1,0 +1,351 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import { expect } from 'chai';
+import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-core';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
+import { password, signIn } from '../support/tenants.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What the page's policy has refused, and what the page has thrown. */
+function watch(page: Page): string[] {
+  const found: string[] = [];
+  page.on('console', (message: ConsoleMessage) => {
+    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)/i.test(message.text())) found.push(message.text());
+  });
+  page.on('pageerror', (error) => found.push(error.message));
+  return found;
+}
+
+describeBrowser('the screens in a browser', () => {
+  /** In CSS pixels: a large window, a tablet, or a large window at 200 %. */
+  const widths = [1600, 800, 480];
+
+  /** By how much anything that scrolls is wider than its room. */
+  const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
+    .map((each) => each.scrollWidth - each.clientWidth))`;
+
+  it('have no axe violation, break no policy and scroll in no width sideways, in any state', async function () {
+    this.timeout(240_000);
+    const found: string[] = [];
+    let refused: string[] = [];
+    let stops = 0;
+    const open = async (url: string) => {
+      const home = await openInChromium('about:blank');
+      refused = watch(home.page);
+      await home.page.goto(url);
+      return home;
+    };
+    for await (const { name, page } of walkThrough(open)) {
+      stops += 1;
+      found.push(...refused.splice(0).map((text) => `${name}: ${text}`));
+      for (const [width, colorScheme] of [
+        [1600, 'light'],
+        [480, 'dark'],
+      ] as const) {
+        await page.setViewportSize({ width, height: 900 });
+        // During a transition, colours belong to neither theme.
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        found.push(...(await violations(page)).map((violation) => `${name}, ${colorScheme}: ${violation}`));
+      }
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 });
+        const wide = await page.evaluate(sideways);
+        if (Number(wide) > 0) found.push(`${name} scrolls ${wide} px sideways at ${width} px`);
+      }
+      // What axe does to the page is not the page's.
+      refused.length = 0;
+      await page.setViewportSize({ width: 1280, height: 800 });
+    }
+    expect(found.join('\n')).to.equal('');
+    expect(stops).to.be.at.least(40);
+  });
+
+  async function violations(page: Page): Promise<string[]> {
+    const { violations: all }: AxeResults = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
+    return all.flatMap(({ id, nodes }) => nodes.map((node) => `${id} at ${node.target}: ${node.failureSummary ?? ''}`));
+  }
+});
+
+describeBrowser('the console in a browser', () => {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+  let refused: string[];
+
+  before(async () => {
+    harness = await openCore();
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+  });
+  after(() => harness.close());
+  beforeEach(async () => {
+    const browser = await sharedBrowser();
+    context = await browser.newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
+    page = await context.newPage();
+    refused = watch(page);
+  });
+  afterEach(async () => {
+    expect(refused).to.deep.equal([]);
+    await context.close();
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true });
+  const path = () => page.evaluate('location.pathname + location.search + location.hash');
+
+  const signInOnForm = async (user: 'account' | 'staff', address = harness.core.url) => {
+    await page.goto(address);
+    await signInAs({ ...harness, page }, user);
+  };
+
+  const sessions: Partial<Record<'account' | 'staff', string>> = {};
+  /** Opens the page with a session that the tests share: they do not sign out of it. */
+  async function open(address = harness.core.url, user: 'account' | 'staff' = 'account'): Promise<void> {
+    const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
+    sessions[user] = cookies;
+    const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
+    await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: address })));
+    await page.goto(address);
+    await page.getByRole('navigation').waitFor();
+  }
+
+  /** Going back leads to another screen then. */
+  async function goHomeFromCalls(): Promise<void> {
+    await button('Calls').click();
+    await heading('Calls').waitFor();
+    await button('API keys').click();
+    await heading('API keys').waitFor();
+  }
+
+  async function createKey(): Promise<string> {
+    await button('Create API Key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Canary');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    return page.getByLabel('Key value').inputValue();
+  }
+
+  it('asks for e-mail and password alone', async () => {
+    await page.goto(harness.core.url);
+    await page.getByLabel('E-mail').waitFor();
+    expect(await page.locator('form input').count()).to.equal(2);
+    await page.getByText('This browser stays signed in').waitFor();
+  });
+
+  it('keeps the session in a cookie that no script and no other site gets', async () => {
+    await signInOnForm('account');
+    const [cookie] = await context.cookies();
+    expect(cookie).to.include({ name: 'callkey_session', httpOnly: true, sameSite: 'Strict', path: '/' });
+    expect(await page.evaluate('document.cookie')).to.equal('');
+    await page.reload();
+    await heading('API keys').waitFor();
+  });
+
+  it('can be used with the keyboard alone, from the sign-in form to a new key', async () => {
+    await page.goto(harness.core.url);
+    await page.getByLabel('E-mail').waitFor();
+    await page.keyboard.type(harness.tenants.users.account.email);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(password);
+    await page.keyboard.press('Enter');
+    await heading('API keys').waitFor();
+    const focused = () => page.evaluate('document.activeElement.textContent.trim()');
+    while ((await focused()) !== 'Create API Key') await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('By keyboard');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowDown');
+    while ((await focused()) !== 'Create Key') await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    while ((await focused()) !== "I've Saved It") await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('By keyboard is ready for use.').waitFor();
+  });
+
+  describe('the address', () => {
+    it('names the screen, and Back and Forward go through the screens', async () => {
+      await open();
+      expect(await path()).to.equal('/#/api-keys');
+      await button('Calls').click();
+      await button('Activity').click();
+      expect(await path()).to.equal('/#/activity');
+      await page.goBack();
+      await heading('Calls').waitFor();
+      await page.goBack();
+      await heading('API keys').waitFor();
+      await page.goForward();
+      await heading('Calls').waitFor();
+      expect(await page.evaluate('document.activeElement.textContent')).to.equal('Calls');
+    });
+
+    it('opens its screen', async () => {
+      await open(`${harness.core.url}/#/users`, 'staff');
+      await heading('Users').waitFor();
+    });
+
+    it('of a screen that the user may not open, or of none, leads home', async () => {
+      for (const hash of ['#/users', '#/nothing', '#//evil.example']) {
+        await open(`${harness.core.url}/${hash}`);
+        await page.waitForURL(/#\/api-keys$/);
+        await heading('API keys').waitFor();
+        await page.goto('about:blank');
+      }
+    });
+
+    it('stays when Back closes a dialog', async () => {
+      await open();
+      await goHomeFromCalls();
+      await button('Create API Key').click();
+      await page.goBack();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await path()).to.equal('/#/api-keys');
+    });
+  });
+
+  describe('a key value', () => {
+    it('is not lost by Back, nor by leaving the page: both ask first', async () => {
+      await open();
+      await goHomeFromCalls();
+      const keyValue = await createKey();
+      await page.goBack();
+      await page.getByText('Close without saving it?').waitFor();
+      expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      const asked = page.waitForEvent('dialog');
+      const left = page.goto('about:blank').catch((error: Error) => error.message);
+      const question: Dialog = await asked;
+      expect(question.type()).to.equal('beforeunload');
+      await question.dismiss();
+      expect(await left).to.include('ERR_ABORTED');
+      expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      await button('Close Without Saving').click();
+      await page.goto('about:blank');
+    });
+
+    it('is copied, and the dialog says that the page cannot clear the clipboard', async () => {
+      await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+      await open();
+      const keyValue = await createKey();
+      await page.getByText('a web page cannot clear the clipboard later.').first().waitFor();
+      await button('Copy').click();
+      await button('Copied').waitFor();
+      // The page itself may not read the clipboard: another one does.
+      const other = await context.newPage();
+      await other.route('**/*', (route) => route.fulfill({ body: '' }));
+      await other.goto(harness.core.url);
+      expect(await other.evaluate('navigator.clipboard.readText()')).to.equal(keyValue);
+    });
+
+    it('is selected for copying by hand where the browser refuses to copy', async () => {
+      await open();
+      const keyValue = await createKey();
+      await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
+      await button('Copy').click();
+      await page.getByText('The browser did not allow copying.').waitFor();
+      expect(await page.evaluate('getSelection().toString()')).to.equal(keyValue);
+    });
+
+    it('is in no storage, address, history, log or heap once the dialog is closed', async () => {
+      await open();
+      const secret = (await createKey()).slice('svc_sk_live_'.length);
+      await button("I've Saved It").click();
+      await page.getByText('Canary is ready for use.').waitFor();
+      for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
+      await page.getByRole('row', { name: 'Canary' }).first().waitFor();
+      const places = await page.evaluate(async () => [
+        { ...localStorage },
+        { ...sessionStorage },
+        await indexedDB.databases(),
+        await caches.keys(),
+        history.state,
+        location.href,
+        document.documentElement.outerHTML,
+      ]);
+      expect(JSON.stringify(places)).not.to.include(secret);
+      expect(places.slice(0, 4)).to.deep.equal([{}, {}, [], []]);
+      expect(JSON.stringify(harness.core.log)).not.to.include(secret);
+      expect(await heapOf(), 'the heap of the page').not.to.include(secret);
+    });
+
+    it('that was found is hashed in the page: the core gets the hash alone', async () => {
+      const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log');
+      await open();
+      await button('Which key is this?').click();
+      await page.getByLabel('Key value').fill(keyValue);
+      const sent = page.waitForRequest(/identify/);
+      await button('Find Key').click();
+      expect((await sent).postData()).to.match(/^\{"sha256":"[0-9a-f]{64}"\}$/);
+      await page.locator('tr', { hasText: 'Found in a log' }).first().waitFor();
+    });
+  });
+
+  describe('several tabs', () => {
+    it('share a session: signing in, another tenancy and signing out show in all of them', async () => {
+      const other = await context.newPage();
+      await other.goto(harness.core.url);
+      await other.getByLabel('E-mail').waitFor();
+      await signInOnForm('staff');
+      await other.getByText('Choose an account or partner first').waitFor();
+      await button('Choose').click();
+      await page.getByRole('dialog').getByRole('combobox').fill('blue');
+      await page.getByRole('option', { name: /Blue Clinic/ }).click();
+      await other.getByRole('button', { name: /Blue Clinic/ }).waitFor();
+      await button('Sign out').click();
+      await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
+    });
+
+    it('leave a key value on the screen until it is saved', async () => {
+      await signInOnForm('account');
+      const keyValue = await createKey();
+      const other = await context.newPage();
+      await other.goto(harness.core.url);
+      await other.getByRole('button', { name: 'Sign out', exact: true }).click();
+      await other.getByLabel('E-mail').waitFor();
+      expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      await button("I've Saved It").click();
+      await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
+    });
+  });
+
+  it('says so when the core does not hear that the user signs out', async () => {
+    await open();
+    await page.route('**/console/session', (route) => route.abort());
+    await button('Sign out').click();
+    await page.getByText('it did not end your session').waitFor();
+  });
+
+  it('over http from another machine, says that others can read along, and hashes and copies nothing', async () => {
+    const address = harness.core.url.replace('127.0.0.1', 'calls.callkey.test');
+    await signInOnForm('account', address);
+    await button('Which key is this?').click();
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Pasted in the clear');
+    await page.getByLabel('Key value').fill(keyValue);
+    await button('Find Key').click();
+    await page.getByText('Your browser hashes only over https.').waitFor();
+    await button('Close').click();
+    await createKey();
+    await button('Copy').click();
+    await page.getByText('The browser did not allow copying.').waitFor();
+    await button("I've Saved It").click();
+    await button('Sign out').click();
+    await page.getByText('This connection is not encrypted').waitFor();
+  });
+
+  /** A snapshot of the page's heap after a garbage collection. */
+  async function heapOf(): Promise<string> {
+    const devtools = await context.newCDPSession(page);
+    const chunks: string[] = [];
+    devtools.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
+    await devtools.send('HeapProfiler.collectGarbage');
+    await devtools.send('HeapProfiler.collectGarbage');
+    await devtools.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false, captureNumericValue: false });
+    const snapshot = chunks.join('');
+    expect(snapshot, 'a snapshot that would show it').to.include('Canary');
+    return snapshot;
+  }
+});

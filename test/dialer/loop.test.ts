@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import pino from 'pino';
+import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
+import { dialingLimits } from '../../core/domain/dialing.ts';
+import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
+import { fakeClock } from '../support/clock.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+describe("the dialer's loop", () => {
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let clock: ReturnType<typeof fakeClock>;
+  let dialer: Dialer;
+  let handedOff: string[];
+
+  beforeEach(async () => {
+    clock = fakeClock();
+    direct = await openDirect(await freshDatabase('sqlite'), clock);
+    tenants = await createTenants(direct.ports);
+    handedOff = [];
+  });
+  afterEach(async () => {
+    await dialer.close();
+    await direct.close();
+  });
+
+  const addCall = (contactId: string) =>
+    direct.storage.database.write('calls').insert({
+      ...{ contact_id: contactId, request_id: contactId, campaign_id: tenants.campaign.id, account_id: tenants.account.id },
+      ...{ api_key_id: 'key', placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', state: 'queued' as const },
+    });
+  const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
+  /** A provider whose results come one after another. The last one stays. */
+  const providerOf = (results: HandoffResult[], deduplicates = true): Provider => ({
+    ...{ name: 'webhook', deduplicates, conclude: () => null },
+    handOff: async ({ contactId }) => {
+      handedOff.push(contactId);
+      return results[Math.min(handedOff.length, results.length) - 1] ?? { kind: 'taken' };
+    },
+  });
+  const start = (provider: Provider, { store = direct.ports.stores.dialing, concurrency = 4 } = {}) => {
+    dialer = startDialer({
+      ...{ store, provider, concurrency, clock, random: () => 0.5, log: pino({ level: 'silent' }) },
+      observer: { onClaim() {}, onHandoff() {}, onLeaseLost() {}, onOutcome() {} },
+    });
+  };
+  const handoffIs = (contactId: string, handoff: string) => until(async () => (await call(contactId))?.handoff === handoff);
+
+  it('settles again after an error, and hands the call off once', async () => {
+    let failures = 1;
+    const store: DialingStore = {
+      ...direct.ports.stores.dialing,
+      settle: async (...args) => {
+        if (failures-- > 0) throw new Error('The database is out of reach.');
+        return direct.ports.stores.dialing.settle(...args);
+      },
+    };
+    await addCall('c');
+    start(providerOf([{ kind: 'taken' }]), { store });
+    await handoffIs('c', 'taken');
+    expect(handedOff).to.deep.equal(['c']);
+  });
+
+  it('keeps a call in doubt though the provider then refuses it for the moment, and ends it as unknown', async () => {
+    await addCall('c');
+    start(
+      providerOf([
+        { kind: 'answer-lost', detail: 'lost' },
+        { kind: 'not-taken', detail: 'busy' },
+      ]),
+    );
+    await handoffIs('c', 'doubt');
+    while (handedOff.length < 2) {
+      clock.advance({ seconds: 2 });
+      dialer.wake();
+      await until(async () => Number((await call('c'))?.due_at) > clock.millis());
+    }
+    expect(await call('c')).to.include({ handoff: 'doubt' });
+    clock.advance(dialingLimits.window);
+    dialer.wake();
+    await until(async () => (await call('c'))?.state !== 'dialing');
+    expect(await call('c')).to.include({ state: 'unknown' });
+  });
+
+  it('does not hand off before Retry-After is over', async () => {
+    await addCall('c');
+    start(providerOf([{ kind: 'not-taken', detail: 'busy', retryAfter: 60 }, { kind: 'taken' }]));
+    await handoffIs('c', 'retry');
+    expect((await call('c'))?.due_at).to.equal(clock.millis() + 60_000);
+  });
+
+  it('hands off no more calls at once than it may', async () => {
+    const results: ((result: HandoffResult) => void)[] = [];
+    for (let n = 0; n < 5; n++) await addCall(`c${n}`);
+    start({ ...providerOf([]), handOff: () => new Promise((resolve) => results.push(resolve)) }, { concurrency: 2 });
+    await until(() => results.length === 2);
+    dialer.wake();
+    expect((await direct.storage.database.read('calls').where({ handoff: 'open' })).length).to.equal(2);
+    await until(() => {
+      for (const resolve of results) resolve({ kind: 'taken' });
+      return results.length === 5;
+    });
+  });
+});

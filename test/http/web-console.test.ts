@@ -1,0 +1,167 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import Koa from 'koa';
+import { readWebConsole, webConsole } from '../../core/http/web-console.ts';
+import { type Listener, listen } from '../../core/listener.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask, overSocket } from '../support/http.ts';
+import { createTenants, openDirect, signIn } from '../support/tenants.ts';
+import { buildWebConsole } from '../support/web-build.ts';
+
+describe('the console’s page', () => {
+  let core: RunningCore;
+  let cookie: string;
+  let script: string;
+
+  before(async () => {
+    await buildWebConsole();
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database);
+    const direct = await openDirect(database);
+    await createTenants(direct.ports);
+    await direct.close();
+    cookie = await signIn(core.url, 'ada@example.com');
+    script = /src="\.(\/assets\/[^"]+\.js)"/.exec((await ask('GET', `${core.url}/`)).text)?.[1] ?? '';
+  });
+  after(() => core.close());
+
+  const send = (method: string, path: string, headers: readonly string[] = []) =>
+    overSocket(core.url, [`${method} ${path} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers, '', ''].join('\r\n'));
+  const refusal = () => send('GET', '/console/session');
+
+  it('is answered to anybody, with exactly this policy', async () => {
+    const { status, headers } = await ask('GET', `${core.url}/`, { headers: { 'X-Request-Id': 'mine' } });
+    const { date: _, etag, connection: __, 'keep-alive': ___, 'content-length': ____, ...rest } = headers;
+    expect(status).to.equal(200);
+    expect(etag).to.match(/^W\/"[\w-]{22}"$/);
+    expect(rest).to.deep.equal({
+      'cache-control': 'no-cache',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; " +
+        "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      'content-type': 'text/html; charset=utf-8',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy':
+        'camera=(), clipboard-read=(), display-capture=(), geolocation=(), hid=(), microphone=(), midi=(), payment=(), serial=(), usb=()',
+      'referrer-policy': 'no-referrer',
+      vary: 'Accept-Encoding',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': 'mine',
+    });
+  });
+
+  it('has files that browsers keep for good, since their names follow their content', async () => {
+    const { status, headers } = await ask('GET', `${core.url}${script}`);
+    expect([status, headers['cache-control'], headers['content-type']]).to.deep.equal([
+      200,
+      'public, max-age=31536000, immutable',
+      'text/javascript; charset=utf-8',
+    ]);
+  });
+
+  it('is not sent again to a browser that has it', async () => {
+    const { headers } = await ask('GET', `${core.url}/`);
+    const answer = await ask('GET', `${core.url}/`, { headers: { 'If-None-Match': String(headers['etag']) } });
+    expect([answer.status, answer.text, answer.headers['cache-control']]).to.deep.equal([304, '', 'no-cache']);
+  });
+
+  it('is compressed where the browser takes gzip', async () => {
+    const length = async (headers: Record<string, string>) =>
+      Number((await ask('HEAD', `${core.url}${script}`, { headers })).headers['content-length']);
+    expect(await length({ 'Accept-Encoding': 'br, gzip' })).to.be.below((await length({})) / 2);
+  });
+
+  it('answers HEAD with the headers of GET and no body', async () => {
+    const [get, head] = [await ask('GET', `${core.url}/`), await ask('HEAD', `${core.url}/`)];
+    const perConnection = ['date', 'x-request-id', 'connection', 'keep-alive'];
+    const lasting = (headers: object) => Object.entries(headers).filter(([name]) => !perConnection.includes(name));
+    expect([head.status, lasting(head.headers), head.text]).to.deep.equal([200, lasting(get.headers), '']);
+  });
+
+  it('loads while the session’s cookie opens nothing', async () => {
+    expect((await ask('GET', `${core.url}/`, { cookie: 'callkey_session=nonsense' })).status).to.equal(200);
+  });
+
+  for (const [what, value] of [
+    ['a key', 'svc_sk_live_whatever'],
+    ['an empty key', ''],
+  ] as const) {
+    it(`answers ${what} with the common 401, signed in or not`, async () => {
+      const header = `X-API-Key: ${value}`;
+      for (const path of ['/', script]) {
+        expect(await send('GET', path, [header]), path).to.equal(await refusal());
+        expect(await send('GET', path, [header, `Cookie: ${cookie}`]), path).to.equal(await refusal());
+      }
+    });
+  }
+
+  it('has no other method', async () => {
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(await send(method, '/'), method).to.equal(await refusal());
+    const signedIn = await ask('POST', `${core.url}/`, { cookie });
+    expect([signedIn.status, signedIn.headers['allow']]).to.deep.equal([405, 'GET, HEAD']);
+  });
+
+  for (const path of [
+    '/index.html',
+    '/assets',
+    '/assets/',
+    '/assets/../index.html',
+    '/assets/..%2findex.html',
+    '/assets/%2e%2e/%2e%2e/%2e%2e/package.json',
+    '/assets/..%5c..%5cpackage.json',
+    '/../package.json',
+    '/assets//etc/passwd',
+    '/assets/constructor',
+    '/ASSETS/',
+    '//',
+  ]) {
+    it(`does not include ${path}`, async () => {
+      expect(await send('GET', path)).to.equal(await refusal());
+    });
+  }
+
+  it('is named in metrics by its route, never by the path', async () => {
+    await ask('GET', `${core.url}${script}?q=canary`);
+    const { text } = await ask('GET', `${core.managementUrl}/metrics`);
+    expect(text).to.include('route="/assets/:name"').and.not.include('canary');
+  });
+});
+
+describe('a core with WEB_CONSOLE=off', () => {
+  it('answers the page’s paths like every other', async () => {
+    const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { WEB_CONSOLE: 'off' } });
+    const answers = await Promise.all(['/', '/assets/x.js', '/console/session'].map((path) => ask('GET', `${core.url}${path}`)));
+    expect(answers.map(({ status, text }) => [status, text])).to.deep.equal(answers.map(() => [401, answers[2]?.text]));
+    expect(core.servesConsole).to.equal(false);
+    await core.close();
+  });
+});
+
+describe('a console that was not built', () => {
+  let listener: Listener;
+  const serve = async (folder: string) => {
+    const app = new Koa().use(webConsole(readWebConsole(folder)));
+    listener = await listen(app.callback(), { name: 'public', host: '127.0.0.1', port: 0 }, null);
+    return listener.url;
+  };
+  afterEach(() => listener.drain());
+
+  it('says in one sentence what to do', async () => {
+    const { status, text, headers } = await ask('GET', await serve(join(freshDirectory(), 'missing')));
+    expect([status, text, headers['content-type']]).to.deep.equal([
+      503,
+      'The console is not built. Run "npm run build:web" in the folder of Callkey, and start the core again.\n',
+      'text/plain; charset=utf-8',
+    ]);
+  });
+
+  it('does not show what an interrupted build has left', async () => {
+    const folder = freshDirectory();
+    mkdirSync(join(folder, 'assets'));
+    writeFileSync(join(folder, 'assets', 'index-12345678.js'), '');
+    expect((await ask('GET', await serve(folder))).status).to.equal(503);
+  });
+});

@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import type { DialingStore, Provider } from '../../core/domain/ports.ts';
+import { createAccount, createCampaign } from '../../core/domain/tenancies.ts';
+import type { CallRow } from '../../core/storage/tables.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+
+const now = 1_795_000_000_000;
+const lease = 30_000;
+
+describe('claiming and settling calls', () => {
+  onEachDatabase((kind) => {
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let store: DialingStore;
+
+    before(async () => {
+      direct = await openDirect(await freshDatabase(kind));
+      tenants = await createTenants(direct.ports);
+      store = direct.ports.stores.dialing;
+    });
+    beforeEach(() => direct.storage.database.write('calls').delete());
+    after(() => direct.close());
+
+    const addCall = (contactId: string, more: Partial<CallRow> = {}) =>
+      direct.storage.database.write('calls').insert({
+        ...{ contact_id: contactId, request_id: contactId, campaign_id: tenants.campaign.id, account_id: tenants.account.id },
+        ...{ api_key_id: 'key', placed_at: now, due_at: now, phone: '+493012345678', state: 'queued' as const, ...more },
+      });
+    const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
+    const claim = async (limit: number, { provider = 'webhook', at = now }: { provider?: Provider['name']; at?: number } = {}) =>
+      store.claim(limit, provider, at, at + lease);
+    const claimOne = async (options?: Parameters<typeof claim>[1]) => {
+      const [claimed] = await claim(1, options);
+      if (!claimed) throw new Error('No call was claimed.');
+      return claimed;
+    };
+    const taken = { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 1 } as const;
+
+    it('settles nothing for a claim that another one has replaced', async () => {
+      await addCall('c');
+      const older = await claimOne();
+      await claimOne({ at: now + lease });
+      const between = await call('c');
+      expect(await store.settle(older, taken)).to.equal(false);
+      expect(await call('c')).to.deep.equal(between);
+    });
+
+    it('settles for the claim that holds the call', async () => {
+      await addCall('c');
+      expect(await store.settle(await claimOne(), taken)).to.equal(true);
+      expect(await call('c')).to.include({ handoff: 'taken', due_at: now + 1 });
+    });
+
+    it('settles nothing once the provider has reported an outcome', async () => {
+      await addCall('c');
+      const claimed = await claimOne();
+      await store.reportOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null });
+      expect(await store.settle(claimed, taken)).to.equal(false);
+      expect(await call('c')).to.include({ state: 'busy' });
+    });
+
+    it('leaves a claimed call to its dialer until the lease is over', async () => {
+      await addCall('c');
+      await claimOne();
+      expect(await claim(1, { at: now + lease - 1 })).to.deep.equal([]);
+      expect(await claim(1, { at: now + lease })).to.have.length(1);
+    });
+
+    it('holds a call in doubt whose claim was never settled, for the provider that may have it', async () => {
+      await addCall('c');
+      await claimOne({ provider: 'simulated' });
+      expect(await claimOne({ provider: 'webhook', at: now + lease })).to.include({ handoff: 'doubt', provider: 'simulated', attempt: 2 });
+    });
+
+    it('keeps a call in doubt that a provider has refused for the moment', async () => {
+      await addCall('c');
+      await claimOne();
+      const doubtful = await claimOne({ at: now + lease });
+      await store.settle(doubtful, { event: 'not-taken', to: 'doubt', dueAt: now + lease + 1 });
+      expect(await claimOne({ at: now + 2 * lease })).to.include({ handoff: 'doubt' });
+    });
+
+    it('gives a call to another provider if the one before has not taken it', async () => {
+      await addCall('c');
+      await store.settle(await claimOne({ provider: 'simulated' }), { event: 'not-taken', to: 'retry', dueAt: now });
+      expect(await claimOne({ provider: 'webhook' })).to.include({ handoff: 'open', provider: 'webhook' });
+    });
+
+    it('claims the oldest due call of an account first', async () => {
+      for (const [contactId, age] of Object.entries({ younger: 1, oldest: 9, older: 5 })) await addCall(contactId, { due_at: now - age });
+      const claimed: string[] = [];
+      for (let turn = 0; turn < 3; turn++) claimed.push((await claimOne()).contactId);
+      expect(claimed).to.deep.equal(['oldest', 'older', 'younger']);
+    });
+
+    it('serves accounts in turn, those beyond the first claims, too', async () => {
+      const accounts = new Set<string>();
+      for (let n = 0; n < 5; n++) {
+        const { id } = await createAccount(direct.ports, operator, `Account ${n}`, tenants.partner.id);
+        const campaign = await createCampaign(direct.ports, operator, 'Calls', id);
+        accounts.add(id);
+        for (let one = 0; one < 3; one++) await addCall(`${id}-${one}`, { account_id: id, campaign_id: campaign.id, due_at: now - 10 + n });
+      }
+      const served: string[] = [];
+      for (let turn = 0; turn < 5; turn++) served.push(...(await claim(1)).map(({ contactId }) => contactId.slice(0, -2)));
+      expect(new Set(served)).to.deep.equal(accounts);
+    });
+  });
+});

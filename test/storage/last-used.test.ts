@@ -1,0 +1,61 @@
+import { mock } from 'node:test';
+import { expect } from 'chai';
+import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { placeCall } from '../../core/domain/calls.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { callerOf, createTenants, type DirectAccess, openDirect, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+describe('the last use of a key', () => {
+  onEachDatabase((kind) => {
+    let clock: FakeClock;
+    let direct: DirectAccess;
+    let place: () => Promise<unknown>;
+
+    beforeEach(async () => {
+      clock = fakeClock();
+      mock.timers.enable({ apis: ['setInterval'] });
+      direct = await openDirect(await freshDatabase(kind), clock);
+      const { users, campaign } = await createTenants(direct.ports);
+      const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
+      const { keyValue } = await createApiKey(direct.ports, { ...users.account, tenancy: null }, operator, input);
+      place = () => placeCall(direct.ports, callerOf(digestOf(keyValue)), campaign.id, { contact: { phone: somePhone() } });
+    });
+    afterEach(async () => {
+      await direct.close();
+      mock.timers.reset();
+    });
+
+    const lastUsedAt = async (): Promise<number | null> =>
+      (await direct.storage.database.read('api_keys').first('last_used_at'))?.last_used_at ?? null;
+    const isWritten = (at: number) => until(async () => (await lastUsedAt()) === at);
+    /** As long as this, and no longer, a sweep comes after a use. */
+    const sweep = () => mock.timers.tick(10_000);
+
+    it('is written within ten seconds of placing a call, while the core runs', async () => {
+      const usedAt = clock.millis();
+      await place();
+      sweep();
+      await isWritten(usedAt);
+    });
+
+    it('is written again within a minute, and no more often than every 45 seconds', async () => {
+      const first = clock.millis();
+      await place();
+      sweep();
+      await isWritten(first);
+      clock.advance({ seconds: 44 });
+      await place();
+      sweep();
+      // What has to be written at once shows that the sweep is over.
+      await direct.storage.database.write('api_keys').update({ name: 'Renamed' });
+      expect(await lastUsedAt()).to.equal(first);
+      const second = clock.millis();
+      clock.advance({ seconds: 1 });
+      sweep();
+      await isWritten(second);
+    });
+  });
+});
