@@ -29,7 +29,7 @@ const youngMs = 5_000;
  * Loads what a screen shows, and again when the user comes back to the window and every 15 seconds while it is visible. What it showed last
  * stays when the user comes back to the screen, even while the core is away.
  */
-export function useFreshResource<Value>(name: string, load: (before: Value | null) => Promise<Result<Value>>): Resource<Value> {
+export function useFreshResource<Value>(name: string, load: (before: Value | null) => Promise<Result<Value>>, everyMs = freshMs): Resource<Value> {
   const key = `${tenancyKey.value}/resource/${name}`;
   const resource = useMemo(() => remember(key, () => new Resource<Value>(load)), [key]);
   const refresh = refreshKey.value;
@@ -41,14 +41,14 @@ export function useFreshResource<Value>(name: string, load: (before: Value | nul
       const { isLoading, failure, loadedAt } = resource.state.peek();
       if (!document.hidden && !isLoading && !failure && Date.now() - loadedAt >= ms) void resource.refresh();
     };
-    const timer = setInterval(refreshOlderThan(0), freshMs);
+    const timer = setInterval(refreshOlderThan(0), everyMs);
     const onReturn = refreshOlderThan(youngMs);
     window.addEventListener('focus', onReturn);
     return () => {
       clearInterval(timer);
       window.removeEventListener('focus', onReturn);
     };
-  }, [resource]);
+  }, [resource, everyMs]);
   return resource;
 }
 

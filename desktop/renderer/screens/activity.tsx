@@ -25,7 +25,7 @@ import {
 import { ownZone } from '../state/clock.ts';
 import { describeFailure } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
-import { actionLabel } from '../state/labels.ts';
+import { actionLabel, capitalized } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
 import { handleSessionFailure } from '../state/session.ts';
@@ -147,10 +147,6 @@ function Filters({ events, filter: { person, action, day }, viewerId, onChange }
       </label>
     </search>
   );
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function Older({ resource }: { resource: Resource<ActivityView> }) {

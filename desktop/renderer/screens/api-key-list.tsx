@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApiKeysView, ApiKeyView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
@@ -47,18 +48,20 @@ export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner,
 }
 
 type ApiKeyListProps = {
+  /** What can be done with the selected keys. */
+  bulk: ComponentChildren;
   view: ApiKeysView;
   settings: KeyListView;
   onChange: (changes: Partial<KeyListView>) => void;
   highlighted: Highlight | null;
   openId: string | null;
-  selection?: Selection;
+  selection: Selection;
   onOpen: (key: ApiKeyView) => void;
   onRevoke: (key: ApiKeyView) => void;
 };
 
 /** The keys, with search, filters and pages. */
-export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
+export function ApiKeyList({ bulk, view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
   const found = keysInView(view.apiKeys, settings);
   const page = pageOf(found, settings.page, size);
@@ -83,6 +86,7 @@ export function ApiKeyList({ view, settings, onChange, highlighted, openId, sele
         onShow={() => onChange({ ...initialKeyListView, filter: 'expiring', size })}
       />
       <Toolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
+      {bulk}
       {view.total > view.apiKeys.length && (
         <p class="notice">
           Newest {formatNumber(view.apiKeys.length)} of {formatNumber(view.total)}. Older keys are not listed, but they still work. Find one
@@ -102,7 +106,7 @@ export function ApiKeyList({ view, settings, onChange, highlighted, openId, sele
           highlighted={highlighted?.id ?? null}
           openId={openId}
           sort={sort}
-          {...(selection ? { selection } : {})}
+          selection={selection}
           onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'created' || column === 'used'), page: 0 })}
           onOpen={onOpen}
           onRevoke={onRevoke}

@@ -12,7 +12,7 @@ type ApiKeyTableProps = {
   highlighted: string | null;
   openId: string | null;
   sort: Sort<KeyColumn>;
-  selection?: Selection;
+  selection: Selection;
   onSort: (column: KeyColumn) => void;
   onOpen: (key: ApiKeyView) => void;
   onRevoke: (key: ApiKeyView) => void;
@@ -60,7 +60,7 @@ export function ApiKeyTable({ apiKeys, highlighted, openId, sort, selection, onS
       onSort={onSort}
       onOpen={onOpen}
       openId={openId}
-      {...(selection ? { selection } : {})}
+      selection={selection}
       action={{ icon: 'trash', label: ({ name }) => `Revoke ${name}`, run: onRevoke }}
     />
   );

@@ -5,9 +5,11 @@ import type { Result } from '../../ipc.ts';
 import { focusRow } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
+import { OutcomeChart } from '../components/outcome-chart.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import { useView } from '../components/use-view.ts';
 import { callCsvHead, callCsvRow } from '../state/call-list.ts';
+import { ownZone } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
 import { callStateLabels } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
@@ -17,6 +19,8 @@ import { CallTable } from './call-table.tsx';
 
 const pollMs = 2_000;
 const typingMs = 250;
+/** The chart counts a month of calls: less often than a list. */
+const summaryMs = 60_000;
 
 type CallsSettings = { campaignId: string; state: CallState | null; search: string; pages: number };
 
@@ -81,6 +85,7 @@ function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsPr
         }
         foot={calls.length > 0 && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
       >
+        <Outcomes campaignId={campaignId} />
         <search class="toolbar">
           <label class="grow">
             <span class="visually-hidden">Search</span>
@@ -121,6 +126,15 @@ function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsPr
       {openCall && <CallDetails call={openCall} onClose={closeDetails} />}
     </>
   );
+}
+
+/** The chart above the list. It waits for nobody: a list without it is whole, too. */
+function Outcomes({ campaignId }: { campaignId: string }) {
+  const zone = ownZone.value;
+  const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
+  const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
+  const view = summary.state.value.value;
+  return view && <OutcomeChart summary={view} />;
 }
 
 type CampaignSelectProps = { campaigns: CampaignsView; value: string; onChange: (id: string) => void };

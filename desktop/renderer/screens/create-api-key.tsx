@@ -8,7 +8,7 @@ import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
 import { now, ownZone, readClock } from '../state/clock.ts';
-import { type ExpirationDraft, resolve } from '../state/expiration.ts';
+import { choiceOf, type ExpirationDraft, resolve } from '../state/expiration.ts';
 import { describeFailure, fieldError, generalError } from '../state/failure-text.ts';
 import { formatNumber } from '../state/format.ts';
 import { isNameTaken } from '../state/key-list.ts';
@@ -19,15 +19,21 @@ type CreateApiKeyProps = {
   session: SessionView;
   /** The keys in the list: a name that one of them has is taken. */
   listed: readonly ApiKeyView[];
+  /** The key that the new one takes over from. */
+  replaced: ApiKeyView | null;
   onCreated: (view: CreatedApiKeyView) => void;
   /** The core did not answer, so the key may exist. */
   onUncertain: () => void;
   onClose: () => void;
 };
 
-export function CreateApiKey({ session, listed, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
-  const [name, setName] = useState('');
-  const [draft, setDraft] = useState<ExpirationDraft>(() => ({ choice: '', date: '', timeZone: readOwnZone() }));
+export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
+  const [name, setName] = useState(replaced?.name ?? '');
+  const [draft, setDraft] = useState<ExpirationDraft>(() => ({
+    choice: replaced ? choiceOf(replaced) : '',
+    date: '',
+    timeZone: readOwnZone(),
+  }));
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
 
@@ -58,13 +64,24 @@ export function CreateApiKey({ session, listed, onCreated, onUncertain, onClose 
   const close = unlessBusy(onClose);
 
   return (
-    <Dialog title="Create API key" onDismiss={close}>
+    <Dialog
+      title={replaced ? 'Replace API key' : 'Create API key'}
+      lead={
+        replaced && (
+          <>
+            First create a successor of <strong>{replaced.name}</strong> and hand its value to the integration. The old key works until you
+            revoke it.
+          </>
+        )
+      }
+      onDismiss={close}
+    >
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
           label="Name"
           error={nameError}
           hint="Name the system that will use the key. Later, only the name tells your keys apart."
-          warning={isNameTaken(listed, line) ? 'A key of this name exists already. Names are all that tells keys apart.' : null}
+          warning={!replaced && isNameTaken(listed, line) ? 'A key of this name exists already. Names are all that tells keys apart.' : null}
           aside={
             <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
               {formatNumber(length)} / {formatNumber(limits.apiKeyName)}

@@ -5,6 +5,9 @@ import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
 import { pluralize } from '../state/format.ts';
 
+/** Beyond this many keys, a deletion must be meant. */
+const askedFrom = 10;
+
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
 
 /** Before a user is deleted, shows which keys stop working and when each was last used. */
@@ -22,6 +25,9 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       preview={preview}
       describe={(view) => <DeletionPreview view={view} />}
       queuedCallsOf={({ apiKeys }) => apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0)}
+      proofOf={({ apiKeys }) =>
+        apiKeys.length > askedFrom ? { label: `To delete ${pluralize(apiKeys.length, 'key')}, type the e-mail address`, text: user.email } : null
+      }
       verb="Delete"
       verbing="Deleting …"
       act={(cancelQueuedCalls) => window.callkey.deleteUser({ id: user.id, cancelQueuedCalls })}

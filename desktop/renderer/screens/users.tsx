@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import type { SessionView, UserView } from '#contract/console.ts';
 import { Clip } from '../components/clip.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
+import { type Column, DataTable, focusRow } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
@@ -17,19 +17,29 @@ import { sortAfterPress } from '../state/sorting.ts';
 import { initialView, type UserColumn, type UserListView, userCsvHead, userCsvRow, usersInView } from '../state/user-list.ts';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
+import { ResetPassword } from './reset-password.tsx';
+import { UserDetails } from './user-details.tsx';
 
-type Created = { user: UserView; password: OneTimeSecret };
+/** @property isNew the user was created just now; otherwise, only the password is new */
+type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
 /** The users of the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
   const resource = useFreshResource('users', () => window.callkey.listUsers());
   const [isCreating, setCreating] = useState(false);
-  const [created, setCreated] = useState<Created | null>(null);
+  const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
+  const [resetting, setResetting] = useState<UserView | null>(null);
+  const [openId, setOpenId] = useState<string | null>(null);
   const [deleting, setDeleting] = useState<UserView | null>(null);
 
   const [settings, change] = useView('users', initialView);
   const users = resource.state.value.value?.users ?? [];
   const found = usersInView(users, settings);
+  const openUser = users.find(({ id }) => id === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
 
   return (
     <>
@@ -59,7 +69,7 @@ export function Users({ session, title }: ScreenProps) {
                 <p>Create the first user, who can then sign in and create keys.</p>
               </Empty>
             ) : (
-              <UserList found={found} settings={settings} session={session} onChange={change} onDelete={setDeleting} />
+              <UserList found={found} settings={settings} session={session} onChange={change} openId={openId} onOpen={({ id }) => setOpenId(id)} onDelete={setDeleting} />
             )
           }
         </Loadable>
@@ -70,26 +80,45 @@ export function Users({ session, title }: ScreenProps) {
           onClose={() => setCreating(false)}
           onCreated={(user, password) => {
             setCreating(false);
-            setCreated({ user, password: new OneTimeSecret(password) });
+            setHandedOver({ user, password: new OneTimeSecret(password), isNew: true });
             void resource.refresh();
           }}
         />
       )}
-      {created && (
+      {handedOver && (
         <SecretDialog
           title="Hand over the password"
           lead={
             <>
-              <strong>{created.user.name}</strong> signs in with <strong>{created.user.email}</strong> and this password, and then chooses
+              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, and then chooses
               another. The console shows it only now.
             </>
           }
           label="One-time password"
-          secret={created.password}
-          lost="Nobody can show it again. Only the operator of the core can create another one."
+          secret={handedOver.password}
+          lost="Nobody can show it again. To get another one, reset the password."
           onClose={() => {
-            setCreated(null);
-            announce(`User ${created.user.name} was created.`);
+            setHandedOver(null);
+            announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);
+          }}
+        />
+      )}
+      {openUser && (
+        <UserDetails
+          user={openUser}
+          isYou={openUser.id === session.viewer.id}
+          onReset={() => setResetting(openUser)}
+          onDelete={() => setDeleting(openUser)}
+          onClose={closeDetails}
+        />
+      )}
+      {resetting && (
+        <ResetPassword
+          user={resetting}
+          onClose={() => setResetting(null)}
+          onReset={(password) => {
+            setResetting(null);
+            setHandedOver({ user: resetting, password: new OneTimeSecret(password), isNew: false });
           }}
         />
       )}
@@ -103,6 +132,7 @@ export function Users({ session, title }: ScreenProps) {
           }}
           onDeleted={() => {
             setDeleting(null);
+            setOpenId(null);
             announce(`User ${deleting.name} was deleted.`);
             void resource.refresh().then(() => document.querySelector<HTMLElement>('main h1')?.focus());
           }}
@@ -117,10 +147,12 @@ type UserListProps = {
   settings: UserListView;
   session: SessionView;
   onChange: (changes: Partial<UserListView>) => void;
+  openId: string | null;
+  onOpen: (user: UserView) => void;
   onDelete: (user: UserView) => void;
 };
 
-function UserList({ found, settings: { search, sort }, session, onChange, onDelete }: UserListProps) {
+function UserList({ found, settings: { search, sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
   const viewerId = session.viewer.id;
   return (
     <>
@@ -144,6 +176,8 @@ function UserList({ found, settings: { search, sort }, session, onChange, onDele
           rows={found}
           idOf={({ id }) => id}
           nameOf={({ name }) => name}
+          openId={openId}
+          onOpen={onOpen}
           sort={sort}
           onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
           action={{

@@ -1,4 +1,5 @@
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { formatDay, formatInstant, formatIsoDay, formatRelative } from './format-time.ts';
 
@@ -55,4 +56,14 @@ export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string)
 /** A zone, `UTC`, and then every zone that the machine knows. */
 export function timeZonesAfter(ownZone: string): string[] {
   return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+}
+
+/** The choice that a key was created with, as far as its days tell: a custom one has no date, as that has lost its meaning. */
+export function choiceOf(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
+  if (apiKey.expiresAt === null) return 'none';
+  const zone = apiKey.expiryTimeZone ?? 'utc';
+  const created = DateTime.fromISO(apiKey.createdAt, { zone });
+  const end = DateTime.fromISO(apiKey.expiresAt).toMillis();
+  const isOf = (choice: keyof typeof years) => expiryInstant({ kind: 'years', years: years[choice] }, created, zone)?.toMillis() === end;
+  return expirationChoices.filter((choice) => choice !== 'none' && choice !== 'custom').find(isOf) ?? 'custom';
 }

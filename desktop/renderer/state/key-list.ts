@@ -67,6 +67,11 @@ export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean 
   return wanted !== '' && keys.some((key) => folded(key.name.trim()) === wanted);
 }
 
+/** The other keys of the same name. */
+export function namesakesOf(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
+  return keys.filter((key) => key.id !== id && key.name === name);
+}
+
 export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';
 
 export const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => SortValue>> = {

@@ -70,3 +70,7 @@ export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
   if (!tenancy) return null;
   return tenancy.kind === 'account' ? `every campaign of ${tenancy.name}` : `every campaign of every account beneath ${tenancy.name}`;
 }
+
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

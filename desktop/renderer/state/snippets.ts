@@ -2,7 +2,7 @@ import { apiKeyHeader } from '#contract/calls.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 
 /** The variable that the command line reads the key from, too. */
-export const keyVariable = 'CALLKEY_API_KEY';
+const keyVariable = 'CALLKEY_API_KEY';
 
 const body = JSON.stringify({ contact: { phone: '+493012345678' } });
 
@@ -12,4 +12,9 @@ export function exampleCall(server: string, campaignId: string): string {
   return `curl ${url} \\
   -H "${apiKeyHeader}: $${keyVariable}" -H "Content-Type: application/json" \\
   -d '${body}'`;
+}
+
+/** The key's value as a line of a `.env` file. */
+export function keyLine(keyValue: string): string {
+  return `${keyVariable}=${keyValue}`;
 }
