@@ -98,6 +98,7 @@ export async function startCore(
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);
     metrics.watchQueue(() => queueLook(ports));
+    metrics.watchKeys(() => ports.stores.apiKeys.countByDaysLeft(clock.now()));
     dialer = startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
 
     return {

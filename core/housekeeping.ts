@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { operator } from './domain/audit.ts';
 import type { Ports } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
-import { endOverdueCalls, eraseOldContacts } from './domain/retention.ts';
+import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from './domain/retention.ts';
 import { sweepSessions } from './domain/sessions.ts';
 import { createUser } from './domain/users.ts';
 
@@ -18,7 +18,7 @@ export type Housekeeping = {
 
 /** Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. */
 export function startHousekeeping(ports: Ports, retentionDays: number | null, log: Logger): Housekeeping {
-  const { apiKeys, dialing, retention } = ports.stores;
+  const { apiKeys, callList, dialing, retention } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -28,6 +28,7 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
     if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
     const lapsed = await dialing.lapse(now.toMillis(), signal);
     if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+    await callList.compactCounts();
   }
 
   async function forget(): Promise<void> {
@@ -36,6 +37,7 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
     await apiKeys.compactCounts();
     const ended = await endOverdueCalls(dialing, ports.clock, signal);
     if (ended > 0) log.info({ calls: ended }, 'calls ended that nobody had dialed');
+    await forgetOldCounts(retention, ports.clock, signal);
     if (retentionDays === null) return;
     const erased = await eraseOldContacts(retention, ports.clock, retentionDays, signal);
     if (erased > 0) log.info({ calls: erased }, 'contact data erased');

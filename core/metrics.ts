@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { paths } from '#contract/paths.ts';
 import type { DialerObserver } from './dialer/loop.ts';
+import type { DaysLeft } from './domain/ports.ts';
 import type { ObserveBatch } from './storage/calls.ts';
 
 /** Connections of a database pool. */
@@ -9,6 +10,9 @@ export type PoolUse = () => { used: number; free: number; waiting: number };
 /** How many calls are due, and for how many seconds the oldest has been. */
 export type QueueLook = () => Promise<{ due: number; oldestSeconds: number }>;
 
+/** How many API keys have so many days left. */
+export type CountKeys = () => Promise<Readonly<Record<DaysLeft, number>>>;
+
 export type Metrics = {
   /** @param seconds from the request's arrival until its answer was ready */
   onRequest(route: string, method: string, status: number, seconds: number): void;
@@ -16,6 +20,7 @@ export type Metrics = {
   dialer: DialerObserver;
   watchQueue(look: QueueLook): void;
   watchPool(name: string, use: PoolUse): void;
+  watchKeys(count: CountKeys): void;
   registry: Registry;
 };
 
@@ -92,6 +97,20 @@ export function createMetrics(): Metrics {
     },
   });
 
+  let countKeys: CountKeys | undefined;
+  new Gauge({
+    name: 'callkey_api_keys',
+    help: 'API keys that are not revoked, by how many days are left until they end: none, up to 7, up to 30, more, or they never end',
+    labelNames: ['days_left'],
+    registers,
+    async collect() {
+      const counted = await countKeys?.().catch(() => undefined);
+      // No figure is better than an old one.
+      this.reset();
+      for (const [days_left, keys] of Object.entries(counted ?? {})) this.set({ days_left }, keys);
+    },
+  });
+
   return {
     dialer: {
       onClaim: (calls) => claims.inc(calls),
@@ -109,6 +128,9 @@ export function createMetrics(): Metrics {
     },
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
+    watchKeys: (count) => {
+      countKeys = count;
+    },
     registry,
   };
 }

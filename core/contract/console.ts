@@ -25,6 +25,9 @@ const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 
 const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
 
+/** An account, or a partner with all accounts beneath it. */
+const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
+
 // Sessions
 
 export const signInSchema = z.strictObject({
@@ -57,7 +60,7 @@ export const sessionSchema = z.object({
     account: namedSchema.nullable(),
     partner: namedSchema.nullable(),
   }),
-  tenancy: z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() }).nullable(),
+  tenancy: placeSchema.nullable(),
   /** Present, and true, while the user still has the one-time password that somebody else chose. */
   passwordChangeDue: z.literal(true).optional(),
 });
@@ -114,6 +117,24 @@ export const revokeQuerySchema = z.strictObject({
     .transform((text) => text === 'true'),
 });
 
+/** Revokes all of them in one transaction. Those that are not in the viewer's sight, or already revoked, are no error. */
+export const revokeApiKeysSchema = z.strictObject({
+  ids: z
+    .array(identifierSchema)
+    .min(1, { error: 'Give at least one id.' })
+    .max(limits.revokedApiKeys, { error: `Give at most ${limits.revokedApiKeys} ids.` }),
+  cancelQueuedCalls: z.boolean().default(false),
+});
+export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
+
+/** Each id that was asked for is in one of the two lists, once. */
+export const revokedApiKeysSchema = z.object({
+  revoked: z.array(identifierSchema),
+  /** Not in the viewer's sight, or revoked before. */
+  gone: z.array(identifierSchema),
+});
+export type RevokedApiKeysView = z.infer<typeof revokedApiKeysSchema>;
+
 export const identifyApiKeySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Give the SHA-256 of the key value as 64 hexadecimal digits.' }),
 });
@@ -157,6 +178,15 @@ export type CallView = z.infer<typeof callSchema>;
 
 export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
 export type CallsView = z.infer<typeof callsSchema>;
+
+/** The calendar days of a chart are those of this zone. */
+export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
+
+export const callsSummarySchema = z.object({
+  /** The last 30 days, today included, the oldest first. A call counts on the day it was placed; a state that no call has is left out. */
+  days: z.array(z.object({ day: z.iso.date(), states: z.partialRecord(z.enum(callStates), z.number().int()) })),
+});
+export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 // People
 
@@ -202,18 +232,35 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 export const activityQuerySchema = z.strictObject({ cursor: identifierSchema.optional() });
 
-export const activitySchema = z.object({
-  events: z.array(
-    z.object({
-      id: identifierSchema,
-      at: instantSchema,
-      /** Null for what the operator did on the machine itself. */
-      actor: namedSchema.nullable(),
-      action: z.string(),
-      subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
-      address: z.string(),
-    }),
-  ),
-  nextCursor: z.string().nullable(),
+export const eventSchema = z.object({
+  id: identifierSchema,
+  at: instantSchema,
+  /** Null for what the operator did on the machine itself. */
+  actor: namedSchema.nullable(),
+  action: z.string(),
+  subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
+  address: z.string(),
 });
+export type EventView = z.infer<typeof eventSchema>;
+
+export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable() });
 export type ActivityView = z.infer<typeof activitySchema>;
+
+// Details of an API key
+
+export const apiKeyDetailsSchema = z.object({
+  apiKey: apiKeySchema,
+  /** The scope that the key was created in, which decides who sees it. */
+  createdIn: placeSchema,
+  /** Whose campaigns the key can place calls in now: it follows its creator. */
+  reach: placeSchema,
+  /** The last 30 days, today included, the oldest first. At most a minute behind; a core that is killed loses that minute. */
+  usage: z.array(z.object({ day: z.iso.date(), placed: z.number().int(), cancelled: z.number().int() })),
+  /** The newest events about the key that the viewer's Activity has, the newest first, 50 at most. */
+  activity: z.array(eventSchema),
+});
+export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;
+
+/** A new one-time password, shown this once. */
+export const resetPasswordSchema = z.object({ password: z.string() });
+export type ResetPasswordView = z.infer<typeof resetPasswordSchema>;

@@ -21,7 +21,7 @@ export function isTimeZone(name: string): boolean {
 
 /** Luxon remembers each spelling of a zone's name for good, and case does not count: it is only ever given the one of the runtime. */
 function zoneOf(name: string): IANAZone {
-  return IANAZone.create(new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone);
+  return IANAZone.create(knownZones.has(name) ? name : new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone);
 }
 
 /** Calendar days as YYYY-MM-DD, both included. */
@@ -73,12 +73,15 @@ export function endOfDay(day: string, timeZone: string): DateTime {
  * The first instant whose local calendar day is `day` or later. Days that a zone left out (a jump over the date line)
  * begin where the next one does.
  */
-function startOfDay(day: string, timeZone: string): DateTime {
+export function startOfDay(day: string, timeZone: string): DateTime {
   // No offset is beyond ±26 h, so the local date changes to `day` somewhere between these two instants, and it never changes back
   // over a whole day: halve the distance until it is one millisecond.
   const noon = DateTime.fromISO(`${day}T00:00`, { zone: 'utc' }).toMillis();
   const zone = zoneOf(timeZone);
   const reached = (instant: number) => DateTime.fromMillis(instant, { zone }).toISODate() ?? '';
+  // Nearly every day begins at a midnight with no change of clocks about it, and 28 steps of the search cost ten times as much.
+  const guess = noon - zone.offset(noon) * 60_000;
+  if (reached(guess) >= day && reached(guess - 1) < day) return DateTime.fromMillis(guess, { zone });
   let before = noon - 27 * 3_600_000;
   let from = noon + 27 * 3_600_000;
   while (from - before > 1) {
@@ -94,7 +97,8 @@ export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && now > expiresAt;
 }
 
-function localDay(now: DateTime, timeZone: string): DateTime {
+/** The calendar day in a zone, as its midnight in UTC. */
+export function localDay(now: DateTime, timeZone: string): DateTime {
   // Calendar arithmetic is done in UTC, where every day exists and has 24 hours.
   return DateTime.fromISO(now.setZone(zoneOf(timeZone)).toISODate() ?? '', { zone: 'utc' });
 }

@@ -6,6 +6,10 @@ export const limits = {
   listedApiKeys: 500,
   /** Rows on a page of the key list. */
   pageSizes: [10, 20, 50],
+  /** API keys that one request revokes. */
+  revokedApiKeys: 100,
+  /** Days in a chart, today included. */
+  chartDays: 30,
   /** Bytes in a request body. */
   bodyBytes: 64 * 1024,
   /** Characters in an identifier that the service makes. */

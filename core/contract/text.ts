@@ -24,7 +24,8 @@ export function normalized(text: string, max: number): string {
 
 /** A line as it is kept: trimmed, in one normal form. No normalising makes space at either end, so trimming first is the same. */
 export function normalLine(text: string, max: number): string {
-  return normalized(text.trim(), max);
+  // For JavaScript U+FEFF is a space, which trimming would pass over: it is hidden and refused.
+  return normalized(text.includes('\uFEFF') ? text : text.trim(), max);
 }
 
 /**

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import type { CreateApiKey } from '#contract/console.ts';
+import type { CreateApiKey, RevokeApiKeys } from '#contract/console.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent } from './audit.ts';
-import type { Actor, ApiKey, Digest, Viewer } from './model.ts';
+import { byDay, chartDays, startOf } from './days.ts';
+import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { type KeyVisibility, scopeOf } from './scope.ts';
@@ -49,6 +50,24 @@ export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: Ap
   return ports.stores.apiKeys.list(scopeOf(viewer).apiKeys, limits.listedApiKeys);
 }
 
+export type KeyDetails = ApiKeyDetails & { usage: { day: string; placed: number; cancelled: number }[]; activity: ListedEvent[] };
+
+/** A key with its use on the last days of a zone, and the newest events about it. */
+export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
+  const scope = scopeOf(viewer);
+  const { apiKeys, activity } = ports.stores;
+  const details = await apiKeys.details(scope.apiKeys, id);
+  if (!details) throw noSuchKey();
+  const days = chartDays(ports.clock.now(), timeZone);
+  const [counts, events] = await Promise.all([apiKeys.usage(id, startOf(days)), activity.listOfApiKey(scope.activity, id, limits.page)]);
+  const usage = byDay(days, counts).map(({ day, counts }) => ({
+    day,
+    placed: counts.reduce((sum, { placed }) => sum + placed, 0),
+    cancelled: counts.reduce((sum, { cancelled }) => sum + cancelled, 0),
+  }));
+  return { ...details, usage, activity: events };
+}
+
 /** What a revoke would change. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<{ apiKey: ApiKey; queuedCalls: number }> {
   const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
@@ -68,10 +87,30 @@ export async function revokeVisible(
   cancelQueuedCalls: boolean,
 ): Promise<ApiKey> {
   const apiKey = await findApiKey(ports, visibility, id);
-  const event = auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id: apiKey.id, name: apiKey.name }, apiKey.owningScope);
-  const revoked = await ports.stores.apiKeys.revoke(apiKey.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
-  if (!revoked) throw noSuchKey();
+  const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls);
+  if (revoked === undefined) throw noSuchKey();
   return apiKey;
+}
+
+/** Revokes what is visible of these keys, in one transaction. `gone` are the others, and those that somebody else revoked first. */
+export async function revokeApiKeys(
+  ports: Ports,
+  viewer: Viewer,
+  actor: Actor,
+  { ids, cancelQueuedCalls }: RevokeApiKeys,
+): Promise<{ revoked: string[]; gone: string[] }> {
+  const asked = [...new Set(ids)];
+  const found = await ports.stores.apiKeys.findAll(scopeOf(viewer).apiKeys, asked);
+  const revoked = new Set(await revokeFound(ports, actor, found, cancelQueuedCalls));
+  return { revoked: asked.filter((id) => revoked.has(id)), gone: asked.filter((id) => !revoked.has(id)) };
+}
+
+function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: boolean): Promise<string[]> {
+  const events = apiKeys.map(({ id, name, owningScope }) =>
+    auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, owningScope),
+  );
+  const ids = apiKeys.map(({ id }) => id);
+  return ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
 }
 
 /** @returns the visible key that has this digest */

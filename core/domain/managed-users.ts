@@ -4,7 +4,7 @@ import type { Actor, ListedUser, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
-import { createUser, deleteUser, type UserInput } from './users.ts';
+import { createUser, deleteUser, resetPassword, type UserInput } from './users.ts';
 
 /** What a deletion would delete with the user. */
 export type Deletion = {
@@ -39,6 +39,16 @@ export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Act
   const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id) throw new Problem('conflict', 'Nobody deletes themself. Ask somebody else to.');
   await deleteUser(ports, actor, user, cancelQueuedCalls);
+}
+
+/** Gives a user a new one-time password, and ends their sessions. */
+export async function resetManagedUserPassword(ports: Ports, viewer: Viewer, actor: Actor, id: string): Promise<string> {
+  const user = await findManagedUser(ports, viewer, id);
+  // The current password guards one's own: a session that somebody else has taken over must not lock its user out.
+  if (user.id === viewer.id) throw new Problem('conflict', 'Change your own password with your current one instead.');
+  const { password } = await resetPassword(ports, actor, user, null);
+  if (password === null) throw new Error('A password was reset without a new one.');
+  return password;
 }
 
 function visibilityOf(viewer: Viewer): UserVisibility {

@@ -65,6 +65,18 @@ export type ApiKey = {
   expiryTimeZone: string | null;
 };
 
+/** An account, or a partner with all accounts beneath it. */
+export type Place = Named & { kind: TenancyKind };
+
+/** A key with the scope that it was created in, and the one that it reaches now. */
+export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place };
+
+/** How many calls a key placed and cancelled in the quarter of an hour that begins at `quarterAt`, in epoch milliseconds. */
+export type KeyUsage = { quarterAt: number; placed: number; cancelled: number };
+
+/** How many calls that were placed in that quarter of an hour are in a state. */
+export type CallCount = { quarterAt: number; state: CallState; calls: number };
+
 /** A SHA-256, as 64 lower-case hexadecimal digits: of a key value or a session id, which storage never holds themselves. */
 export type Digest = string;
 

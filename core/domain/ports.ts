@@ -5,7 +5,9 @@ import type { Conclusion, Settlement } from './call-states.ts';
 import type {
   Account,
   ApiKey,
+  ApiKeyDetails,
   AuditEvent,
+  CallCount,
   Caller,
   CallFilter,
   CallReference,
@@ -17,6 +19,7 @@ import type {
   ImportChange,
   ImportedThing,
   ImportKind,
+  KeyUsage,
   ListedCall,
   ListedEvent,
   ListedUser,
@@ -77,15 +80,29 @@ export type ApiKeyStore = {
   /** The newest first, ties broken by id. */
   list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
+  /** The visible ones among these, in no order. */
+  findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
+  details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
+  /** What the key did since an instant in epoch milliseconds, at most a minute behind. */
+  usage(id: string, since: number): Promise<KeyUsage[]>;
   countQueuedCalls(id: string): Promise<number>;
-  /** @returns false, and changes nothing, if the key is already revoked */
-  revoke(id: string, options: RevokeOptions, event: AuditEvent): Promise<boolean>;
+  /**
+   * Revokes keys in one transaction, and passes over those that are already revoked.
+   *
+   * @param events for each key the one that its revocation leaves
+   * @returns the ids of the keys that it revoked
+   */
+  revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
   /** Cancels the calls that a revoke or a deletion should have cancelled and did not, such as when its process died. @returns how many */
   finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
   /** Sums the kept counts of keys up, which grow by a row for each change on PostgreSQL. Housekeeping runs it. */
   compactCounts(): Promise<void>;
+  /** Keys by what is left of them: ended, at most 7 or 30 days, longer, for ever. */
+  countByDaysLeft(now: DateTime): Promise<Record<DaysLeft, number>>;
 };
+
+export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
 /** A key-authenticated request. `at` is in epoch milliseconds. */
 export type KeyedRequest = Caller & { campaignId: string; at: number };
@@ -119,6 +136,10 @@ export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /** The newest first, from after the cursor. */
   list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
+  /** The calls placed since an instant in epoch milliseconds. */
+  summary(campaignId: string, since: number): Promise<CallCount[]>;
+  /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */
+  compactCounts(): Promise<void>;
 };
 
 /** The result of one hand-off. */
@@ -173,11 +194,15 @@ export type RetentionStore = {
   countErasable(endedBefore: DateTime): Promise<number>;
   /** Erases phone number, name, zone, variables and the provider's detail, in short steps. @returns of how many calls */
   erase(endedBefore: DateTime, signal?: AbortSignal): Promise<number>;
+  /** Deletes counts of what happened before an instant, in short steps: they are in no chart any more. @returns how many */
+  forgetCounts(before: DateTime, signal?: AbortSignal): Promise<number>;
 };
 
 export type ActivityStore = {
   /** The newest first, from after the cursor. */
   list(visibility: ActivityVisibility, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+  /** The visible events about a key, the newest first. */
+  listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };
 
 export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; before: DateTime };

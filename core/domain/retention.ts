@@ -1,3 +1,4 @@
+import { limits } from '#contract/limits.ts';
 import type { Clock, DialingStore, RetentionStore } from './ports.ts';
 
 /** Erases the contact data of calls that ended more than `days` ago, and keeps their states. @returns of how many calls */
@@ -10,4 +11,9 @@ export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?
   const now = clock.millis();
   await store.recoverFromClockStep(now, signal);
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
+}
+
+/** Deletes what charts have counted before their first day, in whatever zone that is. @returns how many counts */
+export function forgetOldCounts(store: RetentionStore, clock: Clock, signal?: AbortSignal): Promise<number> {
+  return store.forgetCounts(clock.now().minus({ days: limits.chartDays + 1 }), signal);
 }

@@ -93,11 +93,12 @@ function wrongCurrentPassword(): Problem {
   return new Problem('invalid', message, { errors: [{ path: 'currentPassword', message }] });
 }
 
-/** The operator gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
+/** Gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
-  await ports.stores.users.setPassword(user.id, stored, null, null, event);
+  const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
+  if (!changed) throw new Problem('not-found', 'There is no such user.');
   return { password: made };
 }
 

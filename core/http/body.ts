@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { limits } from '#contract/limits.ts';
-import { validate } from '#contract/validate.ts';
+import { type Validated, validate } from '#contract/validate.ts';
 import { Problem } from '../domain/problem.ts';
 import type { Context } from './context.ts';
 
@@ -15,7 +15,12 @@ const reportedErrors = 50;
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
-export async function readBody<Schema extends z.ZodType>({ req }: Context, schema: Schema): Promise<z.output<Schema>> {
+export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema): Promise<z.output<Schema>> {
+  return readValidBody(ctx, (input) => validate(schema, input));
+}
+
+/** {@link readBody} with another check than a schema's. */
+export async function readValidBody<Data>({ req }: Context, validateInput: (input: unknown) => Validated<Data>): Promise<Data> {
   const { headers } = req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
     throw new Problem('unsupported-media-type', 'Send JSON in UTF-8 with Content-Type: application/json.');
@@ -23,12 +28,12 @@ export async function readBody<Schema extends z.ZodType>({ req }: Context, schem
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  return readJson(await readBytes(req), schema);
+  return dataOf(validateInput(parse(await readBytes(req))));
 }
 
 /** Checks bytes that are to be JSON. @throws Problem `malformed-request` or `invalid` */
 export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema): z.output<Schema> {
-  return check(schema, parse(bytes));
+  return dataOf(validate(schema, parse(bytes)));
 }
 
 /** Checks a query. @throws Problem `malformed-request` */
@@ -68,8 +73,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-function check<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const validated = validate(schema, input);
+function dataOf<Data>(validated: Validated<Data>): Data {
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
   throw new Problem('invalid', `The body is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {

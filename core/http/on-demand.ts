@@ -1,4 +1,4 @@
-import { apiKeyHeader, isRequestId, type PlaceCall, placeCallSchema, replayedHeader } from '#contract/calls.ts';
+import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, validatePlaceCall } from '#contract/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { paths } from '#contract/paths.ts';
 import { isIdentifier } from '#contract/text.ts';
@@ -8,7 +8,7 @@ import { deadlines } from '../domain/deadlines.ts';
 import type { Caller, Digest } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { readBody } from './body.ts';
+import { readValidBody } from './body.ts';
 import type { Context, Middleware } from './context.ts';
 import { jsonLine, refuse, write } from './problems.ts';
 import { badEncoding, isDecodable } from './request-path.ts';
@@ -71,7 +71,7 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
-    input = withIdempotencyKey(ctx, await readBody(ctx, placeCallSchema));
+    input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall));
   } catch (problem) {
     // Only a key with access to the campaign learns what is wrong with the body. Any other gets the refusal that a right body would get.
     await authorize(ports, afterBody(), campaign);

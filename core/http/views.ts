@@ -1,7 +1,8 @@
 import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
-import type { ActivityView, ApiKeyView, CallView, Named, SessionView, UserView } from '#contract/console.ts';
+import type { ApiKeyDetailsView, ApiKeyView, CallView, EventView, Named, SessionView, UserView } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
+import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
 import type { ApiKey, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
 import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
@@ -33,6 +34,11 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
   };
   if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = ownerView(key.creator, viewer);
   return view;
+}
+
+export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: DateTime): ApiKeyDetailsView {
+  const { apiKey, createdIn, reach, usage, activity } = details;
+  return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map(eventView) };
 }
 
 export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>): SessionView {
@@ -68,7 +74,7 @@ export function userView(user: ListedUser): UserView {
   };
 }
 
-export function eventView({ id, at, actor, action, subject, address }: ListedEvent): ActivityView['events'][number] {
+export function eventView({ id, at, actor, action, subject, address }: ListedEvent): EventView {
   return { id, at: wire(at), actor, action, subject, address };
 }
 

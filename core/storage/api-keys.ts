@@ -1,16 +1,17 @@
 import type { Knex } from 'knex';
-import type { ApiKey } from '../domain/model.ts';
-import type { ApiKeyStore, RevokeOptions } from '../domain/ports.ts';
+import type { Named } from '#contract/console.ts';
+import type { ApiKey, ApiKeyDetails, Place } from '../domain/model.ts';
+import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
-import { recordAudit } from './audit.ts';
-import { cancelledAt, isQueued } from './call-stages.ts';
-import { callKey } from './calls.ts';
-import { inChunks, inShortTransactions } from './chunks.ts';
-import { instant, instantOrNull } from './columns.ts';
+import { recordAudit, recordAudits } from './audit.ts';
+import { reachedAccount, reachedPartner } from './authorization.ts';
+import { inChunks } from './chunks.ts';
+import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { isForeignKeyViolation } from './errors.ts';
-import type { ApiKeyRow } from './tables.ts';
+import { cancelQueued, countQueued } from './queued-calls.ts';
+import type { ApiKeyRow, KeyUsageRow } from './tables.ts';
 
 /** @param keys a query on keys, named `k` */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
@@ -28,6 +29,11 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
     case 'nothing':
       return keys.whereRaw('1 = 0');
   }
+}
+
+/** Keys by their ids, named `k`. On their own first: SQLite would rather look through all keys of a user than for a hundred ids. */
+export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
+  return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
 /** From the kept counts where it can, since a scope may have a million keys. */
@@ -61,6 +67,14 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
 }
 
 type ListedRow = ApiKeyRow & { creator_name: string };
+type DetailsRow = ListedRow & {
+  created_account_name: string | null;
+  created_partner_name: string;
+  reached_account_id: string | null;
+  reached_account_name: string | null;
+  reached_partner_id: string;
+  reached_partner_name: string;
+};
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
@@ -106,28 +120,46 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return row ? apiKeyOf(row) : null;
     },
 
+    async findAll(visibility, ids) {
+      const keys = narrowToVisible(keysById(read, 'api_keys', ids), visibility);
+      return (await withCreator(keys)).map(apiKeyOf);
+    },
+
     async findByDigest(visibility, digest) {
       const [row] = await withCreator(visible(visibility).where('k.digest', digest));
       return row ? apiKeyOf(row) : null;
     },
 
-    async countQueuedCalls(id) {
-      const counted = await read('calls')
-        .where({ api_key_id: id })
-        .whereRaw(isQueued)
-        .count({ queued: '*' })
-        .first<{ queued: number | string }>();
-      return Number(counted.queued);
+    async details(visibility, id) {
+      const [row]: DetailsRow[] = await withCreator(visible(visibility).where('k.id', id))
+        .leftJoin('accounts as ca', 'ca.id', 'k.account_id')
+        .join('partners as cp', 'cp.id', 'k.partner_id')
+        .leftJoin('accounts as ra', 'ra.id', read.raw(reachedAccount))
+        .join('partners as rp', 'rp.id', read.raw(reachedPartner))
+        .select({ created_account_name: 'ca.name', created_partner_name: 'cp.name' })
+        .select({ reached_account_id: 'ra.id', reached_account_name: 'ra.name' })
+        .select({ reached_partner_id: 'rp.id', reached_partner_name: 'rp.name' });
+      return row ? detailsOf(row) : null;
     },
 
-    async revoke(id, options, event) {
+    async usage(id, since) {
+      const rows: KeyUsageRow[] = await read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
+      return rows.map(({ quarter_at, placed, cancelled }) => ({ quarterAt: quarter_at, placed, cancelled }));
+    },
+
+    async countQueuedCalls(id) {
+      return (await countQueued(database, [id])).get(id) ?? 0;
+    },
+
+    async revoke(ids, options, events) {
       const revoked = await write.transaction(async (trx) => {
-        const ids = await revokeKeys(trx, { id }, options);
-        if (ids.length > 0) await recordAudit(trx, event);
-        return ids;
+        const revoked = await revokeKeys(trx, { column: 'id', values: ids }, options);
+        const left = events.filter(({ subject }) => revoked.includes(subject.id));
+        if (left.length > 0) await recordAudits(trx, left);
+        return revoked;
       });
       await cancelInFlight(database, revoked, options);
-      return revoked.length > 0;
+      return revoked;
     },
 
     async finishCancelling(at, signal) {
@@ -138,8 +170,27 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     async compactCounts() {
       if (kind === 'postgres') await write.raw(compaction);
     },
+
+    async countByDaysLeft(now) {
+      const until = (days: number) => now.plus({ days }).toMillis();
+      const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now.toMillis(), until(7), until(30)]);
+      if (!counted) throw new Error('A count had no row.');
+      return counted;
+    },
   };
 }
+
+/** Five stretches of the index by end. */
+const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
+  SELECT ${[
+    ['expired', 'expires_at < now'],
+    ['7', 'expires_at >= now AND expires_at <= week'],
+    ['30', 'expires_at > week AND expires_at <= month'],
+    ['more', 'expires_at > month'],
+    ['never', 'expires_at IS NULL'],
+  ]
+    .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
+    .join(', ')} FROM bounds`;
 
 /** Two at once do no harm: each sums up only the rows that it has deleted itself. */
 const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
@@ -156,21 +207,21 @@ const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP
  */
 export async function revokeKeys(
   trx: Knex.Transaction,
-  which: { id: string } | { creator_id: string },
+  which: { column: 'id' | 'creator_id'; values: readonly string[] },
   options: RevokeOptions,
 ): Promise<string[]> {
-  const ids: string[] = await trx('api_keys').where(which).forUpdate().pluck('id');
+  const keys = () => trx('api_keys').whereIn(which.column, which.values);
+  // In one order: two that revoke the same keys then wait for each other instead of deadlocking.
+  const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
   const at = options.at.toMillis();
   const cancellingSince = options.cancelQueuedCalls ? at : null;
   const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
   const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
   const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
   await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
-    trx('api_keys')
-      .select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince]))
-      .where(which),
+    keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
   );
-  await trx('api_keys').where(which).delete();
+  await keys().delete();
   return ids;
 }
 
@@ -190,7 +241,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
 }
 
 const notCancelled =
-  'It is revoked, but calls that it has placed may still be queued: not all could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
+  'Revoked, but calls placed before may still be queued: not all could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
 
 async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
   let changed = 0;
@@ -202,32 +253,6 @@ async function finishCancelling(database: Database, ids: readonly string[], at: 
     await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
   }
   return changed;
-}
-
-/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
-const cancelledAtOnce = 1_000;
-
-/** @param size calls in one statement */
-export async function cancelQueued(
-  { kind, write }: Database,
-  ids: readonly string[],
-  at: number,
-  signal?: AbortSignal,
-  size = cancelledAtOnce,
-): Promise<number> {
-  const cancelSome = (locked: 'skip' | 'wait') => async (limit: number) => {
-    const some = write('calls').whereRaw(isQueued).select(callKey).whereIn('api_key_id', ids).limit(limit);
-    if (kind === 'postgres') some.forUpdate();
-    if (kind === 'postgres' && locked === 'skip') some.skipLocked();
-    return write('calls')
-      .withMaterialized('some', some)
-      .whereRaw(isQueued)
-      .whereIn(callKey, write('some').select(callKey))
-      .update(cancelledAt(at));
-  };
-  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks.
-  const unlocked = await inShortTransactions(cancelSome('skip'), size, signal);
-  return unlocked + (await inShortTransactions(cancelSome('wait'), size, signal));
 }
 
 /** For a user who was deleted during their own request. */
@@ -246,4 +271,18 @@ function apiKeyOf(row: ListedRow): ApiKey {
     expiresAt: instantOrNull(row.expires_at),
     expiryTimeZone: row.expiry_time_zone,
   };
+}
+
+function detailsOf(row: DetailsRow): ApiKeyDetails {
+  return {
+    apiKey: apiKeyOf(row),
+    createdIn: placeOf(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
+    reach: placeOf(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
+  };
+}
+
+function placeOf(accountId: string | null, accountName: string | null, partner: Named): Place {
+  return accountId === null
+    ? { kind: 'partner', ...partner }
+    : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { AuditEvent } from '../domain/model.ts';
+import type { AuditEvent, ListedEvent } from '../domain/model.ts';
 import type { ActivityStore } from '../domain/ports.ts';
 import type { ActivityVisibility } from '../domain/scope.ts';
 import { instant, required } from './columns.ts';
@@ -37,15 +37,26 @@ export function activityStore({ read }: Database): ActivityStore {
       const events = narrowToActivity(read('audit_events'), visibility).orderBy('id', 'desc').limit(limit);
       if (cursor !== null) events.where('id', '<', cursor);
       const rows: AuditEventRow[] = await events;
-      return rows.map((row) => ({
-        id: row.id,
-        at: instant(row.at),
-        actor: row.actor_id === null ? null : { id: row.actor_id, name: required(row.actor_name, 'actor_name') },
-        action: row.action,
-        subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
-        address: row.address,
-      }));
+      return rows.map(eventOf);
     },
+
+    async listOfApiKey(visibility, id, limit) {
+      // The kind as text: the condition of a partial index matches no parameter.
+      const events = read('audit_events').where({ subject_id: id }).whereRaw(`subject_kind = 'api-key'`);
+      const rows: AuditEventRow[] = await narrowToActivity(events, visibility).orderBy('id', 'desc').limit(limit);
+      return rows.map(eventOf);
+    },
+  };
+}
+
+function eventOf(row: AuditEventRow): ListedEvent {
+  return {
+    id: row.id,
+    at: instant(row.at),
+    actor: row.actor_id === null ? null : { id: row.actor_id, name: required(row.actor_name, 'actor_name') },
+    action: row.action,
+    subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
+    address: row.address,
   };
 }
 

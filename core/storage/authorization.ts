@@ -19,6 +19,10 @@ export const keyHasAccess = `(CASE u.user_type
   WHEN 'staff' THEN CASE WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id ELSE a.partner_id = k.partner_id END
 END)`;
 
+/** The same for people to see: the account, or the partner where that is null, whose campaigns the key has access to. */
+export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END`;
+export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
+
 /** Joins a request with all that {@link isAllowed} looks at. CROSS JOIN keeps SQLite to this order. */
 export const joinAuthorization = `
   CROSS JOIN api_keys k CROSS JOIN users u CROSS JOIN campaigns c CROSS JOIN accounts a`;

@@ -39,12 +39,7 @@ export function columnsAt(to: Handoff | EndState): object {
 
 const cancelled = 'cancelled' satisfies CallState;
 
-/** The columns of a cancelled call. */
-export function cancelledAt(at: number) {
-  return { ...columnsAt(cancelled), cancelled_at: at, ended_at: at };
-}
-
-/** The same for a hot statement. @param at SQL */
+/** The columns of a cancelled call. @param at SQL */
 export function cancelledAtSql(at: string): string {
   return `state = '${cancelled}', due_at = NULL, cancelled_at = ${at}, ended_at = ${at}`;
 }

@@ -10,7 +10,8 @@ export type Row = Readonly<Record<string, Value>>;
 export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 
 /** Answers a whole batch of rows with one prepared statement. */
-export type BatchStatement = (rows: readonly (readonly Value[])[]) => Promise<Row[]>;
+export type BatchStatement = (rows: BatchRows) => Promise<Row[]>;
+export type BatchRows = readonly (readonly Value[])[];
 
 /** What the stores need of a database, in either dialect. */
 export type Database = {
@@ -26,6 +27,8 @@ export type Database = {
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
   /** @param sql makes a statement of a table expression named `r`, the rows of a batch, which it uses once */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
+  /** Like {@link prepare}, for a change of which only the number of changed rows counts. */
+  prepareChange(columns: BatchColumns, sql: (rows: string) => string): (rows: BatchRows) => Promise<number>;
   /** Closes the writing connection and rolls back what it has not committed. The next write opens another. */
   discardWriter(reason: Error): Promise<void>;
   /**

@@ -8,7 +8,7 @@ import type { Database, DatabaseLocation } from './database.ts';
 import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './errors.ts';
 import { importStore } from './import.ts';
-import { lastUsedOf } from './last-used.ts';
+import { keyUseOf } from './key-use.ts';
 import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { openDatabase } from './open.ts';
 import { retentionStore } from './retention.ts';
@@ -61,12 +61,12 @@ export function openStorage(
   ifMissing: 'make' | 'refuse' = 'make',
 ): Storage {
   const database = openDatabase(location, ifMissing);
-  const lastUsed = lastUsedOf(database, clock, observers.onBackgroundError);
+  const keyUse = keyUseOf(database, clock, observers.onBackgroundError);
   return {
     database,
     stores: {
       apiKeys: reportingOutages(apiKeyStore(database)),
-      calls: reportingOutages(callStore(database, lastUsed, observers.onBatch, observers.onPlaced)),
+      calls: reportingOutages(callStore(database, keyUse, observers.onBatch, observers.onPlaced)),
       sessions: reportingOutages(sessionStore(database)),
       users: reportingOutages(userStore(database)),
       tenancies: reportingOutages(tenancyStore(database)),
@@ -89,7 +89,7 @@ export function openStorage(
       }
     },
     async close() {
-      await lastUsed.close();
+      await keyUse.close();
       await database.close();
     },
   };

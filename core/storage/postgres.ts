@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex';
 import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../domain/deadlines.ts';
-import { type Database, quiet, type Row, type Value } from './database.ts';
+import { type BatchColumns, type BatchRows, type Database, quiet, type Row, type Value } from './database.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
 const migrationLock = '27975062105318777';
@@ -207,6 +207,23 @@ export function openPostgres(connectionString: string): Database {
     isFull = false;
   }
 
+  function runner(columns: BatchColumns, sql: (rows: string) => string): (rows: BatchRows) => Promise<pg.QueryResult<Row>> {
+    const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
+    const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
+    const name = hash('sha256', text, 'hex').slice(0, 32);
+    return async (rows) => {
+      const connection: pg.Client = await pool.client.acquireConnection();
+      try {
+        return await ask(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch });
+      } catch (error) {
+        if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
+        throw error;
+      } finally {
+        pool.client.releaseConnection(connection);
+      }
+    };
+  }
+
   return {
     kind: 'postgres',
     read: pool,
@@ -214,21 +231,13 @@ export function openPostgres(connectionString: string): Database {
     batchSize: 32,
     maxInFlight: 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
-    prepare: (columns, sql) => {
-      const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
-      const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
-      const name = hash('sha256', text, 'hex').slice(0, 32);
-      return async (rows) => {
-        const connection: pg.Client = await pool.client.acquireConnection();
-        try {
-          return (await ask(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch })).rows;
-        } catch (error) {
-          if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
-          throw error;
-        } finally {
-          pool.client.releaseConnection(connection);
-        }
-      };
+    prepare(columns, sql) {
+      const run = runner(columns, sql);
+      return async (rows) => (await run(rows)).rows;
+    },
+    prepareChange(columns, sql) {
+      const run = runner(columns, sql);
+      return async (rows) => (await run(rows)).rowCount ?? 0;
     },
     async discardWriter() {
       // PostgreSQL answers after the commit: no connection can have one pending.

@@ -4,6 +4,12 @@ import { inShortTransactions } from './chunks.ts';
 import type { Database } from './database.ts';
 
 const erasedAtOnce = 500;
+const forgottenAtOnce = 2_000;
+
+const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly string[] }[] = [
+  { table: 'api_key_usage', key: ['api_key_id', 'quarter_at'] },
+  { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
+];
 
 export function retentionStore({ read, write }: Database): RetentionStore {
   const erasable = (from: typeof read, endedBefore: number) =>
@@ -21,6 +27,18 @@ export function retentionStore({ read, write }: Database): RetentionStore {
         return write('calls').whereIn(callKey, some).update({ phone: null, name: null, time_zone: null, variables: null, detail: null });
       };
       return inShortTransactions(eraseSome, erasedAtOnce, signal);
+    },
+
+    async forgetCounts(before, signal) {
+      let forgotten = 0;
+      for (const { table, key } of counts) {
+        const forgetSome = (limit: number) => {
+          const some = write(table).where('quarter_at', '<', before.toMillis()).select(key).limit(limit);
+          return write(table).whereIn(key, some).delete();
+        };
+        forgotten += await inShortTransactions(forgetSome, forgottenAtOnce, signal);
+      }
+      return forgotten;
     },
   };
 }

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import type { Knex } from 'knex';
 import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js';
 import Client from 'knex/lib/dialects/sqlite3/index.js';
-import sqlite3, { type Database as Connection, type Statement } from 'sqlite3';
+import sqlite3, { type Database as Connection, type RunResult, type Statement } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
 import { codeOf } from '../domain/error-code.ts';
 import type { Row } from './database.ts';
@@ -75,16 +75,28 @@ class ImmediateTransaction extends Transaction {
   }
 }
 
-/**
- * Uses `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss newer commits.
- */
-export async function runPrepared(pool: Knex, sql: string, json: string): Promise<Row[]> {
+type Run<Result> = (statement: Statement, json: string, done: (error: Error | null, result: Result) => void) => void;
+
+/** `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss newer commits. */
+export const allRows: Run<Row[]> = (statement, json, done) => {
+  statement.all<Row>(json, done);
+};
+
+/** How many rows a statement changed. Not for one with RETURNING, which would stay active after its first row. */
+export const changedRows: Run<number> = (statement, json, done) => {
+  statement.run(json, function (this: RunResult, error: Error | null) {
+    done(error, this.changes);
+  });
+};
+
+/** Runs a statement that stays prepared on its connection. */
+export async function runPrepared<Result>(pool: Knex, sql: string, json: string, run: Run<Result>): Promise<Result> {
   const connection: Connection = await pool.client.acquireConnection();
   try {
     const statement = await prepareOn(connection, sql);
     return await new Promise((resolve, reject) => {
-      statement.all<Row>(json, (error, rows) => {
-        if (!error) return resolve(rows);
+      run(statement, json, (error, result) => {
+        if (!error) return resolve(result);
         // After SQLITE_BUSY a statement is still active, and the connection commits nothing until its reset.
         statement.reset(() => reject(error));
       });

@@ -1,8 +1,8 @@
 import knex from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
-import { type Database, quiet, type Value } from './database.ts';
-import { markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
+import { type BatchColumns, type Database, quiet, type Value } from './database.ts';
+import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 
 /**
@@ -41,9 +41,12 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       return rows as Found[];
     },
     prepare(columns, sql, mode) {
-      const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
-      const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`);
-      return (rows) => runPrepared(mode === 'write' ? write : read, text, JSON.stringify(rows));
+      const text = sql(rowsOf(columns));
+      return (rows) => runPrepared(mode === 'write' ? write : read, text, JSON.stringify(rows), allRows);
+    },
+    prepareChange(columns, sql) {
+      const text = sql(rowsOf(columns));
+      return (rows) => runPrepared(write, text, JSON.stringify(rows), changedRows);
     },
     async discardWriter(reason) {
       const connection: Connection = await write.client.acquireConnection();
@@ -69,6 +72,11 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       await write.destroy();
     },
   };
+}
+
+function rowsOf(columns: BatchColumns): string {
+  const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
+  return `(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`;
 }
 
 function doesNotThrow(check: () => void): boolean {

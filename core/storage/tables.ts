@@ -1,6 +1,6 @@
 import type { CallState } from '#contract/calls.ts';
 import type { TenancyKind, UserType } from '#contract/console.ts';
-import type { Handoff } from '../domain/call-states.ts';
+import type { EndState, Handoff } from '../domain/call-states.ts';
 import type { AuditSubject } from '../domain/model.ts';
 
 /** The tables as the last migration leaves them. Identifiers are text, instants are epoch milliseconds. */
@@ -13,10 +13,12 @@ declare module 'knex/types/tables.js' {
     api_keys: ApiKeyRow;
     retired_api_keys: RevokedApiKeyRow;
     api_key_tallies: KeyCountRow;
+    api_key_usage: KeyUsageRow;
     sessions: SessionRow;
     sign_in_attempts: ThrottleRow;
     audit_events: AuditEventRow;
     calls: CallRow;
+    call_counts: CallCountRow;
   }
 }
 
@@ -64,6 +66,12 @@ export type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'c
 
 /** A summand of how many keys a scope has: the sum of its rows counts. */
 export type KeyCountRow = { scope: string; id: string; keys: number };
+
+/** What a key did in the quarter of an hour that begins at `quarter_at`. */
+export type KeyUsageRow = { api_key_id: string; quarter_at: number; placed: number; cancelled: number };
+
+/** How many calls that were placed in the quarter of an hour ended in a final state. On PostgreSQL `call_count_changes` has the latest. */
+export type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
 
 export type SessionRow = {
   id: string;

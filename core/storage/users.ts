@@ -5,11 +5,11 @@ import { Problem } from '../domain/problem.ts';
 import type { UserVisibility } from '../domain/scope.ts';
 import { cancelInFlight, revokeKeys } from './api-keys.ts';
 import { recordAudit } from './audit.ts';
-import { isQueued } from './call-stages.ts';
 import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './errors.ts';
-import type { UserRow } from './tables.ts';
+import { countQueued } from './queued-calls.ts';
+import type { ApiKeyRow, UserRow } from './tables.ts';
 
 /** A user with the names of their account and partner. */
 export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
@@ -92,21 +92,24 @@ export function userStore(database: Database): UserStore {
     },
 
     async deletionImpact(userId) {
-      const queued = read('calls').count('*').where('api_key_id', read.ref('k.id')).whereRaw(isQueued);
-      const keys: { id: string; name: string; last_used_at: number | null; queued: number | string }[] = await read('api_keys as k')
-        .select('k.id', 'k.name', 'k.last_used_at', queued.as('queued'))
-        .where('k.creator_id', userId)
+      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'last_used_at'>[] = await read('api_keys')
+        .select('id', 'name', 'last_used_at')
+        .where('creator_id', userId)
         .orderBy([
-          { column: 'k.created_at', order: 'desc' },
-          { column: 'k.id', order: 'desc' },
+          { column: 'created_at', order: 'desc' },
+          { column: 'id', order: 'desc' },
         ]);
+      const queued = await countQueued(
+        database,
+        keys.map(({ id }) => id),
+      );
       const counted = await read('sessions').where({ user_id: userId }).count({ sessions: '*' }).first<{ sessions: number | string }>();
       return {
         apiKeys: keys.map((key) => ({
           id: key.id,
           name: key.name,
           lastUsedAt: instantOrNull(key.last_used_at),
-          queuedCalls: Number(key.queued),
+          queuedCalls: queued.get(key.id) ?? 0,
         })),
         sessions: Number(counted.sessions),
       };
@@ -157,7 +160,7 @@ export function userStore(database: Database): UserStore {
         // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
         await trx('users').select('id').where({ id: userId }).forUpdate();
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
-        const apiKeys = await revokeKeys(trx, { creator_id: userId }, options);
+        const apiKeys = await revokeKeys(trx, { column: 'creator_id', values: [userId] }, options);
         const users = await trx('users').where({ id: userId }).delete();
         if (users === 0) return null;
         await recordAudit(trx, event);

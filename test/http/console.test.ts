@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { activitySchema, callsSchema, createdUserSchema, deletionSchema, usersSchema } from '#contract/console.ts';
+import { activitySchema, callsSchema, createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console.ts';
 import { eraseOldContacts } from '../../core/domain/retention.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -15,6 +15,7 @@ import {
   signIn,
   somePhone,
   type Tenants,
+  password as usualPassword,
 } from '../support/tenants.ts';
 
 describe('calls, people and activity in the console', () => {
@@ -235,6 +236,56 @@ describe('calls, people and activity in the console', () => {
         }
         const ada = await as('ada');
         expect((await ask('DELETE', `${core.url}/console/users/${tenants.users.teammate.id}`, { cookie: ada })).status).to.equal(403);
+      });
+    });
+
+    describe('a password that somebody else resets', () => {
+      const reset = (cookie: string, user: { id: string }) => ask('POST', `${core.url}/console/users/${user.id}/password`, { cookie });
+
+      it('is a new one-time password, the old one is no good any more, and the sessions end', async () => {
+        const ada = await as('ada');
+        const answer = await reset(await as('tia'), tenants.users.account);
+        expect(answer.status).to.equal(200);
+        const { password } = resetPasswordSchema.strict().parse(answer.json);
+        expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        const oldOne = await ask('POST', `${core.url}/console/session`, { body: { email: 'ada@example.com', password: usualPassword } });
+        expect(oldOne.status).to.equal(401);
+        const session = await ask('POST', `${core.url}/console/session`, { body: { email: 'ada@example.com', password } });
+        expect([session.status, session.json['passwordChangeDue']]).to.deep.equal([201, true]);
+      });
+
+      it('leaves the keys of the user alone', async () => {
+        const { keyValue } = await createKey(core.url, await as('ada'));
+        await reset(await as('pat'), tenants.users.account);
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+      });
+
+      it('leaves an audit event, without the password', async () => {
+        const answer = await reset(await as('tia'), tenants.users.account);
+        const events: object[] = await direct.storage.database.read('audit_events').where({ action: 'password.reset' });
+        expect(events).to.have.length(1);
+        expect(events[0]).to.include({ actor_id: tenants.users.tied.id, subject_id: tenants.users.account.id, address: '127.0.0.1' });
+        expect(JSON.stringify(events)).not.to.contain(textAt(answer, 'password'));
+      });
+
+      it('is never their own, nor that of anybody out of scope', async () => {
+        const tia = await as('tia');
+        const own = await reset(tia, tenants.users.tied);
+        expect([own.status, codeOf(own)]).to.deep.equal([409, 'conflict']);
+        for (const user of [tenants.users.partner, tenants.users.sibling, tenants.users.other, tenants.users.staff, { id: 'none' }]) {
+          const answer = await reset(tia, user);
+          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+        }
+        const byAccountUser = await reset(await as('ada'), tenants.users.teammate);
+        expect([byAccountUser.status, codeOf(byAccountUser)]).to.deep.equal([403, 'forbidden']);
+        expect((await ask('GET', `${core.url}/console/session`, { cookie: tia })).status).to.equal(200);
+      });
+
+      it('is that of staff for staff who have no tenancy selected, and of its users for those who have', async () => {
+        const inPartner = await staffIn({ kind: 'partner', id: tenants.partner.id });
+        expect((await reset(inPartner, tenants.users.partner)).status).to.equal(200);
+        expect((await reset(inPartner, tenants.users.otherPartner)).status).to.equal(404);
+        expect((await reset(await as('stan'), tenants.users.other)).status).to.equal(404);
       });
     });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/console.ts';
+import { apiKeyDetailsSchema, apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/console.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { importAll, importFileSchema } from '../../core/domain/import.ts';
@@ -55,6 +55,9 @@ const reaches: Record<Who, Place[]> = {
   'staff in partner': ['campaign', 'siblingCampaign'],
 };
 
+/** The campaigns whose calls each viewer sees: for one who is tied to an account, fewer than the key reaches. */
+const campaignsOf: Record<Who, Place[]> = { ...reaches, tied: ['campaign'] };
+
 const emails: Record<Who | 'staff', string> = {
   account: 'ada',
   teammate: 'tom',
@@ -100,6 +103,13 @@ describe('who sees, revokes and reaches what', () => {
     });
 
     const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
+    const madeIn = (who: Who) => {
+      const account = { sibling: tenants.siblingAccount, other: tenants.otherAccount }[String(who)] ?? tenants.account;
+      const partner = who === 'otherPartner' ? tenants.otherPartner : tenants.partner;
+      const isPartners = who === 'partner' || who === 'otherPartner' || who === 'staff in partner';
+      const { id, name } = isPartners ? partner : account;
+      return { kind: isPartners ? 'partner' : 'account', id, name };
+    };
     const keyOf = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
 
     for (const viewer of [...everyone, 'staff'] as const) {
@@ -117,6 +127,8 @@ describe('who sees, revokes and reaches what', () => {
         it(`${viewer} ${inSight ? 'sees' : 'does not see'} the key of ${creator} by its id`, async () => {
           const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}/revocation`, as(viewer));
           expect(answer.status).to.equal(inSight ? 200 : 404);
+          const details = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(viewer));
+          expect(details.status).to.equal(inSight ? 200 : 404);
         });
 
         it(`${viewer} ${inSight ? 'identifies' : 'does not identify'} the key of ${creator} by its digest`, async () => {
@@ -133,6 +145,16 @@ describe('who sees, revokes and reaches what', () => {
           expect((await placeCall(core.url, tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
           if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
         });
+
+        it(`${viewer} ${inSight ? 'revokes' : 'cannot revoke'} a key of ${creator} with others`, async () => {
+          const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
+          const body = { ids: [spare.id] };
+          const answer = await ask('POST', `${core.url}/console/api-keys/revocations`, { ...as(viewer), body });
+          expect(answer.json).to.deep.equal(inSight ? { revoked: [spare.id], gone: [] } : { revoked: [], gone: [spare.id] });
+          const [place = 'campaign'] = reaches[creator];
+          expect((await placeCall(core.url, tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
+          if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
+        });
       }
     }
 
@@ -145,6 +167,28 @@ describe('who sees, revokes and reaches what', () => {
           const url = `${core.url}/api/v1/campaigns/${tenants[place].id}/contacts/on-demand/by-request-id/none`;
           const cancelled = await ask('DELETE', url, { key: keyOf(creator).keyValue });
           expect(cancelled.status).to.equal(inReach ? 404 : 403);
+        });
+      }
+    }
+
+    for (const creator of everyone) {
+      it(`the details of a key of ${creator} say where it was created, and what it reaches`, async () => {
+        const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(creator));
+        const { createdIn, reach } = apiKeyDetailsSchema.parse(answer.json);
+        expect(createdIn).to.deep.equal(madeIn(creator));
+        const accounts = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount };
+        const told = places.filter((place) => reach.id === (reach.kind === 'account' ? accounts[place].id : accounts[place].partnerId));
+        expect(told).to.deep.equal(reaches[creator]);
+      });
+    }
+
+    for (const viewer of [...everyone, 'staff'] as const) {
+      for (const place of places) {
+        const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
+        it(`${viewer} ${inScope ? 'sees' : 'does not see'} what became of the calls of the ${place}`, async () => {
+          const url = `${core.url}/console/campaigns/${tenants[place].id}/calls`;
+          const answers = [await ask('GET', url, as(viewer)), await ask('GET', `${url}/summary?timeZone=UTC`, as(viewer))];
+          expect(answers.map(({ status }) => status)).to.deep.equal(inScope ? [200, 200] : [404, 404]);
         });
       }
     }

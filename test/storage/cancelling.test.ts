@@ -3,7 +3,7 @@ import { revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/retention.ts';
 import { deleteUser } from '../../core/domain/users.ts';
-import { cancelQueued } from '../../core/storage/api-keys.ts';
+import { cancelQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -75,6 +75,16 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ cancelled: 95, queued: 5 });
     });
 
+    it('of a revoked key are cancelled wherever in the queue they are, however many are due at one instant', async () => {
+      await addCalls('goes', 25);
+      await addCalls('stays', 25);
+      await addCalls('goes-later', 25, { api_key_id: 'goes', due_at: clock.millis() + day, not_before: clock.millis() + day });
+      await addCalls('goes-elsewhere', 1, { api_key_id: 'goes', account_id: '!' });
+      await addCalls('dialing', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'taken', provider: 'webhook' });
+      expect(await cancelQueued(direct.storage.database, ['goes'], clock.millis(), undefined, 10)).to.equal(51);
+      expect(await states()).to.deep.equal({ cancelled: 51, queued: 25, dialing: 1 });
+    });
+
     it('of a revoked key are all cancelled when the revoke is answered, and of a deleted user, too', async () => {
       await addKey('one');
       await addKey('two');
@@ -94,7 +104,7 @@ describe('queued calls', () => {
       storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       const failed = await revoke('goes').catch((error: Error) => error.message);
       await addCalls('goes-late', 1, { api_key_id: 'goes' });
-      expect(failed).to.match(/It is revoked, but .* may still be queued/);
+      expect(failed).to.match(/Revoked, but .* may still be queued/);
       expect(await ports.stores.apiKeys.find({ kind: 'all' }, 'goes')).to.equal(null);
       expect(await unfinished()).to.deep.equal(['goes']);
       const core = await startCoreHere(database, { clock });

@@ -7,7 +7,7 @@ import { cancelCall, placeCall } from '../../core/domain/calls.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
-import { lastUsedOf } from '../../core/storage/last-used.ts';
+import { keyUseOf } from '../../core/storage/key-use.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { fakeClock } from '../support/clock.ts';
@@ -101,7 +101,8 @@ describe('storage', () => {
       };
       await apiKeys.create(key, 'd'.repeat(64), { ...event, subject });
       await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.millis() });
-      await apiKeys.revoke('k1', { cancelQueuedCalls: false, at: clock.now() }, { ...event, id: 'e2', action: 'api-key.revoked', subject });
+      const revoked = { ...event, id: 'e2', action: 'api-key.revoked' as const, subject };
+      await apiKeys.revoke(['k1'], { cancelQueuedCalls: false, at: clock.now() }, [revoked]);
       await direct.close();
       const after = await openDirect(database, clock);
       const rows: unknown[] = await after.storage.database.read('api_keys');
@@ -217,7 +218,7 @@ describe('storage', () => {
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('writes last uses from two cores in one order, so that neither loses any', async () => {
+  it('writes the use of keys from two cores in one order, so that neither loses any', async () => {
     const database = await freshDatabase('postgres');
     const clock = fakeClock();
     const errors: unknown[] = [];
@@ -228,14 +229,16 @@ describe('storage', () => {
     await direct.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
     for (let round = 1; round <= 20; round++) {
       const cores = [digests, digests.toReversed()].map((order) => {
-        const lastUsed = lastUsedOf(direct.storage.database, clock, (error) => errors.push(error));
-        for (const digest of order) lastUsed.note(digest, clock.millis() + round);
-        return lastUsed;
+        const use = keyUseOf(direct.storage.database, clock, (error) => errors.push(error));
+        for (const digest of order) use.note(digest, clock.millis() + round, 'placed');
+        return use;
       });
       await Promise.all(cores.map((core) => core.close()));
     }
+    const counted: number[] = await direct.storage.database.read('api_key_usage').pluck('placed');
     await direct.close();
     expect(errors).to.deep.equal([]);
+    expect(counted).to.deep.equal(digests.map(() => 40));
   });
 
   it('never reads a whole PostgreSQL table for a batch, not even where the statement was prepared while the table was small', async () => {
@@ -266,10 +269,12 @@ describe('storage', () => {
     expect(await readThrough()).to.equal(before);
   });
 
-  it('asks prepared SQLite statements with all, never with get', () => {
+  it('asks prepared SQLite statements with all, never with get, and runs none that returns rows', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
-    const using = sources.filter((name) => /statement\.(get|each|run)\(/.test(readFileSync(new URL(name, folder), 'utf8')));
+    const using = sources.filter((name) =>
+      /statement\.(get|each)\(|prepareChange\([^;]*RETURNING/.test(readFileSync(new URL(name, folder), 'utf8')),
+    );
     expect(sources).to.include('sqlite-connection.ts');
     expect(using).to.deep.equal([]);
   });

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { callListStore } from '../../core/storage/call-list.ts';
 import type { Database } from '../../core/storage/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
+import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 
@@ -124,6 +126,33 @@ describe('a database of an earlier release', () => {
       await migrate(database);
       const details = database.read('calls').whereIn('contact_id', ['contact-300', 'contact-301']).orderBy('contact_id').pluck('detail');
       expect(await details).to.deep.equal([null, 'Ada has moved.']);
+    });
+
+    it('counts by quarters of an hour what keys did and how calls ended in the last month, and goes on counting', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
+      await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
+      await write('api_keys').insert({ ...key, id: 'key', digest: 'digest' });
+      await write('calls').insert(call(400, { placed_at: 1, state: 'completed', due_at: null, ended_at: 2 }));
+      await migrate(database);
+      const quarter_at = 1_795_000_000_000 - (1_795_000_000_000 % 900_000);
+      expect(await read('api_key_usage')).to.deep.equal([{ api_key_id: 'key', quarter_at, placed: 103, cancelled: 1 }]);
+      const counted = () => read('call_counts').orderBy('state');
+      const before = [
+        { campaign_id: 'campaign-0', quarter_at, state: 'cancelled', calls: 1 },
+        { campaign_id: 'campaign-2', quarter_at, state: 'completed', calls: 1 },
+      ];
+      expect(await counted()).to.deep.equal(before);
+      await write('calls').where({ contact_id: 'contact-2' }).update({ state: 'completed', due_at: null, ended_at: 3 });
+      await callListStore(database).compactCounts();
+      expect(await counted()).to.deep.equal([before[0], { ...before[1], calls: 2 }]);
+    });
+
+    it('finds what a key has queued, and cancels it', async () => {
+      await migrate(database);
+      const before = await countQueued(database, ['key', 'another']);
+      const cancelled = await cancelQueued(database, ['key'], 1_795_000_100_000);
+      expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 
     it('still has one call for a request id, and one for a hand-off', async () => {

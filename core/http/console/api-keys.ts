@@ -1,9 +1,12 @@
 import {
   type ApiKeysView,
   type CreatedApiKeyView,
+  chartQuerySchema,
   createApiKeySchema,
   identifyApiKeySchema,
   type RevocationView,
+  type RevokedApiKeysView,
+  revokeApiKeysSchema,
   revokeQuerySchema,
 } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
@@ -11,7 +14,7 @@ import * as domain from '../../domain/api-keys.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
-import { apiKeyView } from '../views.ts';
+import { apiKeyDetailsView, apiKeyView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
@@ -30,6 +33,13 @@ export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
   ctx.body = view;
 }
 
+export async function show(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const { timeZone } = readQuery(ctx, chartQuerySchema);
+  const details = await domain.showApiKey(ports, viewer, idOf(ctx), timeZone);
+  ctx.body = apiKeyDetailsView(details, viewer, ports.clock.now());
+}
+
 export async function previewRevocation(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
   const { apiKey, queuedCalls } = await domain.previewRevocation(ports, viewer, idOf(ctx));
@@ -41,6 +51,12 @@ export async function revoke(ctx: Context, deps: HttpDeps): Promise<void> {
   const { cancelQueuedCalls } = readQuery(ctx, revokeQuerySchema);
   await domain.revokeApiKey(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), cancelQueuedCalls);
   ctx.status = 204;
+}
+
+export async function revokeAll(ctx: Context, deps: HttpDeps): Promise<void> {
+  const input = await readBodyInSession(ctx, deps, revokeApiKeysSchema);
+  const view: RevokedApiKeysView = await domain.revokeApiKeys(deps.ports, viewerOf(ctx), actorOf(deps, ctx), input);
+  ctx.body = view;
 }
 
 export async function identify(ctx: Context, deps: HttpDeps): Promise<void> {

@@ -1,5 +1,5 @@
-import { type CallsView, callsQuerySchema } from '#contract/console.ts';
-import { listCalls } from '../../domain/call-list.ts';
+import { type CallsSummaryView, type CallsView, callsQuerySchema, chartQuerySchema } from '#contract/console.ts';
+import { listCalls, summarizeCalls } from '../../domain/call-list.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { viewerOf } from '../session.ts';
@@ -10,5 +10,11 @@ export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const { state = null, search, cursor = null } = readQuery(ctx, callsQuerySchema);
   const { items, nextCursor } = await listCalls(ports, viewer, idOf(ctx), { state, search, cursor });
   const view: CallsView = { calls: items.map((call) => callView(call, viewer)), nextCursor };
+  ctx.body = view;
+}
+
+export async function summarize(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const { timeZone } = readQuery(ctx, chartQuerySchema);
+  const view: CallsSummaryView = { days: await summarizeCalls(ports, viewerOf(ctx), idOf(ctx), timeZone) };
   ctx.body = view;
 }

@@ -1,4 +1,4 @@
-import { type CreateUser, createUserSchema, type DeletionView, revokeQuerySchema } from '#contract/console.ts';
+import { type CreateUser, createUserSchema, type DeletionView, type ResetPasswordView, revokeQuerySchema } from '#contract/console.ts';
 import * as domain from '../../domain/managed-users.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
@@ -30,4 +30,11 @@ export async function deleteUser(ctx: Context, deps: HttpDeps): Promise<void> {
   const { cancelQueuedCalls } = readQuery(ctx, revokeQuerySchema);
   await domain.deleteManagedUser(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), cancelQueuedCalls);
   ctx.status = 204;
+}
+
+export async function resetPassword(ctx: Context, deps: HttpDeps): Promise<void> {
+  const view: ResetPasswordView = {
+    password: await domain.resetManagedUserPassword(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx)),
+  };
+  ctx.body = view;
 }

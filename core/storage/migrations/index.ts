@@ -8,6 +8,8 @@ import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';
 import * as staffKeysSeen from './004-staff-keys-seen.ts';
 import * as unfinishedCancels from './005-unfinished-cancels.ts';
+import * as useAndOutcomes from './006-use-and-outcomes.ts';
+import * as oneIndexOfTheQueue from './007-one-index-of-the-queue.ts';
 
 /** In order. A released migration never changes: add the next one. */
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
@@ -16,6 +18,8 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '003-key-tallies', up: keyTallies.up },
   { name: '004-staff-keys-seen', up: staffKeysSeen.up },
   { name: '005-unfinished-cancels', up: unfinishedCancels.up },
+  { name: '006-use-and-outcomes', up: useAndOutcomes.up },
+  { name: '007-one-index-of-the-queue', up: oneIndexOfTheQueue.up },
 ];
 
 const tableName = 'schema_migrations';

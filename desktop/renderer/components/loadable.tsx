@@ -29,7 +29,11 @@ const youngMs = 5_000;
  * Loads what a screen shows, and again when the user comes back to the window and every 15 seconds while it is visible. What it showed last
  * stays when the user comes back to the screen, even while the core is away.
  */
-export function useFreshResource<Value>(name: string, load: (before: Value | null) => Promise<Result<Value>>, everyMs = freshMs): Resource<Value> {
+export function useFreshResource<Value>(
+  name: string,
+  load: (before: Value | null) => Promise<Result<Value>>,
+  everyMs = freshMs,
+): Resource<Value> {
   const key = `${tenancyKey.value}/resource/${name}`;
   const resource = useMemo(() => remember(key, () => new Resource<Value>(load)), [key]);
   const refresh = refreshKey.value;

@@ -113,7 +113,11 @@ export function ApiKeys({ session, title }: ScreenProps) {
               <ApiKeyList
                 bulk={
                   selectedKeys.length > 0 && (
-                    <SelectionBar count={selectedKeys.length} onRevoke={() => setRevokingSelected(true)} onClear={() => setSelected(new Set())} />
+                    <SelectionBar
+                      count={selectedKeys.length}
+                      onRevoke={() => setRevokingSelected(true)}
+                      onClear={() => setSelected(new Set())}
+                    />
                   )
                 }
                 view={view}

@@ -81,7 +81,9 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
           label="Name"
           error={nameError}
           hint="Name the system that will use the key. Later, only the name tells your keys apart."
-          warning={!replaced && isNameTaken(listed, line) ? 'A key of this name exists already. Names are all that tells keys apart.' : null}
+          warning={
+            !replaced && isNameTaken(listed, line) ? 'A key of this name exists already. Names are all that tells keys apart.' : null
+          }
           aside={
             <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
               {formatNumber(length)} / {formatNumber(limits.apiKeyName)}

@@ -26,7 +26,9 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       describe={(view) => <DeletionPreview view={view} />}
       queuedCallsOf={({ apiKeys }) => apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0)}
       proofOf={({ apiKeys }) =>
-        apiKeys.length > askedFrom ? { label: `To delete ${pluralize(apiKeys.length, 'key')}, type the e-mail address`, text: user.email } : null
+        apiKeys.length > askedFrom
+          ? { label: `To delete ${pluralize(apiKeys.length, 'key')}, type the e-mail address`, text: user.email }
+          : null
       }
       verb="Delete"
       verbing="Deleting …"

@@ -69,7 +69,15 @@ export function Users({ session, title }: ScreenProps) {
                 <p>Create the first user, who can then sign in and create keys.</p>
               </Empty>
             ) : (
-              <UserList found={found} settings={settings} session={session} onChange={change} openId={openId} onOpen={({ id }) => setOpenId(id)} onDelete={setDeleting} />
+              <UserList
+                found={found}
+                settings={settings}
+                session={session}
+                onChange={change}
+                openId={openId}
+                onOpen={({ id }) => setOpenId(id)}
+                onDelete={setDeleting}
+              />
             )
           }
         </Loadable>
@@ -90,8 +98,8 @@ export function Users({ session, title }: ScreenProps) {
           title="Hand over the password"
           lead={
             <>
-              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, and then chooses
-              another. The console shows it only now.
+              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, and then
+              chooses another. The console shows it only now.
             </>
           }
           label="One-time password"

@@ -1,0 +1,106 @@
+import { setTimeout } from 'node:timers/promises';
+import { cancelledAtSql, isQueued } from './call-stages.ts';
+import { callKey } from './calls.ts';
+import { inChunks } from './chunks.ts';
+import type { Database, Value } from './database.ts';
+import type { CallRow } from './tables.ts';
+
+/*
+ * What keys have queued is found by reading the whole queue: an index by key would cost each placed call more than all else that a thousand
+ * keys change (core/docs/decisions/one-index-of-the-queue.md). The index of the queue names the key, so only rows of these keys are looked at.
+ */
+
+/** Columns of the index, in its order. */
+const position = ['account_id', 'due_at', 'placed_at', 'api_key_id'] as const;
+type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_id'>;
+
+/** SQL. SQLite would read the table instead, which has all calls that there ever were. */
+const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
+
+/** How many calls each of these keys has queued; without those that have none. */
+export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const ids of inChunks(keyIds)) {
+    const rows = await database.query<{ api_key_id: string; calls: number }>(
+      `SELECT api_key_id, count(*) AS calls FROM ${queueOf(database)}
+       WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isQueued} GROUP BY api_key_id`,
+      ids,
+    );
+    for (const row of rows) counts.set(row.api_key_id, row.calls);
+  }
+  return counts;
+}
+
+/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
+const cancelledAtOnce = 1_000;
+/** In ms. A process that waits for SQLite's lock polls it: without a pause, a run of steps can keep it out until it gives up. */
+const pause = 5;
+
+/**
+ * Cancels in short transactions, so that others can write in between.
+ *
+ * @param size calls in one of them
+ * @returns how many it cancelled
+ */
+export async function cancelQueued(
+  database: Database,
+  keyIds: readonly string[],
+  at: number,
+  signal?: AbortSignal,
+  size = cancelledAtOnce,
+): Promise<number> {
+  let cancelled = 0;
+  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks. SQLite locks no calls.
+  for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
+    for (let some: number; ; cancelled += some) {
+      some = await cancelOnce(database, keyIds, { at, locked, size }, signal);
+      // Again until there are none: calls may have moved in the queue, to where it was read before.
+      if (some === 0) break;
+    }
+  }
+  return cancelled;
+}
+
+type Options = { at: number; locked: 'skip' | 'wait'; size: number };
+
+/** Reads the queue once, from its start to its end. @returns how many it cancelled */
+async function cancelOnce(
+  database: Database,
+  keyIds: readonly string[],
+  options: Options,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  let cancelled = 0;
+  for (let after: Value[] = ['', 0, 0, '']; ; ) {
+    signal?.throwIfAborted();
+    const found = await findQueued(database, keyIds, after, options.size);
+    const last = found.at(-1);
+    if (!last) return cancelled;
+    cancelled += await cancelFound(database, found, options);
+    after = position.map((column) => last[column]);
+    await setTimeout(pause);
+  }
+}
+
+function findQueued(database: Database, keyIds: readonly string[], after: readonly Value[], limit: number): Promise<Found[]> {
+  return database.query<Found>(
+    `SELECT ${[...position, ...callKey]} FROM ${queueOf(database)}
+     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND api_key_id IN (${keyIds.map(() => '?')}) AND ${isQueued}
+     ORDER BY ${position} LIMIT ?`,
+    [...after, ...keyIds, limit],
+  );
+}
+
+/** Those that are still queued. */
+function cancelFound(database: Database, found: readonly Found[], { at, locked }: Options): Promise<number> {
+  const lock = { postgres: { skip: 'FOR UPDATE OF calls SKIP LOCKED', wait: 'FOR UPDATE OF calls' }, sqlite: { skip: '', wait: '' } };
+  const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
+  const cancel = database.prepareChange(
+    { campaign_id: 'text', contact_id: 'text', at: 'bigint' },
+    (rows) => `WITH found AS MATERIALIZED (
+       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isQueued} ${lock[database.kind][locked]}
+     )
+     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isQueued}`,
+  );
+  return cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]));
+}

@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+describe('revoking several API keys at once', () => {
+  onEachDatabase((kind) => {
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let cookie: string;
+
+    beforeEach(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database);
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
+      cookie = await signIn(core.url, 'ada@example.com');
+    });
+    afterEach(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const send = (body: unknown, as = cookie) => ask('POST', `${core.url}/console/api-keys/revocations`, { cookie: as, body });
+    const revoke = async (ids: string[], more: object = {}, as = cookie) => {
+      const answer = await send({ ids, ...more }, as);
+      expect(answer.status).to.equal(200);
+      return revokedApiKeysSchema.strict().parse(answer.json);
+    };
+    const keys = (count: number, as = cookie) => Promise.all(Array.from({ length: count }, (_, n) => createKey(core.url, as, `key ${n}`)));
+    const left = async () => apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).total;
+
+    it('refuses each of them at its very next request, and no other', async () => {
+      const [one, two, three] = await keys(3);
+      const ids = [one?.id ?? '', two?.id ?? ''];
+      expect(await revoke(ids)).to.deep.equal({ revoked: ids, gone: [] });
+      const statuses = await Promise.all(
+        [one, two, three].map(async (key) => (await placeCall(core.url, tenants.campaign.id, key?.keyValue ?? '')).status),
+      );
+      expect(statuses).to.deep.equal([401, 401, 202]);
+      expect(await left()).to.equal(1);
+    });
+
+    it('names those out of sight, revoked before, and never created as gone, and revokes the others', async () => {
+      const [mine, before] = await keys(2);
+      const others = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
+      await revoke([before?.id ?? '']);
+      const ids = [others.id, mine?.id ?? '', before?.id ?? '', 'no-such-key'];
+      expect(await revoke(ids)).to.deep.equal({ revoked: [mine?.id], gone: [others.id, before?.id, 'no-such-key'] });
+      expect((await placeCall(core.url, tenants.campaign.id, others.keyValue)).status).to.equal(202);
+    });
+
+    it('names an id once that is given twice', async () => {
+      const [one] = await keys(1);
+      const id = one?.id ?? '';
+      expect(await revoke([id, id, 'none', 'none'])).to.deep.equal({ revoked: [id], gone: ['none'] });
+    });
+
+    it('lets exactly one of several at once have each key', async () => {
+      const ids = (await keys(10)).map(({ id }) => id);
+      const answers = await Promise.all(Array.from({ length: 6 }, (_, n) => revoke(n % 2 ? ids : ids.toReversed())));
+      expect(answers.flatMap(({ revoked }) => revoked).sort()).to.deep.equal([...ids].sort());
+      for (const { revoked, gone } of answers) expect([...revoked, ...gone].sort()).to.deep.equal([...ids].sort());
+    });
+
+    it('leaves queued calls alone unless asked, and then cancels them', async () => {
+      const [stays, goes, goesToo] = await keys(3);
+      for (const key of [stays, goes, goesToo]) await placeCall(core.url, tenants.campaign.id, key?.keyValue ?? '');
+      await revoke([stays?.id ?? '']);
+      await revoke([goes?.id ?? '', goesToo?.id ?? ''], { cancelQueuedCalls: true });
+      const calls: { api_key_id: string; state: string }[] = await direct.storage.database.read('calls').select('api_key_id', 'state');
+      const states = new Map(calls.map(({ api_key_id, state }) => [api_key_id, state]));
+      expect([stays, goes, goesToo].map((key) => states.get(key?.id ?? ''))).to.deep.equal(['queued', 'cancelled', 'cancelled']);
+    });
+
+    it('leaves an audit event for each key that it revoked', async () => {
+      const [one, two] = await keys(2);
+      await revoke([one?.id ?? '', two?.id ?? '', 'none']);
+      const events: object[] = await direct.storage.database
+        .read('audit_events')
+        .where({ action: 'api-key.revoked' })
+        .orderBy('subject_name');
+      const common = { actor_id: tenants.users.account.id, account_id: tenants.account.id, partner_id: tenants.partner.id };
+      expect(events).to.have.length(2);
+      expect(events[0]).to.include({ ...common, subject_id: one?.id, subject_name: 'key 0', address: '127.0.0.1' });
+      expect(events[1]).to.include({ ...common, subject_id: two?.id, subject_name: 'key 1' });
+    });
+
+    it('takes 100 ids, and refuses more, none, and what is no list of ids', async () => {
+      const ids = (await keys(100)).map(({ id }) => id);
+      for (const body of [
+        { ids: [...ids, 'one-more'] },
+        { ids: [] },
+        { ids: 'all' },
+        { ids: ['%00'] },
+        { ids: [1] },
+        {},
+        { ids, cancelQueuedCalls: 'true' },
+        { ids, all: true },
+      ]) {
+        const answer = await send(body);
+        expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      }
+      expect(await left()).to.equal(100);
+      expect((await revoke(ids)).revoked).to.deep.equal(ids);
+    });
+  });
+});

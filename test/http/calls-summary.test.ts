@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { callsSummarySchema } from '#contract/console.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+const nothingElse = { detail: null, durationSeconds: null };
+
+describe('the summary of a campaign’s calls', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let cookie: string;
+    let key: { id: string; keyValue: string };
+
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
+      cookie = await signIn(core.url, 'ada@example.com');
+      key = await createKey(core.url, cookie);
+    });
+    afterEach(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const summarize = (query = '?timeZone=UTC', campaign = tenants.campaign.id, as = cookie) =>
+      ask('GET', `${core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });
+    const days = async (timeZone = 'UTC') => {
+      const answer = await summarize(`?timeZone=${timeZone}`, tenants.campaign.id, await signIn(core.url, 'ada@example.com'));
+      return callsSummarySchema.strict().parse(answer.json).days;
+    };
+    const filled = async (timeZone?: string) => (await days(timeZone)).filter(({ states }) => Object.keys(states).length > 0);
+    const today = async () => (await days()).at(-1)?.states;
+    const place = async (requestId: string, more: object = {}) => {
+      const answer = await placeCall(core.url, tenants.campaign.id, key.keyValue, {
+        requestId,
+        contact: { phone: '+493012345678' },
+        ...more,
+      });
+      expect(answer.status).to.equal(202);
+    };
+    const claim = (limit: number) =>
+      direct.ports.stores.dialing.claim(limit, 'webhook', clock.millis(), clock.now().plus({ seconds: 30 }).toMillis());
+
+    it('has the last 30 days of the zone, the oldest first, and empty ones too', async () => {
+      const all = await days();
+      expect(all).to.have.length(30);
+      expect(all[0]).to.deep.equal({ day: '2026-10-23', states: {} });
+      expect(all[29]).to.deep.equal({ day: '2026-11-21', states: {} });
+    });
+
+    it('shows a call at once, on the day that it was placed, whenever it ends', async () => {
+      clock.set('2026-11-18T18:20:00.000Z');
+      await place('early');
+      expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { queued: 1 } }]);
+      const [call] = await claim(1);
+      clock.set('2026-11-21T09:00:00.000Z');
+      await direct.ports.stores.dialing.reportOutcome(call?.contactId ?? '', {
+        state: 'completed',
+        endedAt: clock.millis(),
+        ...nothingElse,
+      });
+      expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { completed: 1 } }]);
+      // 18:15 in UTC is midnight in Kathmandu.
+      expect(await filled('Asia/Kathmandu')).to.deep.equal([{ day: '2026-11-19', states: { completed: 1 } }]);
+    });
+
+    it('counts each call once, in the state that it is in, whatever ended it', async () => {
+      const { dialing, callList } = direct.ports.stores;
+      for (let n = 0; n < 4; n++) await place(`dialed ${n}`.replace(' ', '-'));
+      const claimed = await claim(4);
+      const outcomes = ['completed', 'no_answer', 'busy'] as const;
+      for (const [index, state] of outcomes.entries()) {
+        const report = { state, endedAt: clock.millis(), ...nothingElse };
+        // A repeat changes nothing.
+        for (let n = 0; n < 2; n++) await dialing.reportOutcome(claimed[index]?.contactId ?? '', report);
+      }
+      await place('cancelled');
+      for (let n = 0; n < 2; n++) {
+        await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/cancelled`, { key: key.keyValue });
+      }
+      await place('lapsing', { notAfter: '2026-11-21T09:00:10.000Z' });
+      clock.advance({ seconds: 11 });
+      await dialing.lapse(clock.millis());
+      await place('waiting');
+      const expected = { completed: 1, no_answer: 1, busy: 1, dialing: 1, cancelled: 1, lapsed: 1, queued: 1 };
+      expect(await today()).to.deep.equal(expected);
+      await callList.compactCounts();
+      expect(await today()).to.deep.equal(expected);
+    });
+
+    it('counts the calls that a revoke cancels', async () => {
+      for (const requestId of ['a', 'b']) await place(requestId);
+      await ask('DELETE', `${core.url}/console/api-keys/${key.id}?cancelQueuedCalls=true`, { cookie });
+      expect(await today()).to.deep.equal({ cancelled: 2 });
+    });
+
+    it('still has the calls whose contact data was erased', async () => {
+      await place('erased');
+      await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });
+      await direct.ports.stores.retention.erase(clock.now().plus({ days: 1 }));
+      expect(await today()).to.deep.equal({ cancelled: 1 });
+    });
+
+    it('sums up on two cores at once without losing or doubling a call', async () => {
+      const ids = Array.from({ length: 60 }, (_, n) => `r${n}`);
+      await Promise.all(ids.map((id) => place(id)));
+      const { callList } = direct.ports.stores;
+      const cancels = ids.map((id) =>
+        ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/${id}`, { key: key.keyValue }),
+      );
+      await Promise.all([...cancels, ...Array.from({ length: 10 }, () => callList.compactCounts())]);
+      await callList.compactCounts();
+      expect(await today()).to.deep.equal({ cancelled: 60 });
+    });
+
+    it('has no calls of other campaigns, nor of more than 30 days ago', async () => {
+      clock.set('2026-10-22T23:59:59.999Z');
+      await place('too-old');
+      clock.set('2026-10-23T00:00:00.000Z');
+      await place('old-enough');
+      clock.set('2026-11-21T09:00:00.000Z');
+      const otto = await createKey(core.url, await signIn(core.url, 'oda@example.com'));
+      await placeCall(core.url, tenants.otherCampaign.id, otto.keyValue);
+      expect(await filled()).to.deep.equal([{ day: '2026-10-23', states: { queued: 1 } }]);
+    });
+
+    it('is not found for a campaign out of scope', async () => {
+      for (const campaign of [tenants.siblingCampaign.id, tenants.otherCampaign.id, 'none', '%00']) {
+        const answer = await summarize('?timeZone=UTC', campaign);
+        expect([answer.status, codeOf(answer)], campaign).to.deep.equal([404, 'not-found']);
+      }
+    });
+
+    it('asks for a time zone: without one, or with a wrong one, 400', async () => {
+      for (const query of ['', '?timeZone=Nowhere', '?timeZone=UTC&state=queued']) {
+        const answer = await summarize(query);
+        expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
+      }
+    });
+  });
+});

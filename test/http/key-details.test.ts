@@ -1,0 +1,180 @@
+import { expect } from 'chai';
+import { activitySchema, apiKeyDetailsSchema } from '#contract/console.ts';
+import { forgetOldCounts } from '../../core/domain/retention.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+describe('the details of an API key', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let clock: FakeClock;
+    let cookie: string;
+
+    beforeEach(async () => {
+      clock = fakeClock('2026-11-21T09:00:00.000Z');
+      database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
+      cookie = await signIn(core.url, 'ada@example.com');
+    });
+    afterEach(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const show = (id: string, timeZone = 'Europe/Berlin', as = cookie) =>
+      ask('GET', `${core.url}/console/api-keys/${id}?timeZone=${encodeURIComponent(timeZone)}`, { cookie: as });
+    const details = async (id: string, timeZone?: string, as?: string) =>
+      apiKeyDetailsSchema.strict().parse((await show(id, timeZone, as)).json);
+    const cancel = (key: string, requestId: string) =>
+      ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/${requestId}`, { key });
+    const place = async (key: string, requestId: string) => {
+      const answer = await placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: '+493012345678' } });
+      expect(answer.status).to.equal(202);
+    };
+    /** A core writes what keys did once it drains. */
+    const restart = async () => {
+      await core.close();
+      core = await startCoreHere(database, { clock });
+    };
+
+    it('are the key as in the list, and the scope that it was created in', async () => {
+      const { id } = await createKey(core.url, cookie, 'CRM', { kind: 'custom', date: '2027-01-31' });
+      const { apiKey, createdIn } = await details(id);
+      const listed = (await ask('GET', `${core.url}/console/api-keys`, { cookie })).json;
+      expect(listed).to.deep.include({ apiKeys: [apiKey] });
+      expect(createdIn).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
+    });
+
+    it('tell a partner whose keys they are', async () => {
+      const { id } = await createKey(core.url, cookie);
+      const { apiKey } = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
+      expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account' });
+    });
+
+    it('say what the key reaches now, which a tied creator makes more than where it was created', async () => {
+      const tia = await signIn(core.url, 'tia@example.com');
+      const { id } = await createKey(core.url, tia);
+      const { createdIn, reach } = await details(id, 'UTC', tia);
+      expect([createdIn.name, reach]).to.deep.equal(['Blue Clinic', { kind: 'partner', id: tenants.partner.id, name: 'Northwind Voice' }]);
+    });
+
+    describe('count what the key did', () => {
+      it('by the days of the zone, 30 of them, the oldest first', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie);
+        clock.set('2026-11-19T23:14:00.000Z');
+        await place(keyValue, 'first');
+        clock.set('2026-11-20T18:20:00.000Z');
+        for (const requestId of ['a', 'b', 'c']) await place(keyValue, requestId);
+        await cancel(keyValue, 'a');
+        clock.set('2026-11-21T09:00:00.000Z');
+        await restart();
+        const counts = async (timeZone: string) => {
+          const { usage } = await details(id, timeZone);
+          expect(usage).to.have.length(30);
+          expect([usage[0]?.day, usage[29]?.day]).to.deep.equal(['2026-10-23', '2026-11-21']);
+          return usage.filter(({ placed, cancelled }) => placed + cancelled > 0);
+        };
+        expect(await counts('UTC')).to.deep.equal([
+          { day: '2026-11-19', placed: 1, cancelled: 0 },
+          { day: '2026-11-20', placed: 3, cancelled: 1 },
+        ]);
+        expect(await counts('Europe/Berlin')).to.deep.equal([{ day: '2026-11-20', placed: 4, cancelled: 1 }]);
+        // 18:15 in UTC is midnight in Kathmandu, where the calls of 18:20 are those of the next day.
+        expect(await counts('Asia/Kathmandu')).to.deep.equal([
+          { day: '2026-11-20', placed: 1, cancelled: 0 },
+          { day: '2026-11-21', placed: 3, cancelled: 1 },
+        ]);
+      });
+
+      it('once for each call: repeats, refusals and calls of other keys do not count', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie);
+        const other = await createKey(core.url, cookie);
+        for (let n = 0; n < 3; n++) await place(keyValue, 'same');
+        await place(other.keyValue, 'of-another');
+        await placeCall(core.url, tenants.otherCampaign.id, keyValue);
+        for (let n = 0; n < 3; n++) await cancel(keyValue, 'same');
+        await cancel(keyValue, 'none');
+        await restart();
+        expect((await details(id)).usage.at(-1)).to.deep.equal({ day: '2026-11-21', placed: 1, cancelled: 1 });
+      });
+
+      it('over all cores on one database', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie);
+        const second = await startCoreHere(database, { clock });
+        await place(keyValue, 'here');
+        await placeCall(second.url, tenants.campaign.id, keyValue);
+        await second.close();
+        await restart();
+        await place(keyValue, 'later');
+        await restart();
+        expect((await details(id)).usage.at(-1)).to.include({ placed: 3 });
+      });
+
+      it('with today in it when a day has just begun there', async () => {
+        const { id, keyValue } = await createKey(core.url, cookie);
+        clock.set('2026-11-21T10:00:00.000Z');
+        await place(keyValue, 'midnight');
+        await restart();
+        expect((await details(id, 'Pacific/Kiritimati')).usage.at(-1)).to.deep.equal({ day: '2026-11-22', placed: 1, cancelled: 0 });
+      });
+
+      it('and forget it when it is in no chart of any zone', async () => {
+        const { keyValue } = await createKey(core.url, cookie);
+        await place(keyValue, 'old');
+        await cancel(keyValue, 'old');
+        await restart();
+        const kept = async () =>
+          Promise.all(['api_key_usage', 'call_counts'].map(async (table) => (await direct.storage.database.read(table)).length));
+        await direct.ports.stores.callList.compactCounts();
+        clock.advance({ days: 31 });
+        expect(await forgetOldCounts(direct.ports.stores.retention, clock)).to.equal(0);
+        expect(await kept()).to.deep.equal([1, 1]);
+        clock.advance({ milliseconds: 1 });
+        expect(await forgetOldCounts(direct.ports.stores.retention, clock)).to.equal(2);
+        expect(await kept()).to.deep.equal([0, 0]);
+      });
+    });
+
+    it('have the events about the key, the newest first, and of no other', async () => {
+      const { id } = await createKey(core.url, cookie, 'CRM');
+      await createKey(core.url, cookie, 'Another');
+      const { activity } = await details(id);
+      expect(activity.map(({ action, subject, actor }) => [action, subject.name, actor?.name])).to.deep.equal([
+        ['api-key.created', 'CRM', 'Ada Account'],
+      ]);
+      const { events } = activitySchema.parse((await ask('GET', `${core.url}/console/activity`, { cookie })).json);
+      expect(events).to.deep.include(activity[0]);
+    });
+
+    it('are not found out of sight, once revoked, and for what never was', async () => {
+      const { id } = await createKey(core.url, cookie);
+      const others = await signIn(core.url, 'tom@example.com');
+      for (const [gone, as] of [
+        [id, others],
+        ['no-such-key', cookie],
+        ['%00', cookie],
+      ] as const) {
+        const answer = await show(gone, 'UTC', as);
+        expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+      }
+      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+      expect((await show(id)).status).to.equal(404);
+    });
+
+    it('ask for a time zone: without one, or with a wrong one, 400', async () => {
+      const { id } = await createKey(core.url, cookie);
+      for (const query of ['', '?timeZone=', '?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
+        const answer = await ask('GET', `${core.url}/console/api-keys/${id}${query}`, { cookie });
+        expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
+      }
+    });
+  });
+});

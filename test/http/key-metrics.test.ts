@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn } from '../support/tenants.ts';
+
+describe('the metric of API keys', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let direct: DirectAccess;
+
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      direct = await openDirect(database, clock);
+      await createTenants(direct.ports);
+    });
+    afterEach(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const counted = async () => {
+      const { text } = await ask('GET', `${core.managementUrl}/metrics`);
+      return Object.fromEntries(
+        Array.from(text.matchAll(/^callkey_api_keys\{days_left="(\w+)"\} (\d+)$/gm), ([, left, keys]) => [left, Number(keys)]),
+      );
+    };
+
+    it('counts them by the days that are left, and no revoked ones', async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const dates = ['2026-11-22', '2026-11-28', '2026-11-29', '2026-12-20', '2026-12-31', '2027-05-01', '2028-01-01', '2029-01-01'];
+      for (const date of dates) await createKey(core.url, cookie, date, { kind: 'custom', date });
+      await createKey(core.url, cookie, 'for ever');
+      const revoked = await createKey(core.url, cookie, 'revoked');
+      await ask('DELETE', `${core.url}/console/api-keys/${revoked.id}`, { cookie });
+      clock.set('2026-11-22T22:59:59.999Z');
+      expect(await counted()).to.deep.equal({ expired: 0, '7': 3, '30': 1, more: 4, never: 1 });
+      clock.set('2026-11-22T23:00:00.000Z');
+      expect(await counted()).to.deep.equal({ expired: 1, '7': 2, '30': 1, more: 4, never: 1 });
+    });
+  });
+});

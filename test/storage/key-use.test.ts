@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit.ts';
+import type { Viewer } from '../../core/domain/model.ts';
+import { keyUseOf } from '../../core/storage/key-use.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
+
+describe('what a key did', () => {
+  onEachDatabase((kind) => {
+    let clock: FakeClock;
+    let direct: DirectAccess;
+    let viewer: Viewer;
+    let key: { id: string; digest: string };
+
+    beforeEach(async () => {
+      clock = fakeClock('2026-11-21T09:14:59.999Z');
+      direct = await openDirect(await freshDatabase(kind), clock);
+      viewer = { ...(await createTenants(direct.ports)).users.account, tenancy: null };
+      const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
+      const { apiKey, keyValue } = await createApiKey(direct.ports, viewer, operator, input);
+      key = { id: apiKey.id, digest: digestOf(keyValue) };
+    });
+    afterEach(() => direct.close());
+
+    const written = async () =>
+      (await direct.ports.stores.apiKeys.usage(key.id, 0)).toSorted((one, other) => one.quarterAt - other.quarterAt);
+    const unexpected = (error: unknown) => {
+      throw error;
+    };
+
+    it('is counted by the quarter of an hour in which the request came', async () => {
+      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      use.note(key.digest, clock.millis(), 'placed');
+      clock.advance({ milliseconds: 1 });
+      for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(key.digest, clock.millis(), did);
+      await use.close();
+      expect(await written()).to.deep.equal([
+        { quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 1, cancelled: 0 },
+        { quarterAt: Date.parse('2026-11-21T09:15:00.000Z'), placed: 2, cancelled: 1 },
+      ]);
+    });
+
+    for (const failing of ['last_used_at', 'api_key_usage']) {
+      it(`is kept while ${failing} cannot be written, and written once with what came since`, async () => {
+        const errors: unknown[] = [];
+        let isDown = true;
+        const { database } = direct.storage;
+        const prepare: typeof database.prepare = (columns, sql, mode) => {
+          const run = database.prepare(columns, sql, mode);
+          return async (rows) => {
+            if (isDown && sql('r').includes(failing)) throw new Error('down');
+            return run(rows);
+          };
+        };
+        const use = keyUseOf({ ...database, prepare }, clock, (error) => errors.push(error));
+        use.note(key.digest, clock.millis(), 'placed');
+        await use.close();
+        expect([errors.length, await written()]).to.deep.equal([1, []]);
+        isDown = false;
+        use.note(key.digest, clock.millis(), 'placed');
+        await use.close();
+        expect((await written()).map(({ placed }) => placed)).to.deep.equal([2]);
+        await use.close();
+        expect((await written()).map(({ placed }) => placed)).to.deep.equal([2]);
+      });
+    }
+
+    it('is left out once the key is revoked, and brings no key back', async () => {
+      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      use.note(key.digest, clock.millis(), 'placed');
+      await revokeApiKey(direct.ports, viewer, operator, key.id, false);
+      await use.close();
+      expect(await written()).to.deep.equal([]);
+      expect(await direct.storage.database.read('api_keys')).to.deep.equal([]);
+    });
+  });
+});
