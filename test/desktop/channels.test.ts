@@ -22,6 +22,7 @@ describeDesktop('the bridge to the page', () => {
       'createUser',
       'deleteUser',
       'dismissSecret',
+      'getApiKey',
       'getStartupState',
       'identifyApiKey',
       'listAccounts',
@@ -35,12 +36,15 @@ describeDesktop('the bridge to the page', () => {
       'onSessionChange',
       'previewDeletion',
       'previewRevocation',
+      'resetPassword',
       'revokeApiKey',
+      'revokeApiKeys',
       'saveFile',
       'searchTenancies',
       'selectTenancy',
       'signIn',
       'signOut',
+      'summarizeCalls',
     ]);
   });
 

@@ -4,7 +4,7 @@ import { CopyButton } from '../components/copy-button.tsx';
 import { DayChart } from '../components/day-chart.tsx';
 import { Details, Facts } from '../components/details.tsx';
 import { Loadable, useFreshResource } from '../components/loadable.tsx';
-import { endOf, Moment } from '../components/time.tsx';
+import { Day, endOf, Moment } from '../components/time.tsx';
 import { stack } from '../state/charts.ts';
 import { ownZone } from '../state/clock.ts';
 import { formatNumber, pluralize } from '../state/format.ts';
@@ -77,7 +77,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
 function Reach({ reach: { kind, name } }: { reach: ApiKeyDetailsView['reach'] }) {
   return (
     <>
-      every campaign of {kind === 'partner' && 'every account beneath '}
+      Every campaign of {kind === 'partner' && 'every account beneath '}
       <bdi>{name}</bdi>
     </>
   );
@@ -113,7 +113,7 @@ function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
           {byAge.map(({ id, createdAt, lastUsedAt }) => (
             <tr key={id} class={id === keys[0]?.id ? 'current' : undefined}>
               <td>
-                <Moment at={createdAt} />
+                <Day at={createdAt} />
               </td>
               <td>{lastUsedAt === null ? 'Never' : <Moment at={lastUsedAt} />}</td>
             </tr>

@@ -9,7 +9,6 @@ import { Time } from '../components/time.tsx';
 import { useAction } from '../components/use-action.ts';
 import { describeFailure } from '../state/failure-text.ts';
 import { formatNumber } from '../state/format.ts';
-import { OwnerTag } from './api-key-table.tsx';
 
 /** Beyond this many keys, the user types their number. */
 const askedFrom = 10;
@@ -91,7 +90,7 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
               <th scope="row">
                 <Clip>{name}</Clip>
               </th>
-              {hasOwners && <td>{owner && <OwnerTag owner={owner} />}</td>}
+              {hasOwners && <td>{owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}</td>}
               <td>{lastUsedAt === null ? <span class="faint">Never</span> : <Time at={lastUsedAt} />}</td>
             </tr>
           ))}

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { dayOf, type ExpirationDraft, expirationChoices, resolve, timeZonesAfter } from '../../../desktop/renderer/state/expiration.ts';
+import {
+  choiceOf,
+  dayOf,
+  type ExpirationDraft,
+  expirationChoices,
+  resolve,
+  timeZonesAfter,
+} from '../../../desktop/renderer/state/expiration.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });
@@ -70,4 +77,17 @@ describe('the expiration form', () => {
       'choose a day',
     ]);
   });
+});
+
+describe('the choice that a key was created with', () => {
+  const key = (expiresAt: string | null) => ({ createdAt: '2026-11-21T12:00:00.000Z', expiresAt, expiryTimeZone: 'Europe/Berlin' });
+  const choices: readonly (readonly [string | null, string])[] = [
+    [null, 'none'],
+    ['2027-11-21T22:59:59.999Z', '1'],
+    ['2031-11-20T22:59:59.999Z', '5'],
+    ['2027-01-31T22:59:59.999Z', 'custom'],
+  ];
+  for (const [expiresAt, choice] of choices) {
+    it(`is ${choice} for an end at ${expiresAt}`, () => expect(choiceOf(key(expiresAt))).to.equal(choice));
+  }
 });
