@@ -39,7 +39,13 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     width: 'name',
     cell: ({ action, subject }) => (
       <Clip>
-        <span class="verb">{actionLabel(action)}</span> {isAboutItself(action) ? '' : <bdi>{subject.name}</bdi>}
+        <span class="verb">{actionLabel(action)}</span>
+        {!isAboutItself(action) && (
+          <>
+            {' '}
+            <bdi>{subject.name}</bdi>
+          </>
+        )}
       </Clip>
     ),
   },
