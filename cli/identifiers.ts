@@ -2,7 +2,7 @@ import { isRequestId } from '#contract/calls.ts';
 import { isIdentifier } from '#contract/text.ts';
 import { CallkeyError } from './client/errors.ts';
 
-// Checked before anything is sent: some of what is no identifier, such as two dots, would lead to another path.
+// Checked before anything is sent: a text such as two dots would lead to another path.
 
 /** @throws CallkeyError `usage` */
 export function checkedCampaign(text: string): string {

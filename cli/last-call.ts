@@ -8,7 +8,7 @@ import type { Folders } from './xdg.ts';
 
 /** The call that `call cancel --last` cancels: the last one sent to a campaign, even where no answer arrived. */
 const lastCallSchema = z.union([z.object({ requestId: z.string() }), z.object({ fromFile: z.literal(true) })]);
-export type LastCall = z.infer<typeof lastCallSchema>;
+type LastCall = z.infer<typeof lastCallSchema>;
 
 const pathOf = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);

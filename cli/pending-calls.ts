@@ -10,9 +10,9 @@ import type { Folders } from './xdg.ts';
 
 /**
  * A call without an answer yet: a file that exists from before the request leaves until its answer arrives. Where a command died in
- * between, the same command finds the file and sends the same request id. A digest stands for the call, so that no phone number is kept.
+ * between, the same command finds the file and sends the same request id. It holds a digest of the call, and so no phone number.
  */
-export type PendingCall = {
+type PendingCall = {
   requestId: string;
   /** Whether an earlier command chose the request id and died without an answer. */
   adopted: boolean;

@@ -8,7 +8,7 @@ import type { Context } from './context.ts';
 
 type Action = (context: Context) => Promise<void>;
 /** Runs a command's action with its context. */
-export type RunAction = (work: Action) => Promise<void>;
+type RunAction = (work: Action) => Promise<void>;
 type PaceOptions = { concurrency: number; rate?: number };
 type PlaceOptions = CallOptions & PaceOptions & { from?: string; skipInvalid?: boolean; again?: boolean };
 

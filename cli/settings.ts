@@ -9,7 +9,7 @@ import type { Environment, Folders } from './xdg.ts';
 /** The options that every command takes. */
 export type GlobalOptions = { profile?: string; server?: string; json?: true; verbose?: true };
 
-export const keyPlaces = ['keychain', 'file'] as const;
+const keyPlaces = ['keychain', 'file'] as const;
 /** Where a profile's key is kept. */
 export type KeyPlace = (typeof keyPlaces)[number];
 

@@ -14,7 +14,7 @@ import { requireReadablePath } from './http/request-path.ts';
 import { session } from './http/session.ts';
 import { type WebConsole, webConsole, webConsoleMethods } from './http/web-console.ts';
 
-export type AppDeps = {
+type AppDeps = {
   ports: Ports;
   log: Logger;
   observeRequest: ObserveRequest;

@@ -11,7 +11,7 @@ const everyMinute = Duration.fromObject({ minutes: 1 });
 const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
-export type Housekeeping = {
+type Housekeeping = {
   /** Ends after the step that is under way. */
   close(): Promise<void>;
 };
@@ -22,7 +22,7 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
   const closing = new AbortController();
   const { signal } = closing;
 
-  async function finishAndLapse(): Promise<void> {
+  async function sweepEachMinute(): Promise<void> {
     const now = ports.clock.now();
     const cancelled = await apiKeys.finishCancelling(now, signal);
     if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
@@ -31,19 +31,21 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
     await callList.compactCounts();
   }
 
-  async function forget(): Promise<void> {
+  async function sweepEachHour(): Promise<void> {
+    // First: a later step that keeps failing must not keep contact data.
+    const ended = await endOverdueCalls(dialing, ports.clock, signal);
+    if (ended > 0) log.info({ calls: ended }, 'calls ended that no dialer had ended');
+    if (retentionDays !== null) {
+      const erased = await eraseOldContacts(retention, ports.clock, retentionDays, signal);
+      if (erased > 0) log.info({ calls: erased }, 'contact data erased');
+    }
     await sweepSessions(ports);
     await ports.throttle.sweep(ports.clock.millis());
     await apiKeys.compactCounts();
-    const ended = await endOverdueCalls(dialing, ports.clock, signal);
-    if (ended > 0) log.info({ calls: ended }, 'calls ended that nobody had dialed');
     await forgetOldCounts(retention, ports.clock, signal);
-    if (retentionDays === null) return;
-    const erased = await eraseOldContacts(retention, ports.clock, retentionDays, signal);
-    if (erased > 0) log.info({ calls: erased }, 'contact data erased');
   }
 
-  const repeating = [repeat(finishAndLapse, everyMinute), repeat(forget, everyHour)];
+  const repeating = [repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];
 
   /** One run at a time: one that takes longer than the interval must not meet the next. */
   function repeat(work: () => Promise<void>, every: Duration) {

@@ -32,7 +32,7 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-export function scrub(text: string): string {
+function scrub(text: string): string {
   return text.replace(keyValueLookalike, 'svc_sk_live_[redacted]');
 }
 

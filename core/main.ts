@@ -7,6 +7,7 @@ import type { Core } from './core.ts';
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url)));
 const { ConfigError, readConfig } = await import('./config.ts');
 const { startCore } = await import('./core.ts');
+const { oneTimePasswordNote } = await import('./domain/users.ts');
 const { createLog } = await import('./log.ts');
 const { sessionSecretsOf } = await import('./session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./system.ts');
@@ -80,7 +81,8 @@ This database had no users, so the core has created a first one, of the type sta
   e-mail             ${email}
   one-time password  ${password}
 
-The password is shown this once and works for seven days. ${where} and choose one of your own.
+${oneTimePasswordNote}
+${where} and choose one of your own.
 Lost it? npm run admin -- user password ${email}
 `;
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { generation, generationHeader } from '#contract/generation.ts';
+import { parseJson } from '#contract/json.ts';
 import { problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import type { Failure, Result } from './ipc.ts';
 
@@ -51,12 +52,4 @@ function generationMismatch(header: string | undefined): Result<never> | null {
   const number = header === undefined ? 0 : Number(header);
   if (Number.isNaN(number)) return failed({ kind: 'incompatible', core: 'unknown' });
   return failed({ kind: 'incompatible', core: number < generation ? 'older' : 'newer' });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

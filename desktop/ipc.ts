@@ -51,10 +51,10 @@ export type StartupState = {
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
-export type PasswordChange = { currentPassword: string; newPassword: string };
+type PasswordChange = { currentPassword: string; newPassword: string };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
-export type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
-export type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
+type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
+type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
 export type Deletion = { id: string; cancelQueuedCalls: boolean };
 
 /** What differs between the app and a browser. Screens ask for these, and never where they run. */

@@ -51,7 +51,7 @@ export const screens = [
   },
 ] as const satisfies readonly ScreenDeclaration[];
 
-export type Screen = (typeof screens)[number];
+type Screen = (typeof screens)[number];
 export type ScreenName = Screen['name'];
 export type ShowCommand = `show-${ScreenName}`;
 

@@ -13,7 +13,7 @@ import { argon2Passwords } from '../core/passwords.ts';
 import { openStorage, unobserved } from '../core/storage/index.ts';
 import { systemClock, systemRandomness } from '../core/system.ts';
 
-/** One password for all of them, made anew each time: this is a database to play with. */
+/** One password for all users, random on each run: this is a database to play with. */
 const password = randomBytes(9).toString('base64url');
 
 async function fill(ports: Ports): Promise<string> {

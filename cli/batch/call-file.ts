@@ -5,9 +5,8 @@ import { validate } from '#contract/validate.ts';
 import { CallkeyError } from '../client/errors.ts';
 import { readCsv } from './csv.ts';
 import { readNdjson } from './ndjson.ts';
+import type { Row } from './row.ts';
 
-/** A line before its check: a record, or the reason why it has none. */
-export type Row = { line: number; input: unknown } | { line: number; reason: string };
 export type CallLine = { line: number; call: PlaceCall };
 export type BadLine = { line: number; errors: FieldError[] };
 export type CallFile = { good: CallLine[]; bad: BadLine[] };

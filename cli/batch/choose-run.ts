@@ -6,7 +6,7 @@ import { deleteRun, newRepetition, type Run, type RunHeader, readRuns, startRun 
 /** What a command wants to place. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
 /** An earlier run to continue, or the runs that a new one replaces. */
-export type RunChoice = { continued: Run } | { replaced: Run[] };
+type RunChoice = { continued: Run } | { replaced: Run[] };
 
 /** @throws CallkeyError `conflict`, see pickRun */
 export async function chooseRun(folders: Folders, request: RunRequest, again: boolean): Promise<Run> {

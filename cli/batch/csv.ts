@@ -1,6 +1,6 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { CallkeyError } from '../client/errors.ts';
-import type { Row } from './call-file.ts';
+import type { Row } from './row.ts';
 
 const columns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
 type Column = (typeof columns)[number];

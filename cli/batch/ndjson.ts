@@ -1,5 +1,5 @@
 import { parseJson } from '#contract/json.ts';
-import type { Row } from './call-file.ts';
+import type { Row } from './row.ts';
 
 /** Each line is the body of one request. */
 export function readNdjson(text: string): Row[] {

@@ -9,7 +9,7 @@ import type { Progress } from './progress.ts';
 import { lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 
 /** A run, and what it needs. */
-export type Batch = {
+type Batch = {
   run: Run;
   lines: readonly CallLine[];
   client: CoreClient;

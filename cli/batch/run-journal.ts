@@ -9,7 +9,7 @@ import type { Folders } from '../xdg.ts';
 
 /**
  * The placing of one file in one campaign. Its journal is $XDG_STATE_HOME/callkey/runs/*.jsonl: this header, then an entry for each line
- * of the file that was placed, then the end. It holds no phone number and no name: the number of a line stands for the contact.
+ * of the file that was placed, then the end. It holds the numbers of lines, and no phone number or name.
  */
 const headerSchema = z.object({
   version: z.literal(1),

@@ -12,6 +12,7 @@ import {
 } from '#contract/calls.ts';
 import { parseJson } from '#contract/json.ts';
 import { paths, pathTo } from '#contract/paths.ts';
+import type { Answer } from './answer.ts';
 import { CallkeyError } from './errors.ts';
 import { problemError } from './problem-error.ts';
 import { type RetryPolicy, withRetries } from './retries.ts';
@@ -27,8 +28,6 @@ export type CoreClient = {
   cancel(campaignId: string, call: CallReference): Promise<CancelledCallView>;
   close(): Promise<void>;
 };
-
-export type Answer = { status: number; headers: IncomingHttpHeaders; text: string };
 
 export type ClientOptions = {
   server: string;

@@ -1,6 +1,6 @@
 import { parseJson } from '#contract/json.ts';
 import { problemCode, problemSchema } from '#contract/problems.ts';
-import type { Answer } from './core-client.ts';
+import type { Answer } from './answer.ts';
 import { CallkeyError, type ErrorKind } from './errors.ts';
 
 const kinds: Readonly<Record<number, ErrorKind>> = {
@@ -16,7 +16,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 
 const advice: Readonly<Record<number, string>> = {
   401: 'The server refuses the API key: it is unknown, revoked or expired, or the server address is wrong. Create a key in the console and run callkey key set to store it.',
-  403: "Check the campaign's id. A key reaches the campaigns of its creator's account, or of all accounts beneath its creator's partner.",
+  403: "Check the campaign's id. A key has access to the campaigns of its creator's account, or of all accounts beneath its creator's partner.",
 };
 
 /** The error for an answer other than the expected one. */

@@ -1,6 +1,6 @@
 // By hand: undici's RetryAgent cuts a Retry-After short at its own longest pause, and p-retry does not read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Answer } from './core-client.ts';
+import type { Answer } from './answer.ts';
 import { CallkeyError, errorCode } from './errors.ts';
 
 export type RetryPolicy = {

@@ -15,7 +15,7 @@ import { interruptOnSignals } from '../interrupt.ts';
 import { writeLastCall } from '../last-call.ts';
 import { formatCount } from '../output.ts';
 
-export type FileOptions = Pace & {
+type FileOptions = Pace & {
   skipInvalid: boolean;
   again: boolean;
   /** SHA-256 of the file that `call resume` expects. */

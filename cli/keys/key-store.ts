@@ -9,7 +9,7 @@ import type { KeyPlace, Settings } from '../settings.ts';
 import type { Environment, Folders } from '../xdg.ts';
 
 /** Keeps the key of one profile, in the keychain or in a file. */
-export type KeyStore = {
+type KeyStore = {
   /** The place, for messages to the user. */
   readonly where: string;
   read(): Promise<string | undefined>;

@@ -39,9 +39,9 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
     return 'is complete';
   });
   const users = schema.ok ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
-  const tallies = schema.ok ? [await attempt('tallies', () => recount(database, repair))] : [];
+  const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, schema, ...users, ...tallies, ...specific];
+  return [reachable, schema, ...users, ...keyCounts, ...specific];
 }
 
 /** Compares the kept counts of API keys with the keys themselves. */
@@ -75,21 +75,18 @@ function privacyOf(file: string): Finding {
   };
 }
 
-/** Without these server settings, an answered call may not survive a power cut. Each connection sets `synchronous_commit` itself. */
-async function postgresFindings({ read }: Database): Promise<Finding[]> {
-  const durability = ['fsync', 'full_page_writes'].map((setting) =>
-    attempt(setting, async () => {
-      const { rows }: { rows: { value: string }[] } = await read.raw('SELECT current_setting(?) AS value', [setting]);
-      if (rows[0]?.value !== 'on') throw new Error('is off on the server: placed calls may be lost in a power cut. Turn it on');
-      return 'is on';
-    }),
-  );
+async function postgresFindings(database: Database): Promise<Finding[]> {
+  const durability = attempt('durability', async () => {
+    const risks = await database.risks();
+    if (risks.length > 0) throw new Error(risks.join(' '));
+    return 'placed calls survive a power cut';
+  });
   const primary = attempt('primary', async () => {
-    const { rows }: { rows: { standby: boolean }[] } = await read.raw('SELECT pg_is_in_recovery() AS standby');
-    if (rows[0]?.standby) throw new Error('this is a standby: give the address of the primary');
+    const [found] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+    if (found?.standby) throw new Error('this is a standby: give the address of the primary');
     return 'is the primary';
   });
-  return Promise.all([...durability, primary]);
+  return Promise.all([durability, primary]);
 }
 
 async function attempt(name: string, look: () => Promise<string>): Promise<Finding> {

@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { operator } from '../domain/audit.ts';
-import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/import.ts';
+import { ImportInterrupted, type ImportResult, importAll } from '../domain/import.ts';
+import { importFileSchema } from '../domain/import-file.ts';
 import { Problem } from '../domain/problem.ts';
+import { oneTimePasswordNote } from '../domain/users.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { parseInput } from './input.ts';
-import { type Output, oneLine, oneTimePasswordNote, table } from './output.ts';
+import { type Output, oneLine, table } from './output.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {
   program

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
+import { timestamp } from '#contract/text.ts';
 import { revokeVisible } from '../domain/api-keys.ts';
 import { operator } from '../domain/audit.ts';
 import type { ApiKey } from '../domain/model.ts';
 import type { AdminContext, Runner } from './context.ts';
-import { table, timestamp } from './output.ts';
+import { table } from './output.ts';
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
   const key = program.command('key').description('API keys of all users');

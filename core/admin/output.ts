@@ -9,8 +9,6 @@ export type Output = {
 
 type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
 
-export const oneTimePasswordNote = 'The password is shown this once. It works for seven days, or until its user chooses another.';
-
 export function outputTo(streams: Streams, asJson: boolean): Output {
   return {
     answer: (json, text) => streams.stdout.write(asJson ? `${safeJson(json)}\n` : `${stripControls(text)}\n`),
@@ -50,9 +48,4 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
         .trimEnd(),
     )
     .join('\n');
-}
-
-/** RFC 3339, in UTC. */
-export function timestamp(at: { toJSDate(): Date }): string {
-  return at.toJSDate().toISOString();
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Problem } from '../domain/problem.ts';
 
 /** One of PostgreSQL's own programs, and its messages on standard error. */
-export type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
+type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
 
 /** The address goes through the environment, which `ps` does not show. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {

@@ -4,14 +4,14 @@ import { Problem } from '../domain/problem.ts';
 import { inChunks } from '../storage/chunks.ts';
 import type { Database } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
-import { schemaOf } from '../storage/migrations/index.ts';
-import { openDatabase } from '../storage/open.ts';
+import { migrationsTable } from '../storage/migrations/index.ts';
+import { applicationName, migrationLock, openPostgres } from '../storage/postgres.ts';
 import { ended, startPostgresTool } from './postgres-tools.ts';
-import type { RestoreResult, Revived } from './restore-result.ts';
+import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
   const missing = await missingIn(url, file);
-  const database = openDatabase({ kind: 'postgres', url }, 'refuse');
+  const database = openPostgres(url);
   try {
     const gone = await findGone(database);
     await replaceAll(url, file, await refuseOthers(database));
@@ -28,7 +28,7 @@ async function missingIn(url: string, file: string): Promise<string[]> {
   } catch (error) {
     throw new Problem('invalid', `${file} cannot be read: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
-  const tool = startPostgresTool(url, 'pg_restore', ['--data-only', '--table=schema_migrations', '--file=-', file]);
+  const tool = startPostgresTool(url, 'pg_restore', ['--data-only', `--table=${migrationsTable}`, '--file=-', file]);
   const [, sql] = await Promise.all([
     ended(tool).catch((error) => {
       throw tool.complaint() === '' ? error : new Problem('invalid', `${file} cannot be restored: ${error.message}`);
@@ -38,22 +38,21 @@ async function missingIn(url: string, file: string): Promise<string[]> {
   const copied = /^COPY \S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
   const column = copied?.[1]?.split(', ').indexOf('name') ?? -1;
   const applied = (copied?.[2] ?? '').split('\n').flatMap((row) => row.split('\t')[column] ?? []);
-  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is not a backup of Callkey.`);
-  return schemaOf(applied, file).missing;
+  return missingMigrations(applied, file);
 }
 
 /** @returns the id of the server's process that serves this connection */
-async function refuseOthers({ read }: Database): Promise<number> {
-  const { rows }: { rows: { own: number; others: number }[] } = await read.raw(
+async function refuseOthers(database: Database): Promise<number> {
+  const [found] = await database.query<{ own: number; others: number }>(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
   );
-  if (rows[0] === undefined || rows[0].others > 0) {
+  if (!found || found.others > 0) {
     throw new Problem('conflict', 'A core, or another admin command, is connected to the database. Stop it, then restore again.');
   }
-  return rows[0].own;
+  return found.own;
 }
 
-const others = (own: string) => `datname = current_database() AND application_name = 'callkey' AND pid <> ${own}`;
+const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
 
 type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[] };
 
@@ -120,7 +119,7 @@ async function replaceAll(url: string, file: string, own: number): Promise<void>
 }
 
 const opening = (own: number) => `BEGIN;
-SELECT pg_advisory_xact_lock(27975062105318777) \\g /dev/null
+SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN
   IF EXISTS (SELECT FROM pg_stat_activity WHERE ${others(String(own))}) THEN RAISE EXCEPTION 'a core has connected meanwhile'; END IF;
 END $$;

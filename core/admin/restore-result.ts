@@ -1,3 +1,6 @@
+import { Problem } from '../domain/problem.ts';
+import { schemaOf } from '../storage/migrations/index.ts';
+
 export type RevivedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number };
 
@@ -12,3 +15,13 @@ export type RestoreResult = {
   /** The migrations that the backup lacks. */
   missing: string[];
 };
+
+/**
+ * @param applied the migrations of a backup
+ * @returns those that it lacks
+ * @throws Problem `invalid` or `conflict`
+ */
+export function missingMigrations(applied: readonly string[], file: string): string[] {
+  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is not a backup of Callkey.`);
+  return schemaOf(applied, file).missing;
+}

@@ -7,9 +7,9 @@ import { Problem } from '../domain/problem.ts';
 import { quiet } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import { isLocked } from '../storage/errors.ts';
-import { schemaOf } from '../storage/migrations/index.ts';
+import { migrationsTable } from '../storage/migrations/index.ts';
 import { flushToDisk } from './flush.ts';
-import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
+import { missingMigrations, type RestoreResult, type Revived, type RevivedKey, type RevivedUser } from './restore-result.ts';
 
 /** SQLite keeps these beside a database. It would apply them to the backup that replaces it. */
 const companions = ['-wal', '-shm', '-journal'];
@@ -52,11 +52,11 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
-    const applied: string[] = (await database.schema.hasTable('schema_migrations'))
-      ? await database('schema_migrations').pluck('name')
-      : [];
-    if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is not a backup of Callkey.`);
-    const { missing } = schemaOf(applied, file);
+    // Without the end of an empty last page, SQLite finds nothing wrong.
+    const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
+    if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} ends early. Restore another backup.`);
+    const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
+    const missing = missingMigrations(applied, file);
     await database.raw('PRAGMA journal_mode = DELETE');
     await database('sessions').delete();
     return missing;

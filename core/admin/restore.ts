@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { timestamp } from '#contract/text.ts';
 import { requireFile } from '../storage/sqlite-file.ts';
 import { systemClock } from '../system.ts';
 import type { Runner, Settings } from './context.ts';
@@ -35,11 +36,11 @@ async function runRestore({ location, isDatabaseNamed, output }: Settings, file:
 }
 
 function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
-  return { ...key, owner: { id: creatorId, name: creatorName }, revokedAt: timestampOf(revokedAt) };
+  return { ...key, owner: { id: creatorId, name: creatorName }, revokedAt: timestamp(revokedAt) };
 }
 
 function userJson({ deletedAt, ...user }: RevivedUser) {
-  return { ...user, deletedAt: timestampOf(deletedAt) };
+  return { ...user, deletedAt: timestamp(deletedAt) };
 }
 
 function textOf(file: string, { before, revived, missing }: RestoreResult): string {
@@ -51,18 +52,14 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
     lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
   if (!revived) lines.push('The database that was there cannot be read: the API keys that were revoked since the backup are not known.');
   if (revived && revived.apiKeys.length > 0) {
-    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [id, name, creatorName, timestampOf(revokedAt)]);
+    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [id, name, creatorName, timestamp(revokedAt)]);
     lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
     lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
   }
   if (revived && revived.users.length > 0) {
-    const rows = revived.users.map(({ email, name, deletedAt }) => [email, name, timestampOf(deletedAt)]);
+    const rows = revived.users.map(({ email, name, deletedAt }) => [email, name, timestamp(deletedAt)]);
     lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
     lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
   }
   return lines.join('\n');
-}
-
-function timestampOf(millis: number): string {
-  return new Date(millis).toISOString();
 }

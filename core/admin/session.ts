@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { auditEvent, operator } from '../domain/audit.ts';
-import { owningScopeOf } from '../domain/sessions.ts';
+import { auditEvent, operator, owningScopeOf, userSubject } from '../domain/audit.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { findUser, userJson } from './user.ts';
 
@@ -11,7 +10,7 @@ export function sessionCommands(program: Command, { withDatabase }: Runner): voi
 
 async function runRevoke({ ports, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  const event = auditEvent(ports, operator, 'session.revoked', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
+  const event = auditEvent(ports, operator, 'session.revoked', userSubject(user), owningScopeOf(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
   output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
 }

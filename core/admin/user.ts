@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
 import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
-import { emailSchema, normalEmail } from '#contract/text.ts';
+import { emailSchema, normalEmail, timestamp } from '#contract/text.ts';
 import { operator } from '../domain/audit.ts';
 import type { ListedUser, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { createUser, deleteUser, resetPassword } from '../domain/users.ts';
+import { createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../domain/users.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { nameSchema, parseInput } from './input.ts';
-import { type Output, oneTimePasswordNote, table, timestamp } from './output.ts';
+import { type Output, table } from './output.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('users, who sign in to the console');

@@ -14,13 +14,13 @@ export function isRequestId(text: string): boolean {
   return requestIdForm.test(text);
 }
 
-export const requestIdSchema = z.string().regex(requestIdForm, { error: 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.' });
+const requestIdSchema = z.string().regex(requestIdForm, { error: 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.' });
 
-export const phoneSchema = z.string().refine(isPhoneNumber, {
+const phoneSchema = z.string().refine(isPhoneNumber, {
   error: 'Give a phone number in E.164 form, such as +493012345678.',
 });
 
-export const contactSchema = z.strictObject({
+const contactSchema = z.strictObject({
   phone: phoneSchema,
   name: lineSchema(limits.name).optional(),
   timeZone: timeZoneSchema.optional(),
@@ -38,7 +38,7 @@ const variablesShape = z
     error: `Give at most ${limits.variables} variables.`,
   });
 
-export const variablesSchema = variablesShape.pipe(
+const variablesSchema = variablesShape.pipe(
   z.record(
     z.string().regex(variableNameForm, { error: `Give 1 to ${limits.variableName} characters, none of them a control character.` }),
     textSchema(limits.variableValue),

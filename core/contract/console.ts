@@ -51,15 +51,17 @@ export const selectTenancySchema = z.union(
   { error: 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.' },
 );
 
+const viewerSchema = z.object({
+  id: identifierSchema,
+  email: z.string(),
+  name: z.string(),
+  userType: userTypeSchema,
+  account: namedSchema.nullable(),
+  partner: namedSchema.nullable(),
+});
+
 export const sessionSchema = z.object({
-  viewer: z.object({
-    id: identifierSchema,
-    email: z.string(),
-    name: z.string(),
-    userType: userTypeSchema,
-    account: namedSchema.nullable(),
-    partner: namedSchema.nullable(),
-  }),
+  viewer: viewerSchema,
   tenancy: placeSchema.nullable(),
   /** Present, and true, while the user still has the one-time password that somebody else chose. */
   passwordChangeDue: z.literal(true).optional(),
@@ -75,7 +77,7 @@ export type TenanciesView = z.infer<typeof tenanciesSchema>;
 
 // API keys
 
-export const apiKeySchema = z.object({
+const apiKeySchema = z.object({
   id: identifierSchema,
   name: z.string(),
   createdAt: instantSchema,
@@ -139,6 +141,7 @@ export const identifyApiKeySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Give the SHA-256 of the key value as 64 hexadecimal digits.' }),
 });
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
+export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Accounts and campaigns
 
@@ -169,9 +172,9 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** The key that placed it; null where that is a key outside the viewer's sight. */
+  /** The key that placed it; null if the viewer does not see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
-  /** Nobody's phone rang: the core made the outcome up. */
+  /** No phone rang: the core made the outcome up. */
   simulated: z.boolean(),
 });
 export type CallView = z.infer<typeof callSchema>;
@@ -188,15 +191,9 @@ export const callsSummarySchema = z.object({
 });
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
-// People
+// Users
 
-export const userSchema = z.object({
-  id: identifierSchema,
-  email: z.string(),
-  name: z.string(),
-  userType: userTypeSchema,
-  account: namedSchema.nullable(),
-  partner: namedSchema.nullable(),
+export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
   apiKeys: z.number().int(),
@@ -204,6 +201,7 @@ export const userSchema = z.object({
 export type UserView = z.infer<typeof userSchema>;
 
 export const usersSchema = z.object({ users: z.array(userSchema) });
+export type UsersView = z.infer<typeof usersSchema>;
 
 export const createUserSchema = z.strictObject({
   email: emailSchema,
@@ -218,6 +216,7 @@ export type CreateUser = z.infer<typeof createUserSchema>;
 
 /** The password is shown this once, to be changed by its user. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
+export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
 export const deletionSchema = z.object({
   user: userSchema,
@@ -235,7 +234,7 @@ export const activityQuerySchema = z.strictObject({ cursor: identifierSchema.opt
 export const eventSchema = z.object({
   id: identifierSchema,
   at: instantSchema,
-  /** Null for what the operator did on the machine itself. */
+  /** Null for the operator, on the machine itself. */
   actor: namedSchema.nullable(),
   action: z.string(),
   subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),

@@ -25,7 +25,7 @@ function zoneOf(name: string): IANAZone {
 }
 
 /** Calendar days as YYYY-MM-DD, both included. */
-export type DayRange = { earliest: string; latest: string };
+type DayRange = { earliest: string; latest: string };
 
 /** The days that a custom expiry may fall on: from tomorrow to one day short of five years from today, in that zone. */
 export function customRange(now: DateTime, timeZone: string): DayRange {

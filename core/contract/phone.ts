@@ -19,7 +19,7 @@ export function isPhoneNumber(text: string): boolean {
 
 /**
  * Whether a number fits the plan of its country code's first country, and does not begin with what could be a national prefix. The library
- * takes every such number as it stands, and accepts it.
+ * accepts every such number, and does not change it.
  */
 function isPlain(text: string): boolean {
   for (let end = 2; end <= 4; end++) {

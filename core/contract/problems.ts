@@ -33,7 +33,7 @@ export function problemType(code: ProblemCode): string {
   return `urn:callkey:problems#${code}`;
 }
 
-export const fieldErrorSchema = z.object({
+const fieldErrorSchema = z.object({
   /** Where in the body, dotted: `contact.phone`. Empty for the body as a whole. */
   path: z.string(),
   message: z.string(),

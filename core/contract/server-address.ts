@@ -1,8 +1,8 @@
 /** A server's address, or what is wrong with it, as a sentence that says what to do. */
-export type ServerAddress = { ok: true; address: string } | { ok: false; problem: string };
+type ServerAddress = { ok: true; address: string } | { ok: false; problem: string };
 
 /**
- * Reads the address of a core. What goes there is secret and must not cross a network in the clear: https, or http to this very machine.
+ * Reads the address of a core. Keys and passwords go there, which must not cross a network in the clear: https, or http to this very machine.
  *
  * @returns the address without a slash at its end
  */
@@ -15,7 +15,7 @@ export function readServerAddress(text: string): ServerAddress {
     return { ok: false, problem: 'The server address may have a host, a port and a path, and nothing else.' };
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    return { ok: false, problem: `What is sent there would cross the network in the clear. Use https: https://${url.host}` };
+    return { ok: false, problem: `Keys and passwords would cross the network in the clear. Use https: https://${url.host}` };
   }
   return { ok: true, address: (url.origin + url.pathname).replace(/\/+$/, '') };
 }

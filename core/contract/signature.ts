@@ -4,7 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 export const signatureHeader = 'Callkey-Signature';
 
 /** How far a signature's time may be from now, in seconds. */
-export const signatureWindow = 300;
+const signatureWindow = 300;
 
 /** @param seconds Unix time */
 export function sign(body: Uint8Array | string, secret: string, seconds: number): string {

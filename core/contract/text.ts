@@ -78,9 +78,14 @@ export function isIdentifier(text: string): boolean {
 
 export const identifierSchema = z.string().refine(isIdentifier, { error: 'This is no identifier of this service.' });
 
-/** RFC 3339 in UTC with milliseconds, on the wire. */
 const instantError = { error: 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.' };
+/** RFC 3339 in UTC with milliseconds, as {@link timestamp} writes it. */
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
+
+/** An instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or epoch milliseconds */
+export function timestamp(at: number | { toMillis(): number }): string {
+  return new Date(typeof at === 'number' ? at : at.toMillis()).toISOString();
+}
 
 /** Lower case and without surrounding space: two spellings of one address are one user. */
 export function normalEmail(text: string): string {

@@ -2,6 +2,7 @@ import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { sign, signatureHeader } from '#contract/signature.ts';
+import { timestamp } from '#contract/text.ts';
 import { dialingLimits } from '../domain/dialing.ts';
 import { codeOf } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
@@ -66,7 +67,7 @@ function handoffOf(call: ClaimedCall): Handoff {
       ...(call.timeZone === null ? {} : { timeZone: call.timeZone }),
     },
     variables: { ...call.variables },
-    placedAt: new Date(call.placedAt).toISOString(),
+    placedAt: timestamp(call.placedAt),
   };
 }
 

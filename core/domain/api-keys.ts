@@ -7,12 +7,15 @@ import { auditEvent } from './audit.ts';
 import { byDay, chartDays, startOf } from './days.ts';
 import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
-import { Problem } from './problem.ts';
+import { invalidField, Problem } from './problem.ts';
 import { type KeyVisibility, scopeOf } from './scope.ts';
 
-/** One round of SHA-256 is enough for a value of full entropy, and a salt would rule the look-up by index out. */
-export function digestOf(keyValue: string): Digest {
-  return hash('sha256', keyValue, 'hex');
+/**
+ * What storage knows a key value or a session id by. One round of SHA-256 is enough for a secret of full entropy, and a salt would rule the
+ * look-up by index out.
+ */
+export function digestOf(secret: string): Digest {
+  return hash('sha256', secret, 'hex');
 }
 
 /** Creates a key in the viewer's own scope. Only the answer has the key value: storage has its digest. */
@@ -23,12 +26,11 @@ export async function createApiKey(
   { name, expiration, timeZone }: CreateApiKey,
 ): Promise<{ apiKey: ApiKey; keyValue: string }> {
   const { owningScope } = scopeOf(viewer);
-  if (!owningScope) throw new Problem('forbidden', 'Select an account or a partner first: the key reaches that tenancy only.');
+  if (!owningScope) throw new Problem('forbidden', 'Select an account or a partner first: the key will have access to that tenancy only.');
   const now = ports.clock.now();
   const range = customRange(now, timeZone);
   if (expiration.kind === 'custom' && !isWithin(expiration.date, range)) {
-    const message = `Give a date from ${range.earliest} to ${range.latest}.`;
-    throw new Problem('invalid', message, { errors: [{ path: 'expiration.date', message }] });
+    throw invalidField('expiration.date', `Give a date from ${range.earliest} to ${range.latest}.`);
   }
   const keyValue = makeKeyValue(ports.randomness.bytes);
   const apiKey: ApiKey = {

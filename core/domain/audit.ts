@@ -1,4 +1,4 @@
-import type { Actor, AuditAction, AuditEvent, AuditSubject, OwningScope } from './model.ts';
+import type { Actor, AuditAction, AuditEvent, AuditSubject, OwningScope, User } from './model.ts';
 import type { Ports } from './ports.ts';
 
 /** Who acts on the machine itself, such as with `admin`. */
@@ -20,4 +20,19 @@ export function auditEvent(
     owningScope,
     address: actor.address,
   };
+}
+
+export function userSubject({ id, name }: User): AuditSubject {
+  return { kind: 'user', id, name };
+}
+
+/** The user's own name: a session has none, and its id is not recorded. */
+export function sessionSubject({ id, name }: User): AuditSubject {
+  return { kind: 'session', id, name };
+}
+
+/** The scope of audit events about a user; null for staff, who belong to the service. */
+export function owningScopeOf(user: User): OwningScope | null {
+  const partnerId = user.partner?.id ?? user.account?.partnerId;
+  return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
 }

@@ -11,7 +11,7 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *     retry    dialing   retry     next attempt                       any dialer
  *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
  *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer once it is due
- *     others   as named  as it was never                              nobody: these are final
+ *     others   = stage   last one  never                              nobody: these are final
  *
  *                    ┌─ cancel ─► cancelled           ┌───────── claim ─────────┐
  *     place ─► queued┼─ lapse ──► lapsed              ▼                         │
@@ -24,7 +24,8 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *                                                 └─► │ └────── rejected ─► failed
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
- * The provider may report an outcome at every stage of `dialing`. Calls that no dialer claims end as `forgotten`.
+ * Two arrows are left out. The provider may report an outcome at every stage of `dialing`. And where no dialer runs any more, housekeeping ends
+ * a call thirty days after it was due (`forgotten`): it lapses if it is queued, has failed at `retry`, and is unknown at every other stage.
  */
 export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
 export type Handoff = (typeof handoffs)[number];
@@ -43,7 +44,10 @@ type Row = {
 
 export const initialStage = 'queued' satisfies Stage;
 
-/** A due call at one of these stages waits for a dialer. One that is open or taken has a dialer or a provider already. */
+/**
+ * Due calls at these stages are the queue that `/metrics` shows. A call that is open is due only after its dialer lost the lease, and one that is
+ * taken only when its outcome is overdue: neither means that the dialers are too slow.
+ */
 export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies readonly Stage[];
 
 /** Every way in which a call moves. Domain, dialer and SQL take the stages from here. */
@@ -65,17 +69,18 @@ export const transitions = [
   { event: 'rejected', by: 'dialer', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
   { event: 'too-late', by: 'dialer', from: ['open'], to: 'failed', notes: ['endedAt'] },
   { event: 'forgotten', by: 'housekeeping', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
+  { event: 'forgotten', by: 'housekeeping', from: ['retry'], to: 'failed', notes: ['endedAt'] },
 
   // All that makes a call `unknown`: the provider may have it, told no outcome, and another hand-off could make a second call.
   { event: 'too-late', by: 'dialer', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'must-not-repeat', by: 'dialer', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'unreported', by: 'dialer', from: ['taken'], to: 'unknown', notes: ['endedAt'] },
-  { event: 'forgotten', by: 'housekeeping', from: ['open', 'retry', 'doubt', 'taken'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'forgotten', by: 'housekeeping', from: ['open', 'doubt', 'taken'], to: 'unknown', notes: ['endedAt'] },
 ] as const satisfies readonly Row[];
 
 type Transition = (typeof transitions)[number];
 export type CallEvent = Transition['event'];
-/** The events after which storage writes a {@link Settlement}. */
+/** The stages to which an event can move a call, unless the provider chooses. */
 type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event }>['to'], readonly OutcomeState[]>;
 
 /** @throws Error if the table has no such transition */

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import type { PlaceCall } from '#contract/calls.ts';
 import type { Caller, CallReference, NewCall } from './model.ts';
-import type { Cancellation, Ports } from './ports.ts';
+import type { Ports, Refusal } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 
 export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
@@ -37,10 +37,10 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
 
 /** Cancels a queued call. A repeat returns what the first cancel did. */
 export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
-  const outcome: Cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
-  switch (outcome.kind) {
+  const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
+  switch (cancellation.kind) {
     case 'cancelled': {
-      const { requestId, contactId, cancelledAt } = outcome;
+      const { requestId, contactId, cancelledAt } = cancellation;
       return { requestId, contactId, campaignId, cancelledAt };
     }
     case 'already-dialed':
@@ -49,7 +49,7 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
     case 'call-not-found':
       throw new Problem('call-not-found', 'This campaign has no such call.');
     default:
-      throw refusal(outcome.kind);
+      throw refusal(cancellation.kind);
   }
 }
 
@@ -67,9 +67,9 @@ function millis(instant: string | undefined): number | null {
   return instant === undefined ? null : DateTime.fromISO(instant).toMillis();
 }
 
-function refusal(kind: 'unauthorized' | 'campaign-refused'): Problem {
+function refusal(kind: Refusal): Problem {
   return kind === 'unauthorized'
     ? new Problem('unauthorized', unauthorizedDetail)
     : // One answer for a campaign without access and for none at all: a key must not learn which exist.
-      new Problem('campaign-refused', 'This key does not reach such a campaign.');
+      new Problem('campaign-refused', 'This key has no access to such a campaign.');
 }

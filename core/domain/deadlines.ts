@@ -1,10 +1,10 @@
 import { Duration } from 'luxon';
 
 /**
- * In milliseconds. A key-authenticated request is answered within `answer` of its arrival, with 503 if need be: a client that hangs cannot
- * help its own caller. A statement gives up after `statement`, and starts only while at least that much of the request's time is left: a
- * commit after the 503 would surprise a client that sent no request id. So `statement` must be shorter than `answer`, and together with the
- * time for a connection (storage/postgres.ts) no longer.
+ * In milliseconds. A key-authenticated request is answered within `answer`, with 503 if need be: a client that hangs cannot help its own caller.
+ * The time in which the client sends its body does not count. A statement starts only while `statement` of that time is left, and is waited for
+ * no longer than that: a commit after the 503 would surprise a client that sent no request id. So `statement` and the time for a connection
+ * (storage/postgres-connection.ts) together must not exceed `answer`.
  */
 export const deadlines = { answer: 5_500, statement: 3_000 } as const;
 

@@ -1,17 +1,9 @@
-import type { DateTime } from 'luxon';
 import type { CreateUser } from '#contract/console.ts';
-import type { Actor, ListedUser, Viewer } from './model.ts';
+import type { Actor, DeletionImpact, ListedUser, UserInput, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
-import { Problem } from './problem.ts';
+import { invalidField, Problem } from './problem.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
-import { createUser, deleteUser, resetPassword, type UserInput } from './users.ts';
-
-/** What a deletion would delete with the user. */
-export type Deletion = {
-  user: ListedUser;
-  apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[];
-  sessions: number;
-};
+import { createUser, deleteUser, resetPassword } from './users.ts';
 
 export async function listManagedUsers(ports: Ports, viewer: Viewer): Promise<ListedUser[]> {
   return ports.stores.users.list(visibilityOf(viewer));
@@ -24,20 +16,20 @@ export async function createManagedUser(
   actor: Actor,
   input: CreateUser,
 ): Promise<{ user: ListedUser; password: string }> {
-  const place = await placeWithin(ports, visibilityOf(viewer), input);
+  const membership = await membershipWithin(ports, visibilityOf(viewer), input);
   const { email, name, userType } = input;
-  const { user, password } = await createUser(ports, actor, { email, name, userType, ...place }, null);
+  const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   if (password === null) throw new Error('A user was created without a password.');
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, apiKeys: 0 }, password };
 }
 
-export async function previewDeletion(ports: Ports, viewer: Viewer, id: string): Promise<Deletion> {
+export async function previewDeletion(ports: Ports, viewer: Viewer, id: string): Promise<{ user: ListedUser } & DeletionImpact> {
   return { user: await findManagedUser(ports, viewer, id), ...(await ports.stores.users.deletionImpact(id)) };
 }
 
 export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
   const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id) throw new Problem('conflict', 'Nobody deletes themself. Ask somebody else to.');
+  if (user.id === viewer.id) throw new Problem('conflict', 'You cannot delete yourself. Ask another administrator to.');
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
@@ -63,7 +55,7 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promis
 }
 
 /** The account and partner of a new user: those given must be in the viewer's scope, missing ones come from it. */
-async function placeWithin(
+async function membershipWithin(
   ports: Ports,
   visibility: UserVisibility,
   { userType, accountId, partnerId }: CreateUser,
@@ -71,7 +63,7 @@ async function placeWithin(
   if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
     throw new Problem(
       'forbidden',
-      visibility.kind === 'staff' ? 'Select the account or partner of the new user first.' : 'You cannot add users of this type.',
+      visibility.kind === 'staff' ? 'Select the account or partner of the new user first.' : 'You cannot create users of this type.',
     );
   }
   if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
@@ -87,6 +79,5 @@ async function placeWithin(
 }
 
 function outOfScope(path: string, what: string): Problem {
-  const message = `There is no such ${what} in your scope.`;
-  return new Problem('invalid', message, { errors: [{ path, message }] });
+  return invalidField(path, `There is no such ${what} in your scope.`);
 }

@@ -27,16 +27,14 @@ export type Viewer = User & { tenancy: Tenancy | null };
 
 export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
 
-export type NewUser = {
-  id: string;
-  email: string;
-  name: string;
-  userType: UserType;
-  accountId: string | null;
-  partnerId: string | null;
-  password: NewPassword;
-  createdAt: DateTime;
+/** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
+export type DeletionImpact = {
+  apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[];
+  sessions: number;
 };
+
+export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
 
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };

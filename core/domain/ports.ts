@@ -14,6 +14,7 @@ import type {
   Campaign,
   ClaimedCall,
   Credentials,
+  DeletionImpact,
   Digest,
   ImportAddition,
   ImportChange,
@@ -49,8 +50,8 @@ export type Passwords = {
   /** @returns an argon2id hash in PHC form */
   hash(password: string): Promise<string>;
   /**
-   * Waits in the queue, looks the credentials up and verifies the password. Takes equally long if there are no credentials, so that the
-   * time does not tell which e-mail addresses exist.
+   * Takes a place in the queue, looks the credentials up, and verifies the password when its turn comes. Takes equally long if there are no
+   * credentials, so that the time does not tell which e-mail addresses exist.
    *
    * @returns the credentials, or null if the password is wrong
    * @throws Problem `too-many-requests` if the queue is full
@@ -226,10 +227,7 @@ export type UserStore = {
   count(): Promise<number>;
   /** Visible users, the oldest first; with an id, that user if visible. */
   list(visibility: UserVisibility | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
-  /** What a deletion of the user would delete: keys, the newest first, and the number of sessions. */
-  deletionImpact(
-    userId: string,
-  ): Promise<{ apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[]; sessions: number }>;
+  deletionImpact(userId: string): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` if the e-mail address is taken */
   create(user: NewUser, event: AuditEvent): Promise<void>;

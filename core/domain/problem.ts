@@ -29,3 +29,8 @@ export class Problem extends Error {
     return problemTable[this.code].status;
   }
 }
+
+/** One field of an input is wrong. */
+export function invalidField(path: string, message: string): Problem {
+  return new Problem('invalid', message, { errors: [{ path, message }] });
+}

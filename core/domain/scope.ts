@@ -44,8 +44,8 @@ export type TenancyScope = {
   activity: ActivityVisibility;
 };
 
-const none = { kind: 'nothing' } as const;
-const nothing: TenancyScope = { owningScope: null, apiKeys: none, campaigns: none, users: none, activity: none };
+const nothing = { kind: 'nothing' } as const;
+const emptyScope: TenancyScope = { owningScope: null, apiKeys: nothing, campaigns: nothing, users: nothing, activity: nothing };
 
 /**
  * The only place that decides what each type of user sees. A partner user is *tied* if they have an account, too: then they see that account
@@ -55,19 +55,19 @@ const nothing: TenancyScope = { owningScope: null, apiKeys: none, campaigns: non
 export function scopeOf(viewer: Viewer): TenancyScope {
   switch (viewer.userType) {
     case 'account': {
-      if (!viewer.account) return nothing;
+      if (!viewer.account) return emptyScope;
       const { id: accountId, partnerId } = viewer.account;
       return {
         owningScope: { accountId, partnerId },
         apiKeys: { kind: 'own', userId: viewer.id },
         campaigns: { kind: 'account', accountId },
-        users: none,
+        users: nothing,
         // Account users do not see each other's keys, so they do not see what happens to those either.
         activity: { kind: 'own', userId: viewer.id },
       };
     }
     case 'partner': {
-      if (!viewer.partner) return nothing;
+      if (!viewer.partner) return emptyScope;
       const partnerId = viewer.partner.id;
       if (!viewer.account) {
         return {
@@ -89,7 +89,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
       };
     }
     case 'staff': {
-      if (!viewer.tenancy) return { ...nothing, users: { kind: 'staff' }, activity: { kind: 'service' } };
+      if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' } };
       const { kind, id, partnerId } = viewer.tenancy;
       const access: Exclude<CampaignAccess, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
       return {

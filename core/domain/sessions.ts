@@ -1,7 +1,7 @@
 import { type DateTime, Duration } from 'luxon';
-import { auditEvent } from './audit.ts';
+import { auditEvent, owningScopeOf, sessionSubject } from './audit.ts';
 import { clockSkew } from './deadlines.ts';
-import type { Actor, Credentials, Digest, OwningScope, Session, User, Viewer } from './model.ts';
+import type { Actor, Credentials, Digest, Session, User, Viewer } from './model.ts';
 import type { Ports, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 import { checkPassword } from './throttle.ts';
@@ -22,14 +22,14 @@ export async function authenticate(
   { email, password, address, current }: { email: string; password: string; address: string; current: Session | null },
 ): Promise<Credentials> {
   const credentials = await checkPassword(ports, { email, address, trusted: current?.user.email === email }, email, password);
-  const lapsed = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
-  if (!credentials || lapsed) throw new Problem('unauthorized', unauthorizedDetail);
+  const hasExpired = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
+  if (!credentials || hasExpired) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;
 }
 
 /** @throws Problem `unauthorized` if the user has changed the password since the check */
 export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
-  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionOf(user), owningScopeOf(user));
+  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), owningScopeOf(user));
   const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
@@ -64,7 +64,7 @@ export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {
-  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionOf(user), owningScopeOf(user)));
+  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user)));
 }
 
 /** Staff only. A null `choice` deselects the tenancy. */
@@ -77,7 +77,7 @@ export async function selectTenancy(
 ): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff select a tenancy.');
   const tenancy = choice && (await findTenancy(ports, choice.kind, choice.id));
-  const subject = { kind: tenancy?.kind ?? 'session', id: tenancy?.id ?? viewer.id, name: tenancy?.name ?? viewer.name } as const;
+  const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
   const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
   const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
   const known = await ports.stores.sessions.selectTenancy(id, tenancy, event);
@@ -95,14 +95,4 @@ async function findTenancy(ports: Ports, kind: 'account' | 'partner', id: string
     if (partner) return { kind, ...partner, partnerId: partner.id };
   }
   throw new Problem('not-found', `There is no such ${kind}.`);
-}
-
-/** The scope of audit events about a user; null for staff, who belong to the service. */
-export function owningScopeOf(user: User): OwningScope | null {
-  const partnerId = user.partner?.id ?? user.account?.partnerId;
-  return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
-}
-
-function sessionOf(user: User) {
-  return { kind: 'session', id: user.id, name: user.name } as const;
 }

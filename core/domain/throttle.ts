@@ -10,7 +10,7 @@ import { Problem } from './problem.ts';
  * `trusted` attempts come from a client with a live session of the same user. They count by address only, so that nobody can lock a
  * signed-in user out.
  */
-export type Attempt = { email: string; address: string; trusted: boolean };
+type Attempt = { email: string; address: string; trusted: boolean };
 
 /**
  * Wrong passwords before a pause, in a window from the first one:
@@ -40,19 +40,19 @@ export async function checkPassword(ports: Ports, attempt: Attempt, email: strin
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
-    // Counts before the check, so that parallel guesses count. Counts after the queue, so that a crowd that signs in is not blocked, and
-    // invented e-mail addresses add rows no faster than passwords are checked.
+    // Counts before the check, so that parallel guesses count; but only attempts that got a place in its queue, so that a crowd that signs in
+    // is not blocked, and invented e-mail addresses add rows no faster than passwords are checked.
     if (!(await ports.throttle.take(counters, now))) throw tooMany(((await ports.throttle.blockedUntil(counters, now)) ?? now) - now);
     // Skips an address that nobody can have: databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
   const credentials = await ports.passwords.verify(find, password);
-  if (credentials) await forgive(ports, counters);
+  if (credentials) await clearCounters(ports, counters);
   return credentials;
 }
 
 /** A right password gives its own attempt back, and clears the wrong ones for the same account from the same address. */
-async function forgive({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
+async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
   for (const { kind, key } of counters) await (kind === 'pair' ? throttle.reset(key) : throttle.giveBack(key));
 }
 

@@ -1,16 +1,13 @@
 import { Duration } from 'luxon';
-import type { UserType } from '#contract/console.ts';
-import { auditEvent } from './audit.ts';
-import type { Account, Actor, Digest, NewPassword, User } from './model.ts';
+import { auditEvent, owningScopeOf, userSubject } from './audit.ts';
+import type { Account, Actor, Digest, NewPassword, User, UserInput } from './model.ts';
 import type { Ports } from './ports.ts';
-import { Problem } from './problem.ts';
-import { owningScopeOf } from './sessions.ts';
+import { invalidField, Problem } from './problem.ts';
 import { checkPassword } from './throttle.ts';
 
 /** How long a user has to change a password that someone else chose. */
 const oneTimePasswordLife = Duration.fromObject({ days: 7 });
-
-export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export const oneTimePasswordNote = 'The password is shown this once. It works for seven days, or until its user chooses another.';
 
 /** Creates a user. Without a password, makes a one-time password and returns it. */
 export async function createUser(
@@ -19,15 +16,15 @@ export async function createUser(
   input: UserInput,
   password: string | null,
 ): Promise<{ user: User; password: string | null }> {
-  const place = await placeOf(ports, input);
+  const membership = await membershipOf(ports, input);
   const { stored, made } = await passwordOf(ports, password);
-  const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...place };
-  const event = auditEvent(ports, actor, 'user.added', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
+  const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...membership };
+  const event = auditEvent(ports, actor, 'user.added', userSubject(user), owningScopeOf(user));
   await ports.stores.users.create(
     {
       ...input,
       id: user.id,
-      partnerId: place.partner?.id ?? place.account?.partnerId ?? null,
+      partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null,
       password: stored,
       createdAt: event.at,
     },
@@ -37,19 +34,18 @@ export async function createUser(
 }
 
 /** Account users have an account; partner users a partner and perhaps one account of it; staff neither. */
-async function placeOf(ports: Ports, { userType, accountId, partnerId }: UserInput) {
-  const problem = (path: string, message: string) => new Problem('invalid', message, { errors: [{ path, message }] });
-  if (userType === 'account' && partnerId !== null) throw problem('partnerId', 'An account user has an account and no partner.');
-  if (userType === 'account' && accountId === null) throw problem('accountId', 'An account user needs an account.');
-  if (userType === 'partner' && partnerId === null) throw problem('partnerId', 'A partner user needs a partner.');
+async function membershipOf(ports: Ports, { userType, accountId, partnerId }: UserInput) {
+  if (userType === 'account' && partnerId !== null) throw invalidField('partnerId', 'An account user has an account and no partner.');
+  if (userType === 'account' && accountId === null) throw invalidField('accountId', 'An account user needs an account.');
+  if (userType === 'partner' && partnerId === null) throw invalidField('partnerId', 'A partner user needs a partner.');
   if (userType === 'staff' && (accountId !== null || partnerId !== null)) {
-    throw problem(accountId === null ? 'partnerId' : 'accountId', 'A staff user has neither account nor partner.');
+    throw invalidField(accountId === null ? 'partnerId' : 'accountId', 'A staff user has neither account nor partner.');
   }
   const account: Account | null = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
-  if (accountId !== null && !account) throw problem('accountId', `There is no account ${accountId}.`);
+  if (accountId !== null && !account) throw invalidField('accountId', `There is no account ${accountId}.`);
   const partner = partnerId === null ? null : await ports.stores.tenancies.findPartner(partnerId);
-  if (partnerId !== null && !partner) throw problem('partnerId', `There is no partner ${partnerId}.`);
-  if (account && partner && account.partnerId !== partner.id) throw problem('accountId', 'This account is not beneath that partner.');
+  if (partnerId !== null && !partner) throw invalidField('partnerId', `There is no partner ${partnerId}.`);
+  if (account && partner && account.partnerId !== partner.id) throw invalidField('accountId', 'This account is not beneath that partner.');
   return { account, partner };
 }
 
@@ -60,7 +56,7 @@ export async function deleteUser(
   user: User,
   cancelQueuedCalls: boolean,
 ): Promise<{ apiKeys: number; sessions: number }> {
-  const event = auditEvent(ports, actor, 'user.deleted', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), owningScopeOf(user));
   const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
   if (!gone) throw new Problem('not-found', 'There is no such user.');
   return gone;
@@ -78,25 +74,21 @@ export async function changePassword(
   const attempt = { email: `change ${user.email}`, address: actor.address, trusted: false };
   const credentials = await checkPassword(ports, attempt, user.email, input.currentPassword);
   if (!credentials) throw wrongCurrentPassword();
-  if (input.newPassword === input.currentPassword) {
-    const message = 'Choose another password than the current one.';
-    throw new Problem('invalid', message, { errors: [{ path: 'newPassword', message }] });
-  }
-  const event = auditEvent(ports, actor, 'password.changed', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
+  if (input.newPassword === input.currentPassword) throw invalidField('newPassword', 'Choose another password than the current one.');
+  const event = auditEvent(ports, actor, 'password.changed', userSubject(user), owningScopeOf(user));
   const stored = { hash: await ports.passwords.hash(input.newPassword), expiresAt: null };
   const changed = await ports.stores.users.setPassword(user.id, stored, credentials.passwordHash, keep, event);
   if (!changed) throw wrongCurrentPassword();
 }
 
 function wrongCurrentPassword(): Problem {
-  const message = 'This is not your current password.';
-  return new Problem('invalid', message, { errors: [{ path: 'currentPassword', message }] });
+  return invalidField('currentPassword', 'This is not your current password.');
 }
 
 /** Gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
-  const event = auditEvent(ports, actor, 'password.reset', { kind: 'user', id: user.id, name: user.name }, owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), owningScopeOf(user));
   const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
   if (!changed) throw new Problem('not-found', 'There is no such user.');
   return { password: made };

@@ -13,7 +13,8 @@ export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Cont
       if ('encrypted' in ctx.req.socket) return true;
       const { remoteAddress } = ctx.req.socket;
       if (remoteAddress === undefined || !isTrusted(remoteAddress, 0)) return false;
-      // Each proxy appends its own word. The first one is of the client's connection.
+      // Proxies that append put the scheme of the client's connection first. The outermost one must replace what a client sends, or the client
+      // chooses: see docs/operations.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
     },
   };

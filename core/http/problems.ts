@@ -4,12 +4,8 @@ import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { Context, Middleware } from './context.ts';
 
 const unauthorizedBody = jsonLine(bodyOf('unauthorized', unauthorizedDetail));
-const unauthorizedHeaders = [
-  ...['WWW-Authenticate', 'ApiKey realm="callkey"'],
-  ...['Content-Type', problemMediaType],
-  ...['Cache-Control', 'no-store'],
-  ...['X-Content-Type-Options', 'nosniff'],
-];
+const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
+const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
 
 /**
  * The common 401. A missing, malformed, unknown, expired or revoked key and every path without a session get the same bytes, so that
@@ -74,8 +70,7 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
 }
 
 function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
-  const headers = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...more];
-  write(ctx, body.status, headers, jsonLine(body));
+  write(ctx, body.status, [...problemHeaders, ...more], jsonLine(body));
 }
 
 function bodyOf(code: ProblemCode, detail: string): ProblemBody {

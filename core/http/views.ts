@@ -1,34 +1,30 @@
 import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
-import type { ApiKeyDetailsView, ApiKeyView, CallView, EventView, Named, SessionView, UserView } from '#contract/console.ts';
+import type { ApiKeyDetailsView, ApiKeyView, CallView, DeletionView, EventView, Named, SessionView, UserView } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
+import { timestamp } from '#contract/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { ApiKey, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
+import type { ApiKey, DeletionImpact, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
 import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
-
-/** RFC 3339 in UTC with milliseconds. */
-export function wire(at: DateTime): string {
-  return at.toJSDate().toISOString();
-}
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
   const { requestId, contactId, campaignId, placedAt } = call;
-  return { requestId, contactId, campaignId, state: 'queued', placedAt: new Date(placedAt).toISOString() };
+  return { requestId, contactId, campaignId, state: 'queued', placedAt: timestamp(placedAt) };
 }
 
 export function cancelledCallView(call: CancelledCall): CancelledCallView {
   const { requestId, contactId, campaignId, cancelledAt } = call;
-  return { requestId, contactId, campaignId, state: 'cancelled', cancelledAt: new Date(cancelledAt).toISOString() };
+  return { requestId, contactId, campaignId, state: 'cancelled', cancelledAt: timestamp(cancelledAt) };
 }
 
 export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyView {
   const view: ApiKeyView = {
     id: key.id,
     name: key.name,
-    createdAt: wire(key.createdAt),
-    lastUsedAt: key.lastUsedAt && wire(key.lastUsedAt),
-    expiresAt: key.expiresAt && wire(key.expiresAt),
+    createdAt: timestamp(key.createdAt),
+    lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),
+    expiresAt: key.expiresAt && timestamp(key.expiresAt),
     expiryTimeZone: key.expiryTimeZone,
     expired: isExpired(key.expiresAt?.toMillis() ?? null, now.toMillis()),
   };
@@ -57,9 +53,9 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
     contact: { phone: call.phone, name: call.name },
     state: call.state,
     detail: call.detail,
-    placedAt: wire(call.placedAt),
-    dialedAt: call.dialedAt && wire(call.dialedAt),
-    endedAt: call.endedAt && wire(call.endedAt),
+    placedAt: timestamp(call.placedAt),
+    dialedAt: call.dialedAt && timestamp(call.dialedAt),
+    endedAt: call.endedAt && timestamp(call.endedAt),
     apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
     simulated: call.isSimulated,
   };
@@ -68,14 +64,22 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
 export function userView(user: ListedUser): UserView {
   return {
     ...viewerView(user),
-    createdAt: wire(user.createdAt),
-    lastSignInAt: user.lastSignInAt && wire(user.lastSignInAt),
+    createdAt: timestamp(user.createdAt),
+    lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
     apiKeys: user.apiKeys,
   };
 }
 
+export function deletionView({ user, apiKeys, sessions }: { user: ListedUser } & DeletionImpact): DeletionView {
+  return {
+    user: userView(user),
+    apiKeys: apiKeys.map((key) => ({ ...key, lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt) })),
+    sessions,
+  };
+}
+
 export function eventView({ id, at, actor, action, subject, address }: ListedEvent): EventView {
-  return { id, at: wire(at), actor, action, subject, address };
+  return { id, at: timestamp(at), actor, action, subject, address };
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {

@@ -4,13 +4,14 @@ import type { Knex } from 'knex';
 export type Dialect = 'sqlite' | 'postgres';
 
 export type Value = string | number | null;
-export type Row = Readonly<Record<string, Value>>;
+/** What a statement returns. Only PostgreSQL has booleans; SQLite has 0 and 1. */
+export type Row = Readonly<Record<string, Value | boolean>>;
 
 /** The columns of a batch, in the order in which its rows have them. */
 export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 
 /** Answers a whole batch of rows with one prepared statement. */
-export type BatchStatement = (rows: BatchRows) => Promise<Row[]>;
+type BatchStatement = (rows: BatchRows) => Promise<Row[]>;
 export type BatchRows = readonly (readonly Value[])[];
 
 /** What the stores need of a database, in either dialect. */

@@ -1,8 +1,5 @@
 import type { Knex } from 'knex';
-import type { CallState } from '#contract/calls.ts';
-import { type Settlement, stagesBefore, stateOf, waitingStages } from '../domain/call-states.ts';
-import { clockSkew } from '../domain/deadlines.ts';
-import { dialingLimits } from '../domain/dialing.ts';
+import { type Settlement, stateOf, waitingStages } from '../domain/call-states.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { DialingStore } from '../domain/ports.ts';
 import { columnsAt, isAt, isDialing, isQueued, stageAfterSql } from './call-stages.ts';
@@ -10,11 +7,13 @@ import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
 import { required } from './columns.ts';
 import type { Database } from './database.ts';
+import { endSomeForgotten, lapseSome, lapsesAt, makeSomeDue, unfinishedStates, unlocked } from './overdue-calls.ts';
 import type { CallRow } from './tables.ts';
 
 /** Claims look at so many accounts. The next claim begins with the accounts after them. */
 const accountsAtOnce = 100;
-const lapsedAtOnce = 500;
+/** Calls that one sweep changes in a transaction. */
+const sweptAtOnce = 500;
 
 export function dialingStore(database: Database): DialingStore {
   const { read, write } = database;
@@ -29,7 +28,7 @@ export function dialingStore(database: Database): DialingStore {
       lastAccount = last;
       const each = Math.ceil(limit / accounts.length);
       return write.transaction(async (trx) => {
-        await lapseSome(trx, now, lapsedAtOnce);
+        await lapseSome(trx, now, sweptAtOnce);
         const picked = await pick(trx, accounts, now, each);
         return picked.length === 0 ? [] : claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
       });
@@ -53,11 +52,11 @@ export function dialingStore(database: Database): DialingStore {
       return known !== undefined;
     },
 
-    lapse: (now, signal) => inShortTransactions((limit) => lapseSome(write, now, limit), lapsedAtOnce, signal),
+    lapse: (now, signal) => inShortTransactions((limit) => lapseSome(write, now, limit), sweptAtOnce, signal),
 
-    endForgotten: (now, signal) => inShortTransactions((limit) => endSomeForgotten(write, now, limit), lapsedAtOnce, signal),
+    endForgotten: (now, signal) => inShortTransactions((limit) => endSomeForgotten(write, now, limit), sweptAtOnce, signal),
 
-    recoverFromClockStep: (now, signal) => inShortTransactions((limit) => makeSomeDue(write, now, limit), lapsedAtOnce, signal),
+    recoverFromClockStep: (now, signal) => inShortTransactions((limit) => makeSomeDue(write, now, limit), sweptAtOnce, signal),
 
     async queue(now) {
       const row = await read('calls')
@@ -103,57 +102,6 @@ async function accountsWithDue(database: Database, after: string, now: number, l
   return found.slice(0, limit);
 }
 
-const life = dialingLimits.life.toMillis();
-/** SQL: when a queued call lapses. */
-const lapsesAt = `coalesce(not_after, due_at + ${life})`;
-/** The states of calls that have not ended. */
-const openStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
-
-/** Lapses calls whose `notAfter` has passed. They end at that instant, however late this runs, since retention counts from it. */
-function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
-  const late = on('calls').whereRaw(isQueued).whereNotNull('not_after').where('not_after', '<', now);
-  const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
-  return updateSome(on, late, limit, { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null });
-}
-
-/** For cores without a dialer: with one, each call ends within hours after it was due. */
-function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number> {
-  const forgotten = on('calls')
-    .whereNotNull('due_at')
-    .where('due_at', '<', now - life)
-    .where((endless) => endless.whereRaw(`NOT ${isQueued}`).orWhereNull('not_after'));
-  return updateSome(on, forgotten, limit, {
-    state: on.raw(stageAfterSql('forgotten')),
-    ended_at: on.raw(`due_at + ${life}`),
-    due_at: null,
-  });
-}
-
-/** A queued call waits for `notBefore` at the latest, an open one for the end of its lease, any other for its outcome. */
-function makeSomeDue(on: Knex, now: number, limit: number): Promise<number> {
-  const latest = now + clockSkew.toMillis();
-  const tooFar = on('calls')
-    .where('due_at', '>', latest)
-    .where((either) =>
-      either
-        .whereRaw(`(${isQueued} AND due_at > coalesce(not_before, 0))`)
-        .orWhereRaw(`(${isAt('open')} AND due_at > ?)`, [latest + dialingLimits.lease.toMillis()])
-        .orWhereRaw(`(${isDialing} AND due_at > ?)`, [latest + dialingLimits.outcome.toMillis()]),
-    );
-  const dueAt = on.raw(`CASE WHEN ${isQueued} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
-  return updateSome(on, tooFar, limit, { due_at: dueAt });
-}
-
-/** Changes some of the calls that are found, and skips those that another process has locked. */
-async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
-  const some = unlocked(on, found.limit(limit)).select(callKey);
-  return on('calls')
-    .withMaterialized('some', some)
-    .whereIn(callKey, on('some').select(callKey))
-    .whereIn('state', openStates)
-    .update(columns);
-}
-
 type CallKey = [campaignId: string, contactId: string];
 
 /** The oldest due calls of all accounts, one of each account in turn. */
@@ -174,12 +122,6 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
 }
 
-/** Skips rows that another process has locked. SQLite locks the whole file instead. */
-function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
-  // Not `config.client`, which is a class here.
-  return on.client.driverName === 'pg' ? calls.forUpdate().skipLocked() : calls;
-}
-
 const claimedColumns = [
   ...(['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before'] as const),
   ...(['not_after', 'attempt', 'handoff', 'first_attempt_at', 'provider'] as const),
@@ -197,7 +139,7 @@ async function claimPicked(
   const rows: ClaimedRow[] = await trx('calls')
     .whereIn(callKey, picked)
     .where('due_at', '<=', now)
-    .whereIn('state', openStates)
+    .whereIn('state', unfinishedStates)
     .update({
       state: stateOf('open'),
       attempt: trx.raw('attempt + 1'),

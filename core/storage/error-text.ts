@@ -34,7 +34,7 @@ const remedies: readonly (readonly [state: RegExp, remedy: string])[] = [
   [/^3D000/, 'Create the database first, with createdb.'],
   [/^28P01/, 'Correct the user and the password in DATABASE_URL.'],
   [/^28000/, 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
-  [/^42501/, 'Grant the user what is missing.'],
+  [/^42501/, 'Grant the user that permission.'],
   [/^25006/, 'Set DATABASE_URL to the primary server.'],
   [/^53300/, 'Raise max_connections, or stop other programs that use the server.'],
   [/^57P0/, 'Try again when the server is up.'],

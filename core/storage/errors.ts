@@ -1,5 +1,5 @@
 import { codeOf } from '../domain/error-code.ts';
-import { Problem } from '../domain/problem.ts';
+import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 
 const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
@@ -40,13 +40,18 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
 }
 
+/** For a user who was deleted during their own request. */
+export function rejectOrphan(error: unknown): never {
+  throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
+}
+
 /** Another process holds SQLite's lock. */
 export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
-export function asProblem(error: unknown): unknown {
+function asProblem(error: unknown): unknown {
   if (!isOutage(error)) return error;
   const what = isLocked(error) ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });

@@ -18,10 +18,10 @@ import { throttleStore } from './throttle.ts';
 import { userStore } from './users.ts';
 
 /** A pool of connections, for the metrics. */
-export type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
+type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
 
 /** Called for metrics, log and dialer. */
-export type StorageObservers = {
+type StorageObservers = {
   onBatch: ObserveBatch;
   /** A call was placed and may be due. */
   onPlaced: () => void;

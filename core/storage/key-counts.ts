@@ -11,17 +11,17 @@ const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
   ) AS both_ways GROUP BY scope, id HAVING sum(keys) <> 0`;
 
 /** In ms: counting millions of keys takes longer than any other statement may. */
-const patient = { query_timeout: 3_600_000 };
+const longTimeout = { query_timeout: 3_600_000 };
 
 /** @returns how many of the kept counts of keys are wrong */
 export function countWrongCounts(database: Database): Promise<number> {
   return database.read.transaction(async (trx) => {
-    await haveTime(trx, database);
+    await liftTimeLimit(trx, database);
     const counted = await trx
       .from(trx.raw(`(${differences}) AS wrong`))
       .count({ wrong: '*' })
       .first<{ wrong: number | string }>()
-      .options(patient);
+      .options(longTimeout);
     return Number(counted.wrong);
   });
 }
@@ -29,14 +29,14 @@ export function countWrongCounts(database: Database): Promise<number> {
 /** Corrects the counts while other processes create and revoke keys, which does not change a difference. */
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
-    await haveTime(trx, database);
+    await liftTimeLimit(trx, database);
     // Two repairs at once would subtract the same difference twice.
     await database.lockMigrations(trx);
     const merge = database.kind === 'sqlite' ? 'WHERE true ON CONFLICT DO UPDATE SET keys = keys + excluded.keys' : '';
-    await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(patient);
+    await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(longTimeout);
   });
 }
 
-async function haveTime(trx: Knex.Transaction, { kind }: Database): Promise<void> {
+async function liftTimeLimit(trx: Knex.Transaction, { kind }: Database): Promise<void> {
   if (kind === 'postgres') await trx.raw('SET LOCAL statement_timeout = 0');
 }

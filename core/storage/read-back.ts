@@ -2,7 +2,7 @@ import { Problem } from '../domain/problem.ts';
 import type { Database } from './database.ts';
 
 /** A call that a batch has written. */
-export type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
+type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
 
 /**
  * Reads one row of a batch through another connection before the batch is answered. SQLite delays commits, without an error, while another

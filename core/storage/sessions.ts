@@ -1,10 +1,10 @@
 import type { TenancyKind } from '#contract/console.ts';
 import type { Tenancy } from '../domain/model.ts';
 import type { SessionStore } from '../domain/ports.ts';
-import { rejectOrphan } from './api-keys.ts';
 import { recordAudit } from './audit.ts';
 import { instant, required } from './columns.ts';
 import type { Database } from './database.ts';
+import { rejectOrphan } from './errors.ts';
 import { type NamedUserRow, selectUsers, userOf } from './users.ts';
 
 type FoundRow = NamedUserRow & {

@@ -22,7 +22,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       useNullAsDefault: true,
       log: quiet,
       compileSqlOnError: false,
-      // With a statement's own limit, this stays below six seconds.
+      // A wait for a connection and the statement after it end within `deadlines.answer`.
       acquireConnectionTimeout: deadlines.answer - deadlines.statement,
       // One stays open, so that a restore sees that a core uses the file. `validate` runs each time a connection is taken, once a batch.
       pool: { min: 1, max: connections, validate: () => doesNotThrow(guard.check) },

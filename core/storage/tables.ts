@@ -22,9 +22,9 @@ declare module 'knex/types/tables.js' {
   }
 }
 
-export type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
-export type AccountRow = PartnerRow & { partner_id: string };
-export type CampaignRow = PartnerRow & { account_id: string };
+type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
+type AccountRow = PartnerRow & { partner_id: string };
+type CampaignRow = PartnerRow & { account_id: string };
 
 export type UserRow = {
   id: string;
@@ -57,7 +57,7 @@ export type ApiKeyRow = {
 };
 
 /** What the list of calls shows of a revoked key. Its digest is gone. */
-export type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
+type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
   retired_at: number;
   /** Set until the key's queued calls are cancelled, if the revoke was to cancel them. */
@@ -65,15 +65,15 @@ export type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'c
 };
 
 /** A summand of how many keys a scope has: the sum of its rows counts. */
-export type KeyCountRow = { scope: string; id: string; keys: number };
+type KeyCountRow = { scope: string; id: string; keys: number };
 
 /** What a key did in the quarter of an hour that begins at `quarter_at`. */
 export type KeyUsageRow = { api_key_id: string; quarter_at: number; placed: number; cancelled: number };
 
 /** How many calls that were placed in the quarter of an hour ended in a final state. On PostgreSQL `call_count_changes` has the latest. */
-export type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
+type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
 
-export type SessionRow = {
+type SessionRow = {
   id: string;
   user_id: string;
   tenancy_kind: TenancyKind | null;
@@ -82,7 +82,7 @@ export type SessionRow = {
   last_seen_at: number;
 };
 
-export type ThrottleRow = { key: string; points: number; expire: number };
+type ThrottleRow = { key: string; points: number; expire: number };
 
 export type AuditEventRow = {
   id: string;

@@ -3,12 +3,12 @@ import type { User } from '../domain/model.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { UserVisibility } from '../domain/scope.ts';
-import { cancelInFlight, revokeKeys } from './api-keys.ts';
 import { recordAudit } from './audit.ts';
 import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './errors.ts';
 import { countQueued } from './queued-calls.ts';
+import { cancelInFlight, revokeKeys } from './revocation.ts';
 import type { ApiKeyRow, UserRow } from './tables.ts';
 
 /** A user with the names of their account and partner. */
@@ -156,7 +156,7 @@ export function userStore(database: Database): UserStore {
     },
 
     async delete(userId, options, event) {
-      const gone = await write.transaction(async (trx) => {
+      const deleted = await write.transaction(async (trx) => {
         // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
         await trx('users').select('id').where({ id: userId }).forUpdate();
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
@@ -166,9 +166,9 @@ export function userStore(database: Database): UserStore {
         await recordAudit(trx, event);
         return { apiKeys, sessions };
       });
-      if (!gone) return null;
-      await cancelInFlight(database, gone.apiKeys, options);
-      return { apiKeys: gone.apiKeys.length, sessions: gone.sessions };
+      if (!deleted) return null;
+      await cancelInFlight(database, deleted.apiKeys, options);
+      return { apiKeys: deleted.apiKeys.length, sessions: deleted.sessions };
     },
   };
 }

@@ -9,7 +9,7 @@ import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
-export type ChannelDeps = {
+type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;

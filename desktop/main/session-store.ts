@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { SessionPersistence } from '../ipc.ts';
 
 const storedSessionSchema = z.object({ server: z.string(), cookies: z.record(z.string(), z.string()) });
-export type StoredSession = z.infer<typeof storedSessionSchema>;
+type StoredSession = z.infer<typeof storedSessionSchema>;
 
 /** Stores a session between starts, encrypted by the system's storage, or not at all. */
 export class SessionStore {

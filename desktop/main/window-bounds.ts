@@ -1,7 +1,7 @@
 import type { Rectangle } from 'electron';
 import type { Settings } from './settings.ts';
 
-export type WindowBounds = NonNullable<Settings['window']>;
+type WindowBounds = NonNullable<Settings['window']>;
 
 /** The part of the title bar that must be visible for the user to drag the window, in device-independent pixels. */
 const grip = { width: 120, height: 32 };

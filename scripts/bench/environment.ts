@@ -1,26 +1,31 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import type { Database } from '../../core/storage/database.ts';
-import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
 import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
-import { makeQueuedCalls } from './seed.ts';
+import { hasProc, parseStat } from './proc.ts';
+import { type Server, startCore } from './processes.ts';
+import { fill, makeQueuedCalls } from './seed.ts';
 
-/** A core on a database of its own, with keys to use and some that no longer stand. */
+/** A core on a database of its own, with keys to use and some that are revoked. */
 export type Stage = {
   kind: DatabaseKind;
   database: string;
-  core: CoreProcess;
+  core: Server;
+  /** The process id of the PostgreSQL server, where the system tells of its processes. */
+  postgres: number | undefined;
   direct: DirectAccess;
   tenants: Tenants;
   /** Of the place endpoint; the others begin with it. */
   path: string;
+  /** Ten of the thousand. */
   keys: readonly string[];
+  thousandKeys: readonly string[];
   unknown: readonly string[];
   revoked: readonly string[];
   /** Makes queued calls for the row that cancels. @returns the number before the first */
@@ -30,39 +35,37 @@ export type Stage = {
   close(): Promise<void>;
 };
 
-/** So many that no statement takes longer than a core allows. */
-const atOnce = 100_000;
-
 export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
 
-export async function openStage(kind: DatabaseKind): Promise<Stage> {
+/** @param size how many keys, and as many calls, are in its tables already */
+export async function openStage(kind: DatabaseKind, size = 0): Promise<Stage> {
   const database = await freshDatabase(kind);
   const direct = await openDirect(database);
   const tenants = await createTenants(direct.ports);
-  const keys = manyKeys(10);
-  const keyIds = await insertKeys(direct.storage.database, tenants, keys);
-  const core = await spawnCore(database);
+  const { account, campaign, partner } = tenants;
+  if (size > 0)
+    await fill(direct.storage.database, database, size, { accountId: account.id, campaignId: campaign.id, partnerId: partner.id });
+  const thousandKeys = manyKeys(1_000);
+  const keyIds = await insertKeys(direct.storage.database, tenants, thousandKeys);
+  const core = await startCore(database);
   let queued = 0;
   const stage: Stage = {
-    ...{ kind, database, core, direct, tenants, keys },
-    path: pathTo(paths.placeCall, { campaignId: tenants.campaign.id }),
+    ...{ kind, database, core, direct, tenants, thousandKeys },
+    postgres: kind === 'postgres' && hasProc ? await postgresOf(direct) : undefined,
+    path: pathTo(paths.placeCall, { campaignId: campaign.id }),
+    keys: thousandKeys.slice(0, 10),
     unknown: manyKeys(1_000),
     revoked: await makeRevoked(core.url),
     async queue(count) {
       const from = queued;
       queued += count;
-      const { campaign, account } = tenants;
       const owner = { campaignId: campaign.id, accountId: account.id, keyId: keyIds[0] ?? '' };
-      for (let at = from; at < queued; at += atOnce) {
-        await makeQueuedCalls(direct.storage.database, owner, at, Math.min(atOnce, queued - at));
-      }
-      // What autovacuum would do in the middle of a round.
-      if (kind === 'postgres') await direct.storage.database.write.raw('VACUUM ANALYZE calls');
+      await makeQueuedCalls(direct.storage.database, database, owner, from, count);
       return from;
     },
     async restart(environment = {}) {
       await stage.core.stop();
-      stage.core = await spawnCore(database, environment);
+      stage.core = await startCore(database, environment);
     },
     async close() {
       await direct.close();
@@ -72,6 +75,12 @@ export async function openStage(kind: DatabaseKind): Promise<Stage> {
     },
   };
   return stage;
+}
+
+/** The parent of the process behind a connection. */
+async function postgresOf({ storage }: DirectAccess): Promise<number> {
+  const [row] = await storage.database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return parseStat(readFileSync(`/proc/${row?.pid}/stat`, 'utf8')).parent;
 }
 
 /** Ada's, put straight into the table. @returns their ids */

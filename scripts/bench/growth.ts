@@ -4,63 +4,70 @@ import { ask } from '../../test/support/http.ts';
 import { signIn } from '../../test/support/tenants.ts';
 import { manyKeys, openStage, type Stage } from './environment.ts';
 import { cancelling, placing } from './requests.ts';
-import { fill } from './seed.ts';
-import { type Spread, spreadOf } from './workloads.ts';
-import { load } from './wrk.ts';
+import type { Scale } from './scale.ts';
+import { type Spread, spreadOf } from './spread.ts';
+import { cancelsPerSecond } from './workloads.ts';
+import { type Load, load } from './wrk.ts';
 
-export const sizes = [1_000, 100_000, 1_000_000, 10_000_000];
+export const operations = ['place', 'refuse', 'cancel'] as const;
 
 /** What a core does in a second with so many keys and as many calls in its tables. */
-export type Grown = { database: DatabaseKind; size: number; place: Spread; refuse: Spread; cancel: Spread };
+export type Grown = { database: DatabaseKind; size: number } & Record<(typeof operations)[number], Spread>;
 
 /** How long the list of the newest 500 keys takes, in ms, where there are 500 and where there are a million. */
 export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread };
 
-/** A database of each size, and all of them measured in turn: what the machine does meanwhile hits all alike. */
-export async function grow(kind: DatabaseKind, rounds: number, seconds: number, say: (line: string) => void): Promise<Grown[]> {
-  const stages: { size: number; stage: Stage; perSecond: { place: number[]; refuse: number[]; cancel: number[] } }[] = [];
-  for (const size of sizes) {
-    const stage = await openFilled(kind, size, say);
-    stages.push({ size, stage, perSecond: { place: [], refuse: [], cancel: [] } });
+type Say = (line: string) => void;
+/** In seconds: refused and cancelled calls vary less than placed ones. */
+const shortLoad = 1;
+
+type Filled = { size: number; stage: Stage; found: Record<(typeof operations)[number], Load>[] };
+
+/** A database of each size. */
+export async function openFilled(kind: DatabaseKind, scale: Scale, say: Say): Promise<Filled[]> {
+  const filled: Filled[] = [];
+  for (const size of scale.sizes) {
+    const start = performance.now();
+    const stage = await openStage(kind, size);
+    await stage.queue((scale.rounds + 1) * shortLoad * cancelsPerSecond);
+    say(`${kind}: ${size} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
+    filled.push({ size, stage, found: [] });
   }
-  try {
-    for (let round = 0; round <= rounds; round++) {
-      for (const { size, stage, perSecond } of stages) {
-        const { core, path, keys, unknown } = stage;
-        const place = await load(placing(core.url, path, keys), seconds);
-        const refuse = await load(placing(core.url, path, unknown, 0), seconds);
-        const cancel = await load(cancelling(core.url, path, keys[0] ?? ''), seconds, await stage.queue(seconds * 50_000));
-        say(`round ${round}: ${kind}, ${size}: place ${place.perSecond}/s, refuse ${refuse.perSecond}/s, cancel ${cancel.perSecond}/s`);
-        // In the first round, code and caches get warm.
-        if (round === 0) continue;
-        perSecond.place.push(place.perSecond);
-        perSecond.refuse.push(refuse.perSecond);
-        perSecond.cancel.push(cancel.perSecond);
-      }
+  return filled;
+}
+
+/** Measures the sizes in turn, so that what the machine does meanwhile affects all alike, and closes them. */
+export async function grow(filled: readonly Filled[], scale: Scale, say: Say): Promise<{ grown: Grown[]; lists: Lists[] }> {
+  for (let round = 0; round <= scale.rounds; round++) {
+    for (const { size, stage, found } of filled) {
+      const loads = await loadEach(stage, scale.seconds, round);
+      // In the first round, code and caches get warm.
+      if (round > 0) found.push(loads);
+      say(`round ${round}: ${stage.kind}, ${size}: ${operations.map((one) => `${one} ${Math.round(loads[one].perSecond)}/s`).join(', ')}`);
     }
-    return stages.map(({ size, perSecond: { place, refuse, cancel } }) => ({
-      ...{ database: kind, size },
-      ...{ place: spreadOf(place), refuse: spreadOf(refuse), cancel: spreadOf(cancel) },
-    }));
-  } finally {
-    for (const { stage } of stages) await stage.close();
   }
+  const lists: Lists[] = [];
+  for (const { size, stage } of filled) {
+    if (size === scale.sizes[1]) lists.push(await listKeys(stage, scale.rounds));
+    await stage.close();
+  }
+  const grown = filled.map(({ size, stage, found }) => {
+    const of = (operation: (typeof operations)[number]) => spreadOf(found.map((loads) => loads[operation].perSecond));
+    return { database: stage.kind, size, place: of('place'), refuse: of('refuse'), cancel: of('cancel') };
+  });
+  return { grown, lists };
 }
 
-async function openFilled(kind: DatabaseKind, size: number, say: (line: string) => void): Promise<Stage> {
-  const stage = await openStage(kind);
-  const { account, campaign, partner } = stage.tenants;
-  const start = performance.now();
-  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: '' };
-  await fill(stage.direct.storage.database, stage.database, size, owner);
-  say(`${kind}: ${size} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
-  return stage;
+async function loadEach({ core, path, keys, unknown }: Stage, seconds: number, round: number) {
+  return {
+    place: await load(placing(core.url, path, keys), seconds),
+    refuse: await load(placing(core.url, path, unknown, 0), shortLoad),
+    cancel: await load(cancelling(core.url, path, keys[0] ?? ''), shortLoad, round * shortLoad * cancelsPerSecond),
+  };
 }
 
-/** Lists the keys of a partner with a million of them, and of another one, who is given 500, on the same core. */
-export async function listKeys(kind: DatabaseKind, rounds: number, say: (line: string) => void): Promise<Lists> {
-  const stage = await openFilled(kind, 1_000_000, say);
-  const { core, direct, tenants } = stage;
+/** Lists the keys of the partner with so many of them, and of another one, who is given 500, on the same core. */
+async function listKeys({ kind, core, direct, tenants }: Stage, rounds: number): Promise<Lists> {
   const { users, otherAccount, otherPartner } = tenants;
   const rows = manyKeys(500).map((keyValue, n) => ({
     ...{ id: `other-${n}`, digest: digestOf(keyValue), name: 'Other', created_at: n },
@@ -77,6 +84,5 @@ export async function listKeys(kind: DatabaseKind, rounds: number, say: (line: s
       if (n >= rounds) taken[who].push(performance.now() - from);
     }
   }
-  await stage.close();
   return { database: kind, of500: spreadOf(taken.few), ofMillion: spreadOf(taken.many) };
 }

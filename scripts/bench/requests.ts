@@ -48,7 +48,7 @@ end`;
   return { url, script, successes: 1 };
 }
 
-/** Half of the requests place a call, a quarter cancels one of them, and a quarter comes with a key that nobody has. */
+/** Half of the requests place a call, a quarter cancels one of them, and a quarter has a key that does not exist. */
 export function mixing(url: string, path: string, key: string, unknown: string, pauseMs: number): Target {
   const script = `${contacts}
 local n, turn = 0, 0
@@ -69,7 +69,7 @@ end`;
   return { url, script, successes: 0.75 };
 }
 
-/** Tries passwords for ever new users, each time from another network, as a trusted proxy tells it. */
+/** Tries passwords for always other users, each time from another network, as a trusted proxy would forward it. */
 export function flooding(url: string): Target {
   const script = `
 wrk.method = "POST"
@@ -79,5 +79,5 @@ function request()
   local body = '{"email":"user-' .. math.random(1, 1000000) .. '@example.com","password":"no such password"}'
   return wrk.format("POST", "/console/session", { ["Content-Type"] = "application/json", ["X-Forwarded-For"] = from }, body)
 end`;
-  return { url, script, successes: 0 };
+  return { url, script, successes: null };
 }

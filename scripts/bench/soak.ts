@@ -1,66 +1,81 @@
-// An hour at half of what the core can take, and what that does to its memory, files and times:
-//   node_modules/.bin/node scripts/bench/soak.ts --minutes 60 --out soak.json
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { cleanUp, type DatabaseKind } from '../../test/support/databases.ts';
+import { readdirSync, statSync } from 'node:fs';
+import type { DatabaseKind } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
 import { openStage, type Stage } from './environment.ts';
+import { type OtherLoad, watchOtherLoad } from './load-guard.ts';
+import { commitOf, databaseVersion, type Machine, machineOf } from './machine.ts';
+import { listProcesses, memoryOf, treeOf } from './proc.ts';
 import { mixing } from './requests.ts';
-import { load } from './wrk.ts';
+import { slopeWithRange } from './spread.ts';
+import { type Load, load } from './wrk.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '60' },
-    database: { type: 'string', default: 'sqlite' },
-    out: { type: 'string', default: 'soak.json' },
-  },
-});
-const connections = 64;
+/** Memory in MB, at so many seconds. */
+export type Sample = { seconds: number; rss: number };
+/** What a minute of load took, and what it left: sizes in MB. */
+type Minute = Load & { minute: number; heap: number; files: number; wal: number; file: number };
+/** The slope, with its range, in MB an hour. */
+export type Memory = { warmUpMinutes: number; slope: number; min: number; max: number; most: number; isFlat: boolean };
 
-type Sample = {
-  minute: number;
-  perSecond: number;
-  p50: number;
-  p99: number;
-  rssMb: number;
-  heapMb: number;
-  files: number;
-  walMb: number;
-  fileMb: number;
+export type Soak = {
+  at: string;
+  commit: string;
+  machine: Machine;
+  database: DatabaseKind;
+  peakPerSecond: number;
+  otherLoad: OtherLoad;
+  memory: Memory;
+  minutes: Minute[];
+  samples: Sample[];
 };
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
-const stage = await openStage(values.database === 'postgres' ? 'postgres' : ('sqlite' satisfies DatabaseKind));
-try {
+const connections = 64;
+/** In ms. */
+const sampleEvery = 10_000;
+/** In MB an hour: less than that is flat. */
+const flat = 5;
+
+/** Loads a core with half of what it can take, and follows its memory, files and times. Needs Linux. */
+export async function soak(kind: DatabaseKind, minutes: number, say: (line: string) => void): Promise<Soak> {
+  const at = new Date().toISOString();
+  const stage = await openStage(kind);
+  const about = { commit: await commitOf(), machine: { ...(await machineOf()), [kind]: await databaseVersion(stage) } };
   const target = (pauseMs: number) => mixing(stage.core.url, stage.path, stage.keys[0] ?? '', stage.unknown[0] ?? '', pauseMs);
-  const peak = await load(target(0), 20, 0, connections);
-  // As long a pause as makes a connection's turn twice as long as it is at the peak.
-  const pauseMs = Math.round((connections / peak.perSecond) * 1_000);
+  const { perSecond: peakPerSecond } = await load(target(0), 20, 0, connections);
+  // With so long a pause, a connection's turn takes twice as long as at the peak.
+  const pauseMs = Math.round((connections / peakPerSecond) * 1_000);
+  const watch = watchOtherLoad(true);
   const samples: Sample[] = [];
-  for (let minute = 1; minute <= Number(values.minutes); minute++) {
-    const { perSecond, p50, p99 } = await load(target(pauseMs), 60, minute, connections);
-    samples.push({ minute, perSecond, p50, p99, ...(await sizes(stage)) });
-    writeFileSync(values.out, `${JSON.stringify({ peakPerSecond: peak.perSecond, pauseMs, samples }, null, 2)}\n`);
-    process.stdout.write(`${JSON.stringify(samples.at(-1))}\n`);
+  const start = performance.now();
+  const sample = () => samples.push({ seconds: Math.round((performance.now() - start) / 1_000), rss: memoryNow(stage) });
+  const timer = setInterval(sample, sampleEvery);
+  const found: Minute[] = [];
+  for (let minute = 1; minute <= minutes; minute++) {
+    found.push({ minute, ...(await load(target(pauseMs), 60, minute, connections)), ...(await sizes(stage)) });
+    say(`minute ${minute}: ${samples.at(-1)?.rss.toFixed(1)} MB, ${Math.round(found.at(-1)?.perSecond ?? 0)} requests a second`);
   }
-} finally {
+  clearInterval(timer);
+  watch.stop();
   await stage.close();
-  await cleanUp();
+  return { at, ...about, database: kind, peakPerSecond, otherLoad: watch.most, memory: memoryOver(samples), minutes: found, samples };
 }
 
-/** As Linux has it under /proc. */
-async function sizes({ core, database }: Stage): Promise<Omit<Sample, 'minute' | 'perSecond' | 'p50' | 'p99'>> {
-  const { pid } = core.child;
-  const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+/** Whether memory is flat: whether its slope, after a sixth of the time, is small in all of its range. */
+export function memoryOver(samples: readonly Sample[]): Memory {
+  const warmUp = (samples.at(-1)?.seconds ?? 0) / 6;
+  const points = samples.filter(({ seconds }) => seconds > warmUp).map(({ seconds, rss }) => ({ x: seconds / 3_600, y: rss }));
+  const slope = slopeWithRange(points);
+  const most = Math.max(...samples.map(({ rss }) => rss));
+  return { warmUpMinutes: Math.round(warmUp / 60), ...slope, most, isFlat: slope.max < flat };
+}
+
+function memoryNow({ core }: Stage): number {
+  return memoryOf(treeOf(core.pid, listProcesses())) / 1e6;
+}
+
+async function sizes({ core, database }: Stage): Promise<Pick<Minute, 'heap' | 'files' | 'wal' | 'file'>> {
   const { text: metrics } = await ask('GET', `${core.managementUrl}/metrics`);
-  const heap = /^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1];
+  const heap = Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]) / 1e6;
   const file = database.startsWith('sqlite:') ? database.slice('sqlite:'.length) : undefined;
-  const megabytes = (bytes: number) => Math.round(bytes / 1e5) / 10;
-  return {
-    rssMb: megabytes(Number(rss) * 1024),
-    heapMb: megabytes(Number(heap)),
-    files: readdirSync(`/proc/${pid}/fd`).length,
-    walMb: file ? megabytes(statSync(`${file}-wal`).size) : 0,
-    fileMb: file ? megabytes(statSync(file).size) : 0,
-  };
+  const sizeOf = (name: string) => (file ? statSync(name).size / 1e6 : 0);
+  return { heap, files: readdirSync(`/proc/${core.pid}/fd`).length, wal: sizeOf(`${file}-wal`), file: sizeOf(`${file}`) };
 }

@@ -1,6 +1,6 @@
 // Can the time of a refusal tell why a key was refused? Asks with keys of every kind in a random order, one at a time, and compares:
 //   node_modules/.bin/node scripts/bench/timing.ts --requests 5000
-// A key that cannot be one is told without a look-up, and so earlier: whoever has it can see that as well. The others must not differ.
+// A malformed key is refused without a look-up, and so faster; its form is no secret. The other kinds must not differ.
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
 import { operator } from '../../core/domain/audit.ts';
@@ -8,7 +8,7 @@ import { deleteUser } from '../../core/domain/users.ts';
 import { cleanUp, databaseKinds } from '../../test/support/databases.ts';
 import { createKey, signIn } from '../../test/support/tenants.ts';
 import { openStage, type Stage } from './environment.ts';
-import { spreadOf } from './workloads.ts';
+import { spreadOf } from './spread.ts';
 
 const { values } = parseArgs({ options: { requests: { type: 'string', default: '5000' } } });
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -1,21 +1,21 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { run } from './processes.ts';
 
 /** What one run of wrk has measured. Times are in milliseconds. */
-export type Load = { perSecond: number; p50: number; p99: number };
+export type Load = { requests: number; perSecond: number; p50: number; p99: number };
 
-/** Where to, the Lua script that makes the requests, and the share of the answers that has to be 2xx: all of them, none, or about so many. */
-export type Target = { url: string; script: string; successes: number };
+/**
+ * Where to, the Lua script that makes the requests, and the share of the answers that has to be 2xx: all of them, none, or about so many;
+ * null for a load that is not measured itself.
+ */
+export type Target = { url: string; script: string; successes: number | null };
 
-const run = promisify(execFile);
-
-/** What wrk says of itself. wrk, since it takes the least of the cores for itself. */
+/** The version of wrk, the load generator that takes least of the processors for itself. */
 export async function wrkVersion(): Promise<string> {
-  // It says its version, and then ends as if something had been wrong.
-  const { stdout = '' } = await run('wrk', ['--version']).catch((error: { stdout?: string }) => error);
+  // It writes its version, and then ends with an error.
+  const { stdout } = await run('wrk', ['--version']);
   const version = /^wrk \S+/.exec(stdout)?.[0];
   if (!version) throw new Error('The bench needs wrk: apt-get install wrk, or brew install wrk.');
   return version;
@@ -27,27 +27,35 @@ export async function wrkVersion(): Promise<string> {
  * @param from for scripts that number their requests: the number before the first
  */
 export async function load({ url, script, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
-  const directory = mkdtempSync(join(tmpdir(), 'callkey-bench-'));
+  const directory = mkdtempSync(join(tmpdir(), 'callkey-wrk-'));
   const file = join(directory, 'requests.lua');
   writeFileSync(file, script);
-  try {
-    const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', file, url, '--', String(from)]);
-    return parse(stdout, successes);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const { stdout, error } = await run('wrk', [
+    `-t1`,
+    `-c${connections}`,
+    `-d${seconds}s`,
+    '--latency',
+    '-s',
+    file,
+    url,
+    '--',
+    String(from),
+  ]);
+  rmSync(directory, { recursive: true });
+  if (error) throw error;
+  return parse(stdout, successes);
 }
 
 function parse(text: string, successes: Target['successes']): Load {
   const number = (form: RegExp) => Number(form.exec(text)?.[1] ?? 0);
   const requests = number(/(\d+) requests in/);
   const failed = number(/Non-2xx or 3xx responses: (\d+)/);
-  const tolerance = Number.isInteger(successes) ? 0 : 0.01;
-  const isAsExpected = Math.abs((requests - failed) / requests - successes) <= tolerance;
-  if (requests === 0 || /Socket errors/.test(text) || !isAsExpected) {
+  const isAsExpected = (share: number) =>
+    requests > 0 && !/Socket errors/.test(text) && Math.abs((requests - failed) / requests - share) <= (Number.isInteger(share) ? 0 : 0.01);
+  if (successes !== null && !isAsExpected(successes)) {
     throw new Error(`The answers are not the ones that were to be measured:\n${text}`);
   }
-  return { perSecond: number(/Requests\/sec:\s+([\d.]+)/), p50: millis(text, 50), p99: millis(text, 99) };
+  return { requests, perSecond: number(/Requests\/sec:\s+([\d.]+)/), p50: millis(text, 50), p99: millis(text, 99) };
 }
 
 function millis(text: string, percentile: number): number {

@@ -129,7 +129,7 @@ export async function waitForNone(scene: Scene, states: readonly string[], withi
   }
 }
 
-/** Stops the cores and compares what they have acknowledged with what is there. */
+/** Stops the cores and compares the calls that they have acknowledged with those in the database. */
 export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<FoundCall[]> {
   await scene.stop(signal);
   const found = await callsIn(scene.database);

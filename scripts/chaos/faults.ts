@@ -90,7 +90,7 @@ const libraries = [
   '/usr/local/lib/faketime/libfaketimeMT.so.1',
 ];
 
-export type SettableClock = { environment: Record<string, string>; stepTo(seconds: number): void };
+type SettableClock = { environment: Record<string, string>; stepTo(seconds: number): void };
 
 /** A clock that can be set while a core runs by it. Timers go on as ever. */
 export function settableClock(): SettableClock {

@@ -20,7 +20,7 @@ export type Counts = {
 };
 
 export type FoundCall = { requestId: string; contactId: string; state: string };
-export type Reply = { status: number | null; contactId: string | null };
+type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
 
 /** Every request is answered by then, in ms. */
@@ -101,7 +101,7 @@ export function createLedger() {
       if (reply.status === 200 && reply.contactId !== null) cancelled.set(reply.contactId, requestId);
       return reply;
     },
-    /** Compares what was acknowledged with what is there. `isExpected` leaves out what an operator has thrown away. */
+    /** Compares the acknowledged calls with those in the database. `isExpected` leaves out calls that an operator has thrown away. */
     compare(found: readonly FoundCall[], isExpected: (requestId: string) => boolean = () => true): void {
       const byRequestId = new Map(found.map((call) => [call.requestId, call]));
       if (byRequestId.size !== found.length) fail('one request id has two calls');

@@ -4,7 +4,7 @@ import { type Counts, createLedger } from './ledger.ts';
 
 export type Case = {
   name: string;
-  /** What is attacked, for the table's reader. */
+  /** Names the attack in the table. */
   title: string;
   databases?: readonly DatabaseKind[];
   attack(trial: Trial): Promise<void>;
@@ -13,7 +13,7 @@ export type Case = {
 export type Row = { name: string; kind: DatabaseKind; seconds: number } & ({ counts: Counts; notes: string[] } | { skipped: string });
 export type Options = { isQuick: boolean; calls?: number };
 
-export type Attack = { one: Case; kind: DatabaseKind };
+type Attack = { one: Case; kind: DatabaseKind };
 
 export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]): Attack[] {
   return cases.flatMap((one) => (one.databases ?? databaseKinds).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind })));

@@ -28,18 +28,18 @@ describe('admin check', () => {
       const { users, partner } = await createTenants(direct.ports);
       const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
       await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
-      const tallies = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
-      const right = await tallies();
-      expect((await admin(['check'])).stdout).to.contain('ok     tallies: agree with the API keys');
+      const keyCounts = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
+      const right = await keyCounts();
+      expect((await admin(['check'])).stdout).to.contain('ok     key counts: agree with the API keys');
       await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
       await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
       const found = await admin(['check']);
-      expect([found.code, /^WRONG {2}tallies: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
+      expect([found.code, /^WRONG {2}key counts: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
         1,
         true,
       ]);
       expect((await admin(['check', '--repair'])).code).to.equal(0);
-      expect(await tallies()).to.deep.equal(right);
+      expect(await keyCounts()).to.deep.equal(right);
       expect((await admin(['check'])).code).to.equal(0);
       await direct.close();
     });

@@ -31,7 +31,7 @@ describe("callkey key in the system's keychain", () => {
     expect((await home.run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
   });
 
-  it('leaves it in no other place when it is stored anew', async () => {
+  it('leaves it in no other place when it is stored again', async () => {
     expect((await set('--insecure-storage')).code).to.equal(0);
     expect(await inKeychain()).to.equal(null);
     expect((await set()).code).to.equal(0);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Answer } from '../../cli/client/core-client.ts';
+import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import {
   backoff,

@@ -61,6 +61,9 @@ describe("a call's states", () => {
 
   it('a call that the provider may have ends as unknown, never as lapsed', () => {
     for (const stage of ['doubt', 'taken'] as const) expect(targetsOf(stage)).to.include('unknown').and.not.include('lapsed');
-    expect(targetsOf('queued')).to.not.include('unknown');
+  });
+
+  it('a call that the provider certainly does not have never ends as unknown', () => {
+    for (const stage of ['queued', 'retry'] as const) expect(targetsOf(stage)).to.not.include('unknown');
   });
 });

@@ -260,7 +260,7 @@ describe('attacks', () => {
       expect((await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, notBefore })).status).to.equal(422);
     });
 
-    it('bad percent-encoding in a query is told to whoever is let in', async () => {
+    it('bad percent-encoding in a query is reported to a signed-in user', async () => {
       const listed = await ask('GET', `${core.url}/console/campaigns?x=%zz`, { cookie });
       expect([listed.status, codeOf(listed)]).to.deep.equal([400, 'malformed-request']);
     });

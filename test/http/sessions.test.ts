@@ -331,7 +331,7 @@ describe('sessions', () => {
     describe('the tenancy of staff', () => {
       const select = (cookie: string, body: object) => ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body });
 
-      it('is selected, seen, and let go of', async () => {
+      it('is selected, seen, and deselected', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         const selected = await select(cookie, { kind: 'account', id: tenants.account.id });
         expect(selected.status).to.equal(200);

@@ -104,7 +104,7 @@ describe('queued calls', () => {
       storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       const failed = await revoke('goes').catch((error: Error) => error.message);
       await addCalls('goes-late', 1, { api_key_id: 'goes' });
-      expect(failed).to.match(/Revoked, but .* may still be queued/);
+      expect(failed).to.match(/is done and stays, but not all queued calls could be cancelled/);
       expect(await ports.stores.apiKeys.find({ kind: 'all' }, 'goes')).to.equal(null);
       expect(await unfinished()).to.deep.equal(['goes']);
       const core = await startCoreHere(database, { clock });
@@ -183,6 +183,15 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ lapsed: 2, queued: 2, unknown: 1 });
       const ends: (number | null)[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
       expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
+    });
+
+    it('that a provider refused for now have failed when no dialer tries again for thirty days', async () => {
+      const due = clock.millis();
+      await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
+      clock.advance({ days: 30, milliseconds: 1 });
+      expect(await endOverdueCalls(direct.ports.stores.dialing, clock)).to.equal(2);
+      const ended: object[] = await direct.storage.database.read('calls').select('state', 'ended_at');
+      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'failed', ended_at: due + 30 * day })));
     });
 
     it('that have lapsed are not handed off, marked or not', async () => {

@@ -29,7 +29,7 @@ describe('the text of a database error', () => {
       "PostgreSQL's own words, without the statement",
       failure('select * from users - permission denied for table users', { code: '42501', severity: 'ERROR' }),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: permission denied for table users (42501). Grant the user what is missing.',
+      'The database callkey at db.example:5432 cannot be used: permission denied for table users (42501). Grant the user that permission.',
     ],
     [
       'a password that is missing',

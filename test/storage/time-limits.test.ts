@@ -3,7 +3,7 @@ import { settleEvery } from '../../core/dialer/loop.ts';
 import { timeouts } from '../../core/dialer/webhook.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
-import { timeLimits } from '../../core/storage/postgres.ts';
+import { timeLimits } from '../../core/storage/postgres-connection.ts';
 
 describe('time limits of storage and dialer', () => {
   const lease = dialingLimits.lease.toMillis();

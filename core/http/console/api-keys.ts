@@ -3,6 +3,7 @@ import {
   type CreatedApiKeyView,
   chartQuerySchema,
   createApiKeySchema,
+  type IdentifiedApiKeyView,
   identifyApiKeySchema,
   type RevocationView,
   type RevokedApiKeysView,
@@ -64,5 +65,6 @@ export async function identify(ctx: Context, deps: HttpDeps): Promise<void> {
   const { sha256 } = await readBodyInSession(ctx, deps, identifyApiKeySchema);
   const viewer = viewerOf(ctx);
   const apiKey = await domain.identifyApiKey(ports, viewer, sha256.toLowerCase());
-  ctx.body = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+  const view: IdentifiedApiKeyView = { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+  ctx.body = view;
 }

@@ -1,28 +1,33 @@
-import { type CreateUser, createUserSchema, type DeletionView, type ResetPasswordView, revokeQuerySchema } from '#contract/console.ts';
+import {
+  type CreatedUserView,
+  createUserSchema,
+  type DeletionView,
+  type ResetPasswordView,
+  revokeQuerySchema,
+  type UsersView,
+} from '#contract/console.ts';
 import * as domain from '../../domain/managed-users.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
-import { userView, wire } from '../views.ts';
+import { deletionView, userView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  ctx.body = { users: (await domain.listManagedUsers(ports, viewerOf(ctx))).map(userView) };
+  const users = await domain.listManagedUsers(ports, viewerOf(ctx));
+  const view: UsersView = { users: users.map(userView) };
+  ctx.body = view;
 }
 
 export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
-  const input: CreateUser = await readBodyInSession(ctx, deps, createUserSchema);
+  const input = await readBodyInSession(ctx, deps, createUserSchema);
   const { user, password } = await domain.createManagedUser(deps.ports, viewerOf(ctx), actorOf(deps, ctx), input);
   ctx.status = 201;
-  ctx.body = { user: userView(user), password };
+  const view: CreatedUserView = { user: userView(user), password };
+  ctx.body = view;
 }
 
 export async function previewDeletion(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const { user, apiKeys, sessions } = await domain.previewDeletion(ports, viewerOf(ctx), idOf(ctx));
-  const view: DeletionView = {
-    user: userView(user),
-    apiKeys: apiKeys.map((key) => ({ ...key, lastUsedAt: key.lastUsedAt && wire(key.lastUsedAt) })),
-    sessions,
-  };
+  const view: DeletionView = deletionView(await domain.previewDeletion(ports, viewerOf(ctx), idOf(ctx)));
   ctx.body = view;
 }
 

@@ -22,9 +22,9 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '007-one-index-of-the-queue', up: oneIndexOfTheQueue.up },
 ];
 
-const tableName = 'schema_migrations';
+export const migrationsTable = 'schema_migrations';
 /** In ms: longer than the migrations of a large database took. */
-const patience = 300_000;
+const longestWait = 300_000;
 
 /**
  * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one migrates and the others wait.
@@ -42,7 +42,7 @@ export async function migrate(database: Database, signal?: AbortSignal): Promise
       return await applyMissing(database, signal);
     } catch (error) {
       // On SQLite, another core's migration may take longer than a statement waits for the lock.
-      if (!isLocked(error) || performance.now() - started > patience) throw error;
+      if (!isLocked(error) || performance.now() - started > longestWait) throw error;
       await setTimeout(100, undefined, signal && { signal });
     }
   }
@@ -53,7 +53,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
     await database.lockMigrations(trx, signal);
     await refuseNewer(trx);
     const [, applied]: [number, string[]] = await trx.migrate.latest({
-      tableName,
+      tableName: migrationsTable,
       migrationSource: {
         getMigrations: async () => migrations.map(({ name }) => name),
         getMigrationName: (name: string) => name,
@@ -72,7 +72,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
 }
 
 async function refuseNewer(trx: Knex.Transaction): Promise<void> {
-  if (await trx.schema.hasTable(tableName)) schemaOf(await trx(tableName).pluck('name'));
+  if (await trx.schema.hasTable(migrationsTable)) schemaOf(await trx(migrationsTable).pluck('name'));
 }
 
 /** What a database lacks of this program's schema. */
@@ -80,7 +80,7 @@ export type SchemaState = { isEmpty: boolean; missing: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program */
 export async function schemaState({ read }: Database): Promise<SchemaState> {
-  return schemaOf((await read.schema.hasTable(tableName)) ? await read(tableName).pluck('name') : []);
+  return schemaOf((await read.schema.hasTable(migrationsTable)) ? await read(migrationsTable).pluck('name') : []);
 }
 
 /** @throws Problem `conflict` */
@@ -94,7 +94,7 @@ export function schemaOf(applied: readonly string[], what = 'The database'): Sch
 }
 
 export async function isMigrated(database: Database): Promise<boolean> {
-  const rows: { name: string }[] = await database.read(tableName).select('name');
+  const rows: { name: string }[] = await database.read(migrationsTable).select('name');
   const applied = new Set(rows.map(({ name }) => name));
   return migrations.every(({ name }) => applied.has(name));
 }

@@ -13,7 +13,7 @@ import { useAction } from './use-action.ts';
 /** @property label asks for the text */
 export type Proof = { label: ComponentChildren; text: string };
 
-export type ConfirmDangerProps<Preview> = {
+type ConfirmDangerProps<Preview> = {
   title: string;
   lead: ComponentChildren;
   isWide?: boolean;

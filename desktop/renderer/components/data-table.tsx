@@ -16,7 +16,7 @@ export type Column<Row, Name extends string> = {
 
 export type Selection = { ids: ReadonlySet<string>; onChange: (ids: ReadonlySet<string>) => void };
 
-export type RowAction<Row> = {
+type RowAction<Row> = {
   icon: IconName;
   /** Names the button: "Revoke Zapier". */
   label: (row: Row) => string;
@@ -24,7 +24,7 @@ export type RowAction<Row> = {
   run: (row: Row) => void;
 };
 
-export type DataTableProps<Row, Name extends string> = {
+type DataTableProps<Row, Name extends string> = {
   /** For screen readers: "API keys". */
   label: string;
   /** The first column names the row. */

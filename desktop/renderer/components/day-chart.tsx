@@ -2,7 +2,7 @@ import type { Chart } from '../state/charts.ts';
 import { formatNumber } from '../state/format.ts';
 import { formatIsoDay } from '../state/format-time.ts';
 
-export type DayChartProps = {
+type DayChartProps = {
   chart: Chart;
   /** The CSS class of each series. */
   classes: readonly string[];

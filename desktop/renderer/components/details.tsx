@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 
-export type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
+type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
 
 /** A panel about the chosen row, beside the list; over it where there is no room. Escape closes it. */
 export function Details({ title, badge, onClose, children }: DetailsProps) {

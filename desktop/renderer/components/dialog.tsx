@@ -4,7 +4,7 @@ import { readClock } from '../state/clock.ts';
 import { dialogCount } from '../state/navigation.ts';
 import { Announcer } from './announcer.tsx';
 
-export type DialogProps = {
+type DialogProps = {
   title: string;
   /** Called on Escape, and on a press on the backdrop while nothing is filled in. */
   onDismiss: () => void;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
 /** The attributes that connect a control with its label, hint and error. */
-export type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
+type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
 
 export type FieldProps = {
   label: ComponentChildren;

@@ -56,7 +56,7 @@ export function useFreshResource<Value>(
   return resource;
 }
 
-export type LoadableProps<Value> = {
+type LoadableProps<Value> = {
   resource: Resource<Value>;
   /** Completes "Loading …": "your API keys". */
   what: string;

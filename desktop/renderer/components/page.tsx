@@ -4,7 +4,7 @@ import { formatAge } from '../state/format-time.ts';
 import type { Resource } from '../state/resource.ts';
 import { Icon } from './icons.tsx';
 
-export type PageProps = {
+type PageProps = {
   title: string;
   /** At the right of the title. */
   actions?: ComponentChildren;

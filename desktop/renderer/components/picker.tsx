@@ -2,7 +2,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 export type Option = { id: string; name: string; caption: string };
 
-export type PickerProps = {
+type PickerProps = {
   /** For screen readers: of the field, and of the list. */
   label: string;
   listLabel: string;

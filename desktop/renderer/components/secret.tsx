@@ -21,7 +21,7 @@ export class OneTimeSecret {
   }
 }
 
-export type SecretDialogProps = {
+type SecretDialogProps = {
   title: string;
   lead: ComponentChildren;
   /** Names the secret: "Key value". */

@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'preact';
 import { Field, type FieldProps } from './field.tsx';
 
-export type TextFieldProps = Omit<FieldProps, 'children'> &
+type TextFieldProps = Omit<FieldProps, 'children'> &
   Pick<ComponentProps<'input'>, 'inputMode' | 'autocomplete' | 'spellcheck' | 'required' | 'autofocus'> &
   // One member per type: Preact's input types are discriminated by `type`.
   ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; onInput: (value: string) => void };

@@ -3,7 +3,7 @@ import type { Failure, Result } from '../../ipc.ts';
 import { handleSessionFailure } from '../state/session.ts';
 import { focusFirstInvalid } from './field.tsx';
 
-export type Action = {
+type Action = {
   isBusy: boolean;
   /** Why the last run failed; null if it succeeded or something was changed since. */
   failure: Failure | null;

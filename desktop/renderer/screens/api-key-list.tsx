@@ -25,10 +25,10 @@ import { type Sort, sortAfterPress, sorted } from '../state/sorting.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
 
 /** A request to scroll to a key. A new object requests it again, even for the same key. */
-export type Highlight = { id: string };
+type Highlight = { id: string };
 
 /** What the user set on this screen. */
-export type KeyListView = { search: string; filter: KeyFilter; owner: string; sort: Sort<KeyColumn>; size: number; page: number };
+type KeyListView = { search: string; filter: KeyFilter; owner: string; sort: Sort<KeyColumn>; size: number; page: number };
 
 export const initialKeyListView: KeyListView = {
   search: '',

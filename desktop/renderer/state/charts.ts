@@ -1,7 +1,7 @@
-export type Segment = { series: number; from: number; height: number };
+type Segment = { series: number; from: number; height: number };
 /** @property counts one for each series, the lowest first */
 export type DayCounts = { day: string; counts: readonly number[] };
-export type ChartColumn = DayCounts & { total: number; segments: Segment[] };
+type ChartColumn = DayCounts & { total: number; segments: Segment[] };
 export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColumn | null };
 
 /** The least height of a count that is not zero: one call of thousands shows, too. */

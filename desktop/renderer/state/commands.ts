@@ -29,7 +29,7 @@ export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
 }
 
 /** The commands that can do something now. */
-export const offeredCommands = computed((): Command[] => {
+const offeredCommands = computed((): Command[] => {
   const now = session.value;
   if (!now || now.passwordChangeDue || dialogCount.value > 0) return [];
   const isStaff = now.viewer.userType === 'staff';

@@ -20,7 +20,7 @@ export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
 export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
 
 /** What a draft means at this moment: an expiration and its description, or the field that is missing or wrong. */
-export type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
+type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
 
 const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
 

@@ -59,7 +59,7 @@ async function checkSession(scene: Scene, cookie: string): Promise<void> {
   if (status === 200) scene.ledger.fail('a session that begins in 400 days is accepted');
 }
 
-/** What is placed now is dialed now; and what was placed while the clock was ahead is not left waiting for that time. */
+/** A call placed now is dialed now, and calls placed while the clock was ahead do not wait for that time. */
 async function checkDialing(scene: Scene): Promise<void> {
   const { contactId } = await scene.ledger.place(scene.core().url, scene.campaignId, scene.key, callBody('after-the-steps'));
   const isDialed = await eventually(() => contactId !== null && scene.provider.calls.of(contactId) > 0, 15_000);

@@ -24,7 +24,7 @@ const raw = (text: string) => (_: ServerResponse, request: IncomingMessage) => {
   return true;
 };
 
-/** What a provider may do to whoever asks it. @returns whether it may have called */
+/** Bad ways in which a provider may answer. @returns whether it may have called */
 const manners: ((response: ServerResponse, request: IncomingMessage) => boolean)[] = [
   // It does not answer, or after a minute.
   (response) => {

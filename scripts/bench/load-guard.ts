@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cpuOf, hasProc, listProcesses, treeOf } from './proc.ts';
+
+/** CPU time in ms since the machine started: of everything, of the bench with all that it started, of the kernel's threads, and what the host took away. */
+export type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
+
+/** In processors: what other work uses, and what the host of a virtual machine gives to others. */
+export type OtherLoad = { others: number; stolen: number };
+
+/** In processors. */
+const allowed = 0.1;
+/** In ms: a program that starts now and then is no reason to stop. */
+const watchedFor = 30_000;
+const beforeStart = 10_000;
+
+/** @param cpuLine the first line of /proc/stat, in hundredths of a second */
+export function readingOf(cpuLine: string, at: number, own: number, kernel: number): Reading {
+  const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = cpuLine
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map((ticks) => Number(ticks) * 10);
+  // Interrupts are left out: most of them are of the bench's own network traffic, and some kernels count them within the processes.
+  return { at, busy: user + nice + system, own, kernel, stolen };
+}
+
+export function otherLoadOf(before: Reading, after: Reading): OtherLoad {
+  const per = (key: keyof Reading) => (after[key] - before[key]) / (after.at - before.at);
+  return { others: Math.max(0, per('busy') - per('own') - per('kernel')), stolen: per('stolen') };
+}
+
+function read(): Reading {
+  const all = listProcesses();
+  // The kernel's threads descend from number 2. What they do, such as writing to the disk, is mostly done for the bench.
+  return readingOf(
+    readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '',
+    performance.now(),
+    cpuOf(treeOf(process.pid, all)),
+    cpuOf(treeOf(2, all)),
+  );
+}
+
+/** How busy the processors are while something runs, from 0 to 1; NaN where the system does not tell. */
+export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{ result: Result; busy: number }> {
+  if (!hasProc) return { result: await work(), busy: Number.NaN };
+  const before = read();
+  const result = await work();
+  const after = read();
+  return { result, busy: (after.busy - before.busy) / (after.at - before.at) / availableParallelism() };
+}
+
+/** @throws Error if the machine does other work */
+export async function requireQuiet(): Promise<void> {
+  if (!hasProc) {
+    if ((loadavg()[0] ?? 0) > 0.5) throw new Error(`${busyMachine} (the load average is ${loadavg()[0]?.toFixed(2)})`);
+    return;
+  }
+  const before = read();
+  await pause(beforeStart);
+  refuseOver(otherLoadOf(before, read()));
+}
+
+const busyMachine = 'Other work uses this machine. Stop it, and run the bench again.';
+
+function refuseOver({ others }: OtherLoad): void {
+  if (others > allowed) throw new Error(`${busyMachine} (It uses ${others.toFixed(2)} of a processor; ${allowed} is allowed.)`);
+}
+
+/** Watches what other work uses. On other systems than Linux, where only the load average tells of it, it sees nothing. */
+export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: Promise<never>; stop: () => void } {
+  const most: OtherLoad = { others: 0, stolen: 0 };
+  const { promise: broken, reject } = Promise.withResolvers<never>();
+  let before = hasProc ? read() : undefined;
+  const timer = setInterval(() => {
+    if (!before) return;
+    const now = read();
+    const load = otherLoadOf(before, now);
+    before = now;
+    most.others = Math.max(most.others, load.others);
+    most.stolen = Math.max(most.stolen, load.stolen);
+    try {
+      if (!isAllowed) refuseOver(load);
+    } catch (error) {
+      reject(error);
+    }
+  }, watchedFor);
+  return { most, broken, stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { fillIn } from './pages.ts';
+import type { Results } from './run-results.ts';
+import type { Soak } from './soak.ts';
+import { sectionsOf, soakSection } from './tables.ts';
+
+const root = new URL('../../', import.meta.url);
+const folder = new URL('results/', import.meta.url);
+const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md'];
+
+/** Replaces the results of the last full run, and the tables of the pages that quote them. */
+export function keep(results: Results, plot: string): void {
+  writeFileSync(new URL('latest.json', folder), readable(results));
+  writeFileSync(new URL('growth.svg', folder), plot);
+  quote(sectionsOf(results));
+}
+
+export function keepSoak(soak: Soak): void {
+  writeFileSync(new URL(`soak-${soak.database}.json`, folder), readable(soak));
+  quote({ [`soak-${soak.database}`]: soakSection(soak) });
+}
+
+/** JSON with a line for each member, but one for a list of numbers. */
+function readable(value: object): string {
+  return `${JSON.stringify(value, null, 1).replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
+}
+
+function quote(sections: Readonly<Record<string, string>>): void {
+  for (const page of pages) {
+    const file = fileURLToPath(new URL(page, root));
+    writeFileSync(file, fillIn(readFileSync(file, 'utf8'), sections));
+  }
+}

@@ -1,0 +1,68 @@
+// A server that does part of what the core does with a placed call, named by SCOPE: each scope does what the one before it does, and more.
+// The differences of their times are what each part costs.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Koa from 'koa';
+import { validatePlaceCall } from '#contract/calls.ts';
+import { isKeyValue } from '#contract/key-value.ts';
+import { createApp } from '../../../core/app.ts';
+import { digestOf } from '../../../core/domain/api-keys.ts';
+import { readBytes, readValidBody } from '../../../core/http/body.ts';
+import { createLog } from '../../../core/log.ts';
+import { createMetrics } from '../../../core/metrics.ts';
+import { openDirect } from '../../../test/support/tenants.ts';
+import { listen } from './listen.ts';
+
+const id = '01a2013d-2a7a-73a7-8258-39adb105461e';
+const text = `${JSON.stringify({ requestId: id, contactId: id, campaignId: id, state: 'queued', placedAt: '2026-01-01T00:00:00.000Z' })}\n`;
+const headers = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(text.length)];
+
+/** As the core writes its answers to calls, but always the same. */
+function answer(res: ServerResponse): void {
+  res.writeHead(202, headers);
+  res.end(text);
+}
+
+/** Reads and checks so much of a request. */
+const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
+  koa: async () => undefined,
+  body: async ({ req }) => JSON.parse((await readBytes(req)).toString()),
+  key: async (ctx) => {
+    checkKey(ctx.req);
+    return koaScopes['body']?.(ctx);
+  },
+  schema: async (ctx) => {
+    checkKey(ctx.req);
+    return readValidBody(ctx, validatePlaceCall);
+  },
+};
+
+function checkKey({ headers }: IncomingMessage): void {
+  const key = String(headers['x-api-key']);
+  if (!isKeyValue(key) || digestOf(key) === '') throw new Error('The bench sent no key.');
+}
+
+/** All of the core but its database, which says yes to everything at once. */
+async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
+  const { ports } = await openDirect(process.env['DATABASE_URL'] ?? '');
+  const calls: typeof ports.stores.calls = { ...ports.stores.calls, isActive: async () => true, place: async () => ({ kind: 'placed' }) };
+  const app = createApp({
+    ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log: createLog('info'), observeRequest: createMetrics().onRequest },
+    ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
+    ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
+  });
+  return app.callback();
+}
+
+const scope = process.env['SCOPE'] ?? '';
+const check = koaScopes[scope];
+if (scope === 'http') listen((_req, res) => answer(res));
+else if (scope === 'core') listen(await withoutDatabase());
+else if (check) {
+  const app = new Koa();
+  app.use(async (ctx) => {
+    await check(ctx);
+    ctx.respond = false;
+    answer(ctx.res);
+  });
+  listen(app.callback());
+} else throw new Error(`There is no scope ${scope}.`);

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { otherLoadOf, readingOf } from '../../scripts/bench/load-guard.ts';
+import { fillIn } from '../../scripts/bench/pages.ts';
+import { cpuOf, parseStat, treeOf } from '../../scripts/bench/proc.ts';
+import { memoryOver } from '../../scripts/bench/soak.ts';
+import { ratiosOf, slopeOf, slopeWithRange, spreadOf } from '../../scripts/bench/spread.ts';
+import { rowTable, soakSection } from '../../scripts/bench/tables.ts';
+
+describe("the bench's statistics", () => {
+  it('give the middle value, and the mean of the two middle ones of an even number', () => {
+    expect(spreadOf([10, 2, 9])).to.deep.equal({ median: 9, min: 2, max: 10, values: [10, 2, 9] });
+    expect(spreadOf([10, 2, 9, 4]).median).to.equal(6.5);
+  });
+
+  it('compare values of the same round', () => {
+    expect(ratiosOf(spreadOf([1, 2, 3]), spreadOf([2, 4, 2])).values).to.deep.equal([0.5, 0.5, 1.5]);
+  });
+
+  it('fit a straight line', () => {
+    expect(slopeOf([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
+  });
+
+  it('show by the range of a slope that a single step makes it', () => {
+    const { slope, min, max } = slopeWithRange(Array.from({ length: 100 }, (_, x) => ({ x, y: x < 95 ? 0 : 100 })));
+    expect(min).to.be.lessThan(slope / 2);
+    expect(max).to.be.greaterThan(slope);
+  });
+});
+
+describe("the bench's look at other work", () => {
+  const line = (user: number, system: number, stolen: number) => `cpu  ${user} 0 ${system} 999 7 50 60 ${stolen} 0 0`;
+
+  it('takes its own processes and those of the kernel from what the processors did', () => {
+    const before = readingOf(line(100, 10, 0), 0, 500, 20);
+    const after = readingOf(line(180, 30, 5), 1_000, 1_200, 70);
+    // 1 s busy, of which 0.7 s are its own and 0.05 s the kernel's.
+    const { others, stolen } = otherLoadOf(before, after);
+    expect(others).to.be.closeTo(0.25, 1e-9);
+    expect(stolen).to.be.closeTo(0.05, 1e-9);
+  });
+
+  it('is never below zero', () => {
+    expect(otherLoadOf(readingOf(line(0, 0, 0), 0, 0, 0), readingOf(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
+  });
+
+  it('reads a process whose name has spaces and parentheses', () => {
+    const text = '42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 100 0 0';
+    expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 330, ofEnded: 770 });
+  });
+
+  it('counts the children of children, and those that have ended', () => {
+    const process = (pid: number, parent: number, cpu: number, ofEnded = 0) => ({ pid, parent, cpu, ofEnded });
+    const all = [process(1, 0, 1_000), process(5, 1, 10), process(6, 5, 20, 5), process(7, 6, 40), process(8, 1, 500)];
+    expect(cpuOf(treeOf(5, all))).to.equal(75);
+  });
+});
+
+describe("the bench's pages", () => {
+  const page = 'Before.\n\n<!-- bench one -->\n\nold\n\n<!-- /bench -->\n\n<!-- bench two -->\n\nkept\n\n<!-- /bench -->\n';
+
+  it('take the new text between the marks of its name', () => {
+    const expected = page.replace('old', '| new |');
+    expect(fillIn(page, { one: '| new |\n' })).to.equal(expected);
+    expect(fillIn(expected, { one: '| new |\n' })).to.equal(expected);
+  });
+
+  it('say which row misses its goal', () => {
+    const spread = (value: number) => spreadOf([value, value]);
+    const row = (ratio: number) => ({
+      ...{ name: 'place', database: 'sqlite', goal: 0.5, ratio: spread(ratio), perSecond: spread(30_000.4) },
+      ...{ p50: spread(1), p99: spread(7.96), cpu: null },
+    });
+    const [, , reached, missed] = rowTable([row(0.5), row(0.49)]).split('\n');
+    expect(reached).to.equal('| place | SQLite | **0.50** | ≥ 0.50 | 0.50 to 0.50 | 30,000 | 8.0 ms (8.0 to 8.0) |');
+    expect(missed).to.contain('≥ 0.50, **missed**');
+  });
+
+  it('say whether the memory of a soak is flat', () => {
+    const hour = (rss: (minute: number) => number) =>
+      Array.from({ length: 61 }, (_, minute) => ({ seconds: minute * 60, rss: rss(minute) }));
+    const early = memoryOver(hour((minute) => (minute < 5 ? 100 + 10 * minute : 150)));
+    expect(early).to.deep.include({ warmUpMinutes: 10, isFlat: true, most: 150 });
+    const leak = memoryOver(hour((minute) => 100 + minute / 2));
+    expect(leak.slope).to.be.closeTo(30, 1e-6);
+    expect(leak.isFlat).to.equal(false);
+    const about = { at: '2026-01-02T00:00:00Z', commit: 'abc', machine: {}, database: 'sqlite' as const, peakPerSecond: 1, samples: [] };
+    const section = soakSection({ ...about, otherLoad: { others: 0, stolen: 0 }, minutes: [], memory: leak });
+    expect(section).to.contain('**not flat**').and.to.contain('30.0 MB an hour').and.to.contain('130 MB');
+  });
+});
