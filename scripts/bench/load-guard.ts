@@ -11,9 +11,8 @@ export type OtherLoad = { others: number; stolen: number };
 
 /** In processors. */
 const allowed = 0.1;
-/** In ms: a program that starts now and then is no reason to stop. */
-const watchedFor = 30_000;
-const beforeStart = 10_000;
+/** In ms: a program that runs for a moment is no reason to stop. */
+const window = { beforeStart: 5_000, during: 15_000 };
 
 /** @param cpuLine the first line of /proc/stat, in hundredths of a second */
 export function readingOf(cpuLine: string, at: number, own: number, kernel: number): Reading {
@@ -54,12 +53,14 @@ export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{
 /** @throws Error if the machine does other work */
 export async function requireQuiet(): Promise<void> {
   if (!hasProc) {
-    if ((loadavg()[0] ?? 0) > 0.5) throw new Error(`${busyMachine} (the load average is ${loadavg()[0]?.toFixed(2)})`);
+    if ((loadavg()[0] ?? 0) > 0.5) throw new Error(`${busyMachine} (The load average is ${loadavg()[0]?.toFixed(2)}; 0.5 is allowed.)`);
     return;
   }
-  const before = read();
-  await pause(beforeStart);
-  refuseOver(otherLoadOf(before, read()));
+  const look = lookAtOthers();
+  await pause(window.beforeStart);
+  look();
+  await pause(window.beforeStart);
+  refuseOver(look());
 }
 
 const busyMachine = 'Other work uses this machine. Stop it, and run the bench again.';
@@ -68,16 +69,14 @@ function refuseOver({ others }: OtherLoad): void {
   if (others > allowed) throw new Error(`${busyMachine} (It uses ${others.toFixed(2)} of a processor; ${allowed} is allowed.)`);
 }
 
-/** Watches what other work uses. On other systems than Linux, where only the load average tells of it, it sees nothing. */
+/** Watches what other work uses. On other systems than Linux, where only the load average shows it, it sees nothing. */
 export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: Promise<never>; stop: () => void } {
   const most: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
-  let before = hasProc ? read() : undefined;
+  if (!hasProc) return { most, broken, stop: () => undefined };
+  const look = lookAtOthers();
   const timer = setInterval(() => {
-    if (!before) return;
-    const now = read();
-    const load = otherLoadOf(before, now);
-    before = now;
+    const load = look();
     most.others = Math.max(most.others, load.others);
     most.stolen = Math.max(most.stolen, load.stolen);
     try {
@@ -85,6 +84,25 @@ export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: P
     } catch (error) {
       reject(error);
     }
-  }, watchedFor);
+  }, window.during);
   return { most, broken, stop: () => clearInterval(timer) };
+}
+
+/** @returns what gives the load that both of the last two windows had */
+function lookAtOthers(): () => OtherLoad {
+  let before = read();
+  let last: OtherLoad = { others: 0, stolen: 0 };
+  return () => {
+    const now = read();
+    const load = otherLoadOf(before, now);
+    const both = sustained(last, load);
+    before = now;
+    last = load;
+    return both;
+  };
+}
+
+/** A process that ends while it is looked at, and a thread of the kernel that ends at any time, make one window seem busier than it was. */
+export function sustained(one: OtherLoad, other: OtherLoad): OtherLoad {
+  return { others: Math.min(one.others, other.others), stolen: Math.min(one.stolen, other.stolen) };
 }

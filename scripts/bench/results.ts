@@ -21,9 +21,10 @@ export function keepSoak(soak: Soak): void {
   quote({ [`soak-${soak.database}`]: soakSection(soak) });
 }
 
-/** JSON with a line for each member, but one for a list of numbers. */
+/** JSON with a line for each member, but one for a list of numbers; numbers have eight digits. */
 function readable(value: object): string {
-  return `${JSON.stringify(value, null, 1).replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
+  const text = JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(8)) : one), 1);
+  return `${text.replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
 }
 
 function quote(sections: Readonly<Record<string, string>>): void {

@@ -12,7 +12,7 @@ export type Results = {
   commit: string;
   machine: Machine;
   rounds: number;
-  /** The most in any half minute, in processors. */
+  /** The most for half a minute, in processors. */
   otherLoad: OtherLoad;
   /** How long each part has taken. */
   minutes: Record<string, number>;

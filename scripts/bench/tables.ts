@@ -10,7 +10,9 @@ import { type Row, thousandKeys } from './workloads.ts';
 
 const names: Readonly<Record<string, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
 const nameOf = (database: string) => names[database] ?? '';
-const whole = ({ median }: Spread) => Math.round(median).toLocaleString('en');
+const thousands = (value: number) => Math.round(value).toLocaleString('en');
+const whole = ({ median }: Spread) => thousands(median);
+const wholeRange = ({ min, max }: Spread) => `${thousands(min)} to ${thousands(max)}`;
 const range = ({ min, max }: Spread, digits = 2) => `${min.toFixed(digits)} to ${max.toFixed(digits)}`;
 const missed = (holds: boolean | null) => (holds === null ? ', cannot be told here' : holds ? '' : ', **missed**');
 
@@ -43,7 +45,7 @@ function runText({ at, commit, machine, rounds, otherLoad, rows, figures }: Resu
   const goals = [...rows.flatMap(({ goal, ratio }) => (goal === null ? [] : [ratio.median >= goal])), ...figures.map(({ holds }) => holds)];
   const count = (wanted: boolean | null) => goals.filter((holds) => holds === wanted).length;
   return `${dateOf(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
-Other work took at most ${otherLoad.others.toFixed(2)} of a processor in any half minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
+Other work took at most ${otherLoad.others.toFixed(2)} of a processor for half a minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
 Of ${goals.length} goals, ${count(true)} are reached, ${count(false)} are missed, and ${count(null)} cannot be told on this machine.\n`;
 }
 
@@ -135,10 +137,7 @@ function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
 }
 
 function growthTable(grown: readonly Grown[]): string {
-  const each = ({ place, refuse, cancel }: Grown) =>
-    [place, refuse, cancel].map(
-      (spread) => `${whole(spread)} (${[spread.min, spread.max].map((one) => Math.round(one).toLocaleString('en')).join(' to ')})`,
-    );
+  const each = ({ place, refuse, cancel }: Grown) => [place, refuse, cancel].map((spread) => `${whole(spread)} (${wholeRange(spread)})`);
   return table(
     ['keys, and as many calls', 'database', 'place', 'refuse an unknown key', 'cancel'],
     grown.map((row) => [row.size.toLocaleString('en'), nameOf(row.database), ...each(row)]),
@@ -151,7 +150,7 @@ function coresTable(cores: readonly Cores[]): string {
     cores.map(({ cores: count, perSecond, busy }) => [
       String(count),
       whole(perSecond),
-      range(perSecond, 0),
+      wholeRange(perSecond),
       `${Math.round(busy.median * 100)} %`,
     ]),
   );

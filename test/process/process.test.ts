@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
@@ -105,24 +106,11 @@ describe('the process', () => {
   });
 
   it('serves https when it has a certificate (made with openssl)', async function () {
-    if (spawnSync('openssl', ['version']).error) this.skip();
-    const directory = freshDirectory();
-    const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
-    execFileSync(
-      'openssl',
-      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'].concat([
-        '-subj',
-        '/CN=localhost',
-        '-keyout',
-        files.key,
-        '-out',
-        files.cert,
-      ]),
-      { stdio: 'ignore' },
-    );
-    const core = await spawnCore(await freshDatabase('sqlite'), { TLS_CERT_FILE: files.cert, TLS_KEY_FILE: files.key });
+    if (!hasOpenssl) this.skip();
+    const certificate = selfSignedCertificate();
+    const core = await spawnCore(await freshDatabase('sqlite'), certificate);
     expect(core.url).to.match(/^https:/);
-    const agent = new HttpsAgent({ ca: readFileSync(files.cert), servername: 'localhost' });
+    const agent = new HttpsAgent({ ca: readFileSync(certificate.TLS_CERT_FILE), servername: 'localhost' });
     const status = await new Promise((resolve, reject) => {
       httpsGet(`${core.url}/console/session`, { agent }, (response) => resolve(response.statusCode)).on('error', reject);
     });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { otherLoadOf, readingOf } from '../../scripts/bench/load-guard.ts';
+import { otherLoadOf, readingOf, sustained } from '../../scripts/bench/load-guard.ts';
 import { fillIn } from '../../scripts/bench/pages.ts';
 import { cpuOf, parseStat, treeOf } from '../../scripts/bench/proc.ts';
 import { memoryOver } from '../../scripts/bench/soak.ts';
@@ -41,6 +41,10 @@ describe("the bench's look at other work", () => {
 
   it('is never below zero', () => {
     expect(otherLoadOf(readingOf(line(0, 0, 0), 0, 0, 0), readingOf(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
+  });
+
+  it('takes the lesser of two looks, since one alone may be wrong', () => {
+    expect(sustained({ others: 0.9, stolen: 0.1 }, { others: 0.05, stolen: 0.2 })).to.deep.equal({ others: 0.05, stolen: 0.1 });
   });
 
   it('reads a process whose name has spaces and parentheses', () => {

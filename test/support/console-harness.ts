@@ -16,9 +16,9 @@ export type CoreHarness = {
 /** The same, and a console with nobody signed in. */
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
 
-export async function openCore(clock?: Clock): Promise<CoreHarness> {
+export async function openCore(clock?: Clock, environment: Record<string, string> = {}): Promise<CoreHarness> {
   const databaseUrl = await freshDatabase('sqlite');
-  const core = await startCoreHere(databaseUrl, clock ? { clock } : {});
+  const core = await startCoreHere(databaseUrl, { environment, ...(clock ? { clock } : {}) });
   const direct = await openDirect(databaseUrl, clock);
   const tenants = await createTenants(direct.ports);
   return {

@@ -52,7 +52,7 @@ export async function placeCallIn(
       placed_at: placedAt,
       dialed_at: state === 'queued' || state === 'cancelled' || state === 'lapsed' ? null : placedAt + 1_000,
       ended_at: isOver ? placedAt + 45_000 : null,
-      due_at: null,
+      due_at: state === 'queued' ? placedAt : null,
       provider: isSimulated ? 'simulated' : null,
     });
   return contactId;
