@@ -206,7 +206,7 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByText('Newest 500 of 1,201').waitFor();
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue}\n`);
-    await button('Find Key').click();
+    await button('Find key').click();
     await harness.page.getByText('The oldest').waitFor();
     await button(/Revoke …/).click();
     await dialog('Revoke API Key?').waitFor();
@@ -219,10 +219,10 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByRole('grid').waitFor();
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
-    await button('Find Key').click();
+    await button('Find key').click();
     await harness.page.getByText('This is not a key value').waitFor();
     await harness.page.getByLabel('Key value').fill(keyValue);
-    await button('Find Key').click();
+    await button('Find key').click();
     await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
     await harness.page.getByText('Page 2 of 2').waitFor();
   });
@@ -233,7 +233,7 @@ describeDesktop('API keys in the console', () => {
     for (const _ of ['once', 'again']) {
       await button('Which key is this?').click();
       await harness.page.getByLabel('Key value').fill(keyValue);
-      await button('Find Key').click();
+      await button('Find key').click();
       await focusIn(row('Found twice'));
       await harness.page.getByLabel('Search by name').fill('something else');
     }
@@ -244,7 +244,7 @@ describeDesktop('API keys in the console', () => {
     await signInAs(harness, 'account');
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue);
-    await button('Find Key').click();
+    await button('Find key').click();
     await harness.page.getByText('None of the keys that you can see').waitFor();
   });
 

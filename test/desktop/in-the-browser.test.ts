@@ -240,7 +240,7 @@ describeBrowser('the console in a browser', () => {
       await question.dismiss();
       expect(await left).to.include('ERR_ABORTED');
       expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
-      await button('Close Without Saving').click();
+      await button('Close without saving').click();
       await page.goto('about:blank');
     });
 
@@ -295,7 +295,7 @@ describeBrowser('the console in a browser', () => {
       await button('Which key is this?').click();
       await page.getByLabel('Key value').fill(keyValue);
       const sent = page.waitForRequest(/identify/);
-      await button('Find Key').click();
+      await button('Find key').click();
       expect((await sent).postData()).to.match(/^\{"sha256":"[0-9a-f]{64}"\}$/);
       await page.locator('tr', { hasText: 'Found in a log' }).first().waitFor();
     });
@@ -342,7 +342,7 @@ describeBrowser('the console in a browser', () => {
     await button('Which key is this?').click();
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Pasted in the clear');
     await page.getByLabel('Key value').fill(keyValue);
-    await button('Find Key').click();
+    await button('Find key').click();
     await page.getByText('Your browser hashes only over https.').waitFor();
     await button('Close').click();
     await createKey();

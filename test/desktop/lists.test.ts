@@ -145,14 +145,14 @@ describeDesktop('the lists of the console', () => {
       await row(name).focus();
       await press('Space');
     }
-    await button('Revoke 2 Keys …').click();
-    const named = await dialog('Revoke 2 API Keys?').locator('tbody tr').allInnerTexts();
+    await button('Revoke 2 keys …').click();
+    const named = await dialog('Revoke 2 API keys?').locator('tbody tr').allInnerTexts();
     expect(named.map((text) => text.split(/\s*\t\s*/).slice(0, 2))).to.deep.equal([
       ['One', 'Ada Account'],
       ['Three', 'Ada Account'],
     ]);
-    await focusIn(dialog('Revoke 2 API Keys?').getByRole('button', { name: 'Cancel' }));
-    await dialog('Revoke 2 API Keys?').getByRole('button', { name: 'Revoke 2 Keys' }).click();
+    await focusIn(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
+    await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
     await harness.page.getByText('2 keys are revoked.').waitFor();
     await row('One').waitFor({ state: 'detached' });
     expect(await names()).to.deep.equal(['Two']);
@@ -162,8 +162,8 @@ describeDesktop('the lists of the console', () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     await list([]);
     await harness.page.getByLabel('Select all on this page').check();
-    await button('Revoke 11 Keys …').click();
-    const confirm = dialog('Revoke 11 API Keys?').getByRole('button', { name: 'Revoke 11 Keys' });
+    await button('Revoke 11 keys …').click();
+    const confirm = dialog('Revoke 11 API keys?').getByRole('button', { name: 'Revoke 11 keys' });
     await confirm.click({ force: true });
     expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
     await harness.page.getByLabel('To revoke 11 keys, type their number').fill('11');
@@ -271,7 +271,7 @@ describeDesktop('the lists of the console', () => {
     await button('Users').click();
     await row('Tom Teammate').click();
     await button('Reset password …').click();
-    await dialog('Reset password?').getByRole('button', { name: 'Reset Password' }).click();
+    await dialog('Reset password?').getByRole('button', { name: 'Reset password' }).click();
     expect((await harness.page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
     await button("I've Saved It").click();
     await harness.page.getByText('The password of Tom Teammate was reset.').waitFor();

@@ -38,7 +38,7 @@ describeDesktop('a key value in the console', () => {
       const keyValue = await create();
       await dismiss();
       await harness.page.getByText('Close without saving it?').waitFor();
-      await button('Go Back').click();
+      await button('Go back').click();
       expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue);
     });
   }
@@ -62,7 +62,7 @@ describeDesktop('a key value in the console', () => {
     // The window may close before the click returns.
     await Promise.all([
       closed,
-      button('Close Without Saving')
+      button('Close without saving')
         .click()
         .catch(() => undefined),
     ]);

@@ -208,7 +208,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByLabel('Key value').fill(keyValue);
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
-    await button('Find Key').click();
+    await button('Find key').click();
     await harness.page.keyboard.press('Escape');
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');

@@ -262,9 +262,9 @@ describeDesktop('the bounds of the window', () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
     const running = await launchConsole({ userData });
-    expect(await boundsOf(running)).to.include({ width: 1100, height: 760 });
+    expect(await boundsOf(running)).to.include({ width: 1280, height: 800 });
     await running.close();
-    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1100, height: 760 });
+    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
   });
 });
 

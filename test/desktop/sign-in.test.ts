@@ -115,11 +115,11 @@ describeDesktop('signing in to the console', () => {
     const { page, core, tenants } = harness;
     await signInAs(harness, 'partner');
     await page.getByRole('button', { name: 'Users' }).click();
-    await page.getByRole('button', { name: 'Create User' }).click();
+    await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     const oneTime = await page.getByLabel('One-time password').inputValue();
     await page.getByRole('button', { name: "I've Saved It" }).click();
     await signOut();

@@ -115,8 +115,8 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Cancel').click();
     await button('Close details').click();
     await page.getByLabel('Select all on this page').check();
-    await page.getByRole('button', { name: /^Revoke \d+ Keys …$/ }).click();
-    await page.getByRole('alertdialog', { name: /API Keys\?/ }).waitFor();
+    await page.getByRole('button', { name: /^Revoke \d+ keys …$/ }).click();
+    await page.getByRole('alertdialog', { name: /API keys\?/ }).waitFor();
     yield stop('revoke-several');
     await button('Cancel').click();
     await button('Clear').click();
@@ -260,7 +260,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.keyboard.press('Escape');
     await page.getByText('Close without saving it?').waitFor();
     yield stop('save-key-question');
-    await button('Close Without Saving').click();
+    await button('Close without saving').click();
     await page.getByRole('grid').waitFor();
     await direct.storage.database.write('api_keys').delete();
   }
@@ -269,15 +269,15 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     const { keyValue } = await createKeyOn(harness, tenants.users.other, 'Of another partner');
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
-    await button('Find Key').click();
+    await button('Find key').click();
     await page.getByText('This is not a key value').waitFor();
     yield stop('which-key');
     await page.getByLabel('Key value').fill(keyValue);
-    await button('Find Key').click();
+    await button('Find key').click();
     await page.getByText('None of the keys that you can see').waitFor();
     yield stop('which-key-none');
     await page.getByLabel('Key value').fill(ownKeyValue);
-    await button('Find Key').click();
+    await button('Find key').click();
     await page.locator('tr.highlighted').waitFor();
     yield stop('which-key-found');
   }
@@ -302,12 +302,12 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByText('stop working').waitFor();
     yield stop('delete-user');
     await button('Cancel').click();
-    await button('Create User').click();
+    await button('Create user').click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
     yield stop('create-user');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create User' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('alertdialog', { name: 'Hand over the password' }).waitFor();
     oneTimePassword = await page.getByLabel('One-time password').inputValue();
     await coverUp('One-time password');

@@ -129,9 +129,9 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
           </p>
           <div class="actions">
             <button type="button" class="danger" onClick={closeUnsaved}>
-              Close Without Saving
+              Close without saving
             </button>
-            <FocusedButton onClick={goBack}>Go Back</FocusedButton>
+            <FocusedButton onClick={goBack}>Go back</FocusedButton>
           </div>
         </div>
       )}

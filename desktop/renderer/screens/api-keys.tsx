@@ -204,7 +204,7 @@ function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
           Clear
         </button>
         <button type="button" class="warns" onClick={onRevoke}>
-          Revoke {pluralize(count, 'Key')} …
+          Revoke {pluralize(count, 'key')} …
         </button>
       </span>
     </div>

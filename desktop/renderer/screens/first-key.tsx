@@ -10,7 +10,7 @@ export function FirstKey({ onCreate }: { onCreate: () => void }) {
       <p>With an API key, your own systems place and cancel calls without anybody signing in. Each call is one request:</p>
       <pre>{exampleCall(server.value, '{campaignId}')}</pre>
       <button type="button" class="primary" onClick={onCreate}>
-        <Icon name="plus" /> Create Your First Key
+        <Icon name="plus" /> Create your first key
       </button>
     </Empty>
   );

@@ -39,7 +39,7 @@ export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
             )
           }
         >
-          {isBusy ? 'Resetting …' : 'Reset Password'}
+          {isBusy ? 'Resetting …' : 'Reset password'}
         </button>
       </div>
     </Dialog>

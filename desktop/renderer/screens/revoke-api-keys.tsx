@@ -29,7 +29,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
 
   return (
     <Dialog
-      title={`Revoke ${count} API Keys?`}
+      title={`Revoke ${count} API keys?`}
       lead="They stop working at their very next request. You cannot undo this."
       isAlert
       isWide
@@ -60,7 +60,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
             if (isReady) void run(() => window.callkey.revokeApiKeys({ ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked);
           }}
         >
-          {isBusy ? 'Revoking …' : `Revoke ${count} Keys`}
+          {isBusy ? 'Revoking …' : `Revoke ${count} keys`}
         </button>
       </div>
     </Dialog>

@@ -49,7 +49,7 @@ export function Users({ session, title }: ScreenProps) {
           <>
             {users.length > 0 && <ExportButton name="users" head={userCsvHead} rows={() => found.map(userCsvRow)} />}
             <button type="button" class="primary" onClick={() => setCreating(true)}>
-              <Icon name="plus" /> Create User
+              <Icon name="plus" /> Create user
             </button>
           </>
         }
