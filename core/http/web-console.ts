@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { apiKeyHeader } from '#contract/calls.ts';
 import type { Context, Middleware } from './context.ts';
 import { refuse } from './problems.ts';
@@ -12,12 +13,15 @@ type PageFile = {
   cacheControl: string;
   etag: string;
   bytes: Buffer;
-  /** Null where compressing saves nothing. */
-  gzipped: Buffer | null;
+  isCompressible: boolean;
+  /** From the first request on that takes it: most starts are over before anybody opens the console. */
+  gzipped?: Promise<Buffer>;
 };
 
 /** The files of the built console by path; null where it was not built. */
 export type WebConsole = ReadonlyMap<string, PageFile> | null;
+
+const compress = promisify(gzip);
 
 const pagePath = '/';
 const assetsFolder = 'assets';
@@ -95,7 +99,7 @@ function fileOf(path: string): PageFile {
     // Weak: the same for the compressed bytes (RFC 9110 §8.8.1).
     etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     bytes,
-    gzipped: incompressible.has(extension) ? null : gzipSync(bytes),
+    isCompressible: !incompressible.has(extension),
   };
 }
 
@@ -110,7 +114,7 @@ export function webConsoleMethods(files: WebConsole | undefined, path: string): 
  * @param files undefined turns it off
  */
 export function webConsole(files: WebConsole | undefined): Middleware {
-  return (ctx, next) => {
+  return async (ctx, next) => {
     if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();
     ctx.state.route = ctx.path === pagePath ? pagePath : `/${assetsFolder}/:name`;
     // A program that sends a key gets the same answer here as everywhere. The header's value is not read.
@@ -118,23 +122,25 @@ export function webConsole(files: WebConsole | undefined): Middleware {
     ctx.set(securityHeaders);
     setRequestId(ctx);
     const file = files?.get(ctx.path);
-    if (file) answerFile(ctx, file);
+    if (file) await answerFile(ctx, file);
     else answerNotBuilt(ctx);
   };
 }
 
-function answerFile(ctx: Context, { mediaType, cacheControl, etag, bytes, gzipped }: PageFile): void {
+async function answerFile(ctx: Context, file: PageFile): Promise<void> {
   ctx.status = 200;
-  ctx.set({ 'Cache-Control': cacheControl, ETag: etag });
-  if (gzipped) ctx.vary('Accept-Encoding');
+  ctx.set({ 'Cache-Control': file.cacheControl, ETag: file.etag });
+  if (file.isCompressible) ctx.vary('Accept-Encoding');
   if (ctx.fresh) {
     ctx.status = 304;
     return;
   }
-  const isCompressed = gzipped !== null && ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-  if (isCompressed) ctx.set('Content-Encoding', 'gzip');
-  ctx.body = isCompressed ? gzipped : bytes;
-  ctx.set('Content-Type', mediaType);
+  if (file.isCompressible && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+    file.gzipped ??= compress(file.bytes);
+    ctx.set('Content-Encoding', 'gzip');
+    ctx.body = await file.gzipped;
+  } else ctx.body = file.bytes;
+  ctx.set('Content-Type', file.mediaType);
 }
 
 function answerNotBuilt(ctx: Context): void {

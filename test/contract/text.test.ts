@@ -60,6 +60,10 @@ describe('the length of a text', () => {
 });
 
 describe('a name that a person types', () => {
+  it('cannot begin or end with U+FEFF either, which JavaScript takes for a space', () => {
+    for (const name of ['\uFEFFCRM', 'CRM\uFEFF', ' \uFEFF CRM']) expect(isTaken(name), JSON.stringify(name)).to.equal(false);
+  });
+
   for (const code of hidden) {
     const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
     it(`cannot hold ${name}, and the refusal says so`, () => {

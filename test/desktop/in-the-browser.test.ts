@@ -185,6 +185,23 @@ describeBrowser('the console in a browser', () => {
     await page.getByText('By keyboard is ready for use.').waitFor();
   });
 
+  it('shows hostile names as the text that they are', async () => {
+    const names = [
+      '<img src=x onerror=alert(1)>',
+      '</script><script>alert(1)</script>',
+      '{{constructor.constructor("alert(1)")()}}',
+      '鍵🔑 مفتاح',
+    ];
+    for (const name of names) await createKeyOn(harness, harness.tenants.users.account, name);
+    page.on('dialog', (dialog) => refused.push(`${dialog.type()}: ${dialog.message()}`));
+    await open();
+    for (const screen of ['API keys', 'Activity']) {
+      await button(screen).click();
+      for (const name of names) await page.getByRole('row').filter({ hasText: name }).first().waitFor();
+    }
+    expect(await page.locator('main img, body script').count()).to.equal(0);
+  });
+
   describe('the address', () => {
     it('names the screen, and Back and Forward go through the screens', async () => {
       await open();
@@ -306,13 +323,20 @@ describeBrowser('the console in a browser', () => {
       const other = await context.newPage();
       await other.goto(harness.core.url);
       await other.getByLabel('E-mail').waitFor();
+      // A tab in the background draws, and so answers, once a second.
+      await page.bringToFront();
       await signInOnForm('staff');
+      await other.bringToFront();
       await other.getByText('Choose an account or partner first').waitFor();
+      await page.bringToFront();
       await button('Choose').click();
       await page.getByRole('dialog').getByRole('combobox').fill('blue');
       await page.getByRole('option', { name: /Blue Clinic/ }).click();
+      await other.bringToFront();
       await other.getByRole('button', { name: /Blue Clinic/ }).waitFor();
+      await page.bringToFront();
       await button('Sign out').click();
+      await other.bringToFront();
       await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });
 
