@@ -6,6 +6,7 @@ import { chooseCommand, launchConsole } from './electron.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn } from './sample-data.ts';
 import { password } from './tenants.ts';
+import { until } from './until.ts';
 
 /** A screen of the console in one state. */
 export type ScreenState = {
@@ -218,6 +219,8 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('heading', { name: 'Choose your password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
+    // The next fault is not for this request.
+    await until(() => network.seen.at(-1)?.method === 'DELETE');
 
     for (const [name, status, generation] of [
       ['core-too-old', 201, '0'],
