@@ -29,7 +29,20 @@ export async function connect(
   const server = requireServer(settings);
   const keyValue = await readKey(settings, context.environment, context.folders);
   const policy = retry ?? { ...oneCallPolicy, onRetry: retryNotes(context) };
-  return { server, settings, client: createCoreClient({ server, keyValue, retry: policy, connections, trace: context.output.trace }) };
+  const options = { server, keyValue, retry: policy, connections, trace: context.output.trace, onKeyEndsSoon: keyEndNote(context.output) };
+  return { server, settings, client: createCoreClient(options) };
+}
+
+/** Once a run. Programs get it, too: their operator finds it in the log while there is time. */
+function keyEndNote(output: Output): (expiresAt: string) => void {
+  let isSaid = false;
+  return (expiresAt) => {
+    if (isSaid || Number.isNaN(Date.parse(expiresAt))) return;
+    isSaid = true;
+    const days = Math.max(0, Math.floor((Date.parse(expiresAt) - Date.now()) / 86_400_000));
+    const left = days === 0 ? 'in less than a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
+    output.note(`The API key ends ${left}, at ${expiresAt}. Create its successor in the console, and store it with callkey key set.`);
+  };
 }
 
 /** A user at a terminal should know why the command waits; a log need not. */

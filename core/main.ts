@@ -2,6 +2,21 @@ import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Core } from './core.ts';
 
+/**
+ * What Node takes at its start alone. With the first two and {@link arenas}, the process stays below 200 MB. The third: threads that help to
+ * collect young objects cost as much again as they save, and on a busy machine the main thread waits for them (measured: the slowest
+ * twentieth of the pauses 17 to 25 ms with them, 3 to 6 ms without).
+ */
+const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge'];
+/** glibc would give each thread an arena of its own. */
+const arenas = '2';
+
+// In this process: its id, its standard streams and the signals to it stay. Windows has nothing like it, and runs without them.
+if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
+  const { execPath, execArgv, argv, env } = process;
+  process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], { MALLOC_ARENA_MAX: arenas, ...env });
+}
+
 // In a folder of the project's own: another user could put code into the shared temporary one. Only modules imported after this line come
 // from the cache, hence `await import`.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url)));

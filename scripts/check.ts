@@ -1,11 +1,11 @@
 // Everything that has to hold: lint, types and every test. Ends with one line that counts, and fails if anything failed or nothing ran.
 //   npm test -- test/cli test/http/console.test.ts      only the tests of these folders and files
 //   npm test -- --grep revoke                           all else is passed on to mocha
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '../test/support/commands.ts';
@@ -15,49 +15,29 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-function check(name: string, command: string, args: string[]): boolean {
-  say(`\n── ${name}`);
-  return spawnSync(command, args, { stdio: 'inherit' }).status === 0;
-}
-
-const lint = check('lint', bin('biome'), ['check', '--error-on-warnings', '.']);
-// The page, and what the tests do in it, know the DOM; nothing else does.
-const projects = ['.', 'desktop/renderer', 'test/desktop'];
-const types = projects.every((project) => check(`types of ${project}`, bin('tsc'), ['-p', project]));
-
 const args = process.argv.slice(2);
 // What follows an option, as in `--grep test`, is its value.
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
 
+/** How long each file has taken here, in seconds: what takes longest must not begin last. */
+const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
+const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
+/** A file that has not run here yet counts as one second for each kilobyte, and one that is run in parts comes first. */
+const secondsOf = (run: Run) => seconds[nameOf(run)] ?? (run.part === undefined ? statSync(run.file).size / 1_000 : 100);
+
 /** One process of mocha. */
 type Run = { file: string; part?: string };
+const nameOf = ({ file, part }: Run) => (part === undefined ? file : `${file} ${part}`);
 
-// What takes longest must not begin last: those that start many processes first, then the largest.
-const slowest = [
-  'admin/admin',
-  'admin/restore',
-  'admin/import',
-  'dialer/dialer',
-  'process/process',
-  'process/two-cores',
-  'cli/file',
-  'cli/call',
-];
-const rank = (file: string) => (slowest.some((name) => file.endsWith(`${name}.test.ts`)) ? 1e9 : 0) + statSync(file).size;
-const files = (paths.length > 0 ? paths : ['test'])
-  .flatMap((path) => (statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path))
-  .sort((a, b) => rank(b) - rank(a));
-const needsConsole = files.some((file) => file.includes(join('test', 'desktop')));
-const isBuilt = needsConsole && check('build of the console', 'npm', ['run', '--silent', 'build:desktop']);
-const webIsBuilt = check('build of the console for browsers', 'npm', ['run', '--silent', 'build:web']);
-const isChaos = (file: string) => file.endsWith('chaos.test.ts');
-const chaosParts = ['1/2', '2/2'];
-// Chaos holds a core to deadlines, which the other tests would keep it from meeting. Most of it waits.
-const stages: { runs: Run[]; atOnce: number }[] = [
-  { runs: files.filter((file) => !isChaos(file)).map((file) => ({ file })), atOnce: Math.max(2, availableParallelism()) },
-  { runs: files.filter(isChaos).flatMap((file) => chaosParts.map((part) => ({ file, part }))), atOnce: chaosParts.length },
-];
+const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
+  statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
+);
+const runs = files
+  .flatMap((file): Run[] => (file.endsWith('chaos.test.ts') ? ['1/2', '2/2'].map((part) => ({ file, part })) : [{ file }]))
+  .sort((one, other) => secondsOf(other) - secondsOf(one));
+/** Each waits a third of its time or more: for a disk, a clock, another process. */
+const atOnce = availableParallelism() + 1;
 
 type Counts = { passed: number; failed: number; skipped: string[] };
 const results: (Counts & { file: string })[] = [];
@@ -72,49 +52,79 @@ function readCounts(file: string): Counts {
   }
 }
 
+type Ended = { ok: boolean; output: string };
+
+async function ended(command: string, given: string[], env: NodeJS.ProcessEnv = process.env): Promise<Ended> {
+  const child = spawn(command, given, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { ok: code === 0, output: stdout + stderr };
+}
+
+async function check(name: string, command: string, given: string[]): Promise<boolean> {
+  const { ok, output } = await ended(command, given);
+  say(`\n── ${name}${ok ? '' : ' (failed)'}\n${output}`.trimEnd());
+  return ok;
+}
+
+/** Beside the tests, one after the other. */
+async function checkSources(): Promise<boolean[]> {
+  const results = [await check('lint', bin('biome'), ['check', '--error-on-warnings', '.'])];
+  // The page, and what the tests do in it, know the DOM; nothing else does.
+  for (const project of ['.', 'desktop/renderer', 'test/desktop'])
+    results.push(await check(`types of ${project}`, bin('tsc'), ['-p', project]));
+  return results;
+}
+
 /** Runs a file in a process of its own, and shows in one piece what it has written. */
-async function run({ file, part = '1/1' }: Run, postgresUrl: string): Promise<void> {
+async function run(one: Run, postgresUrl: string): Promise<void> {
+  const { file, part = '1/1' } = one;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const mocha = join('node_modules', 'mocha', 'bin', 'mocha.js');
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [mocha, '--reporter', 'test/support/reporter.ts', ...colors, ...mochaArgs, file], {
-    env: {
-      ...process.env,
-      ...bareEnvironment,
-      TEST_POSTGRES_URL: postgresUrl,
-      COUNTS_FILE: countsFile,
-      CHAOS_PART: part,
-      CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
-      WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const { ok, output } = await ended(process.execPath, [mocha, '--reporter', 'test/support/reporter.ts', ...colors, ...mochaArgs, file], {
+    ...process.env,
+    ...bareEnvironment,
+    TEST_POSTGRES_URL: postgresUrl,
+    COUNTS_FILE: countsFile,
+    CHAOS_PART: part,
+    CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
+    WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
   });
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   const counts = readCounts(countsFile);
   // What mocha failed without counting it, such as a file that does not load, counts as one.
-  results.push({ ...counts, file, failed: code === 0 ? counts.failed : Math.max(1, counts.failed) });
-  if (mochaArgs.length > 0 && code === 0 && counts.passed === 0) return;
-  say(`\n── ${file} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${stdout}${stderr}`.trimEnd());
+  results.push({ ...counts, file, failed: ok ? counts.failed : Math.max(1, counts.failed) });
+  if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
+  const took = Math.round((performance.now() - startedAt) / 1_000);
+  if (mochaArgs.length === 0) seconds[nameOf(one)] = took;
+  say(`\n── ${nameOf(one)} (${took} s)\n${output}`.trimEnd());
 }
 
 // These end by themselves when they are interrupted, and then this does.
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isInterrupted = true));
 
+const sources = checkSources();
+// For all files: two builds at once would write over each other, and over what a third has started.
+const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
+const needsConsole = files.some((file) => file.includes(join('test', 'desktop')));
+const [isBuilt, webIsBuilt] = await Promise.all([
+  needsConsole && build('build of the console', 'build:desktop'),
+  build('build of the console for browsers', 'build:web'),
+]);
 const postgres = await sharedPostgres();
 try {
-  for (const { runs, atOnce } of stages) {
-    const work = async () => {
-      for (let next = runs.shift(); next && !isInterrupted; next = runs.shift()) await run(next, postgres.url);
-    };
-    await Promise.all(Array.from({ length: atOnce }, work));
-  }
+  const work = async () => {
+    for (let next = runs.shift(); next && !isInterrupted; next = runs.shift()) await run(next, postgres.url);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
 } finally {
   await postgres.stop();
 }
+mkdirSync(dirname(secondsFile), { recursive: true });
+writeFileSync(secondsFile, JSON.stringify(seconds));
 
-const checks = [lint, types];
+const checks = await sources;
 const sum = (count: (result: Counts) => number) => results.reduce((total, result) => total + count(result), 0);
 const passedTests = sum(({ passed }) => passed);
 const passed = passedTests + checks.filter((ok) => ok).length;

@@ -5,6 +5,7 @@ import {
   apiKeyHeader,
   type CancelledCallView,
   cancelledCallSchema,
+  keyExpiresHeader,
   type PlaceCall,
   type PlacedCallView,
   placedCallSchema,
@@ -36,13 +37,15 @@ export type ClientOptions = {
   connections: number;
   /** Gets each request and answer, without the key. */
   trace: (text: string) => void;
+  /** Gets the end of a key that ends within 30 days (RFC 3339), with each answer. */
+  onKeyEndsSoon?: (expiresAt: string) => void;
 };
 
 const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
 
 /** Follows no redirect, so that the key reaches no server but the one it is for. */
-export function createCoreClient({ server, keyValue, retry, connections, trace }: ClientOptions): CoreClient {
+export function createCoreClient({ server, keyValue, retry, connections, trace, onKeyEndsSoon }: ClientOptions): CoreClient {
   const { origin, pathname } = new URL(server);
   const agent = new Agent({
     connections,
@@ -66,6 +69,8 @@ export function createCoreClient({ server, keyValue, retry, connections, trace }
     });
     const text = await response.body.text();
     trace(`< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
+    const expiresAt = response.headers[keyExpiresHeader.toLowerCase()];
+    if (typeof expiresAt === 'string') onKeyEndsSoon?.(expiresAt);
     return { status: response.statusCode, headers: response.headers, text };
   }
 

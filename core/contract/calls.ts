@@ -135,5 +135,8 @@ export const cancelledCallSchema = z.object({
 export type CancelledCallView = z.infer<typeof cancelledCallSchema>;
 
 /** The answer header that marks a repeated request id. */
+/** When the key ends (RFC 3339): in answers to requests whose key ends soon. */
+export const keyExpiresHeader = 'Callkey-Key-Expires';
+
 export const replayedHeader = 'Idempotent-Replayed';
 export const apiKeyHeader = 'X-API-Key';

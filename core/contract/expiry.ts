@@ -1,5 +1,6 @@
 import { DateTime, IANAZone } from 'luxon';
 import { z } from 'zod';
+import { limits } from './limits.ts';
 
 /** What the creator of a key chose; the core computes the instant from it. */
 export const expirationSchema = z.discriminatedUnion('kind', [
@@ -95,6 +96,11 @@ export function startOfDay(day: string, timeZone: string): DateTime {
 /** A key is accepted up to and including its expiry instant. Both are epoch milliseconds. */
 export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && now > expiresAt;
+}
+
+/** Whether a key that ends has at most 30 days left. Both in epoch milliseconds. */
+export function endsSoon(expiresAt: number | null, now: number): expiresAt is number {
+  return expiresAt !== null && expiresAt - now <= limits.endsSoon * 86_400_000;
 }
 
 /** The calendar day in a zone, as its midnight in UTC. */

@@ -10,6 +10,8 @@ export const limits = {
   revokedApiKeys: 100,
   /** Days in a chart, today included. */
   chartDays: 30,
+  /** In days: so long before its end, a key is said to end soon. */
+  endsSoon: 30,
   /** Bytes in a request body. */
   bodyBytes: 64 * 1024,
   /** Characters in an identifier that the service makes. */

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import type { PlaceCall } from '#contract/calls.ts';
 import type { Caller, CallReference, NewCall } from './model.ts';
-import type { Ports, Refusal } from './ports.ts';
+import type { ActiveKey, Ports, Refusal } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 
 export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
@@ -53,8 +53,8 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
   }
 }
 
-export function keyIsActive(ports: Ports, caller: Caller): Promise<boolean> {
-  return ports.stores.calls.isActive({ ...caller, at: ports.clock.millis() });
+export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey | null> {
+  return ports.stores.calls.findActive({ ...caller, at: ports.clock.millis() });
 }
 
 /** Throws unless the key is active and has access to the campaign, so that only its holder learns more than that. */

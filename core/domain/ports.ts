@@ -110,6 +110,9 @@ export type KeyedRequest = Caller & { campaignId: string; at: number };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
+/** Its end in epoch milliseconds, which never changes after creation; null without one. */
+export type ActiveKey = { expiresAt: number | null };
+
 export type Placement =
   | { kind: 'placed' }
   | { kind: 'replayed'; contactId: string; placedAt: number }
@@ -129,7 +132,8 @@ export type Cancellation =
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
-  isActive(key: Omit<KeyedRequest, 'campaignId'>): Promise<boolean>;
+  /** Null for a key that is not active. */
+  findActive(key: Omit<KeyedRequest, 'campaignId'>): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 

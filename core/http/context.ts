@@ -8,6 +8,8 @@ export type State = {
   route?: string;
   /** Names the request in the log, and in every answer but the common 401. */
   requestId?: string;
+  /** RFC 3339: the end of the key that was accepted, if that is soon. */
+  keyExpiresAt?: string;
 };
 
 export type Context = Koa.ParameterizedContext<State>;

@@ -1,12 +1,13 @@
 import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, validatePlaceCall } from '#contract/calls.ts';
+import { endsSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { paths } from '#contract/paths.ts';
-import { isIdentifier } from '#contract/text.ts';
+import { isIdentifier, timestamp } from '#contract/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
-import { authorize, cancelCall, keyIsActive, placeCall } from '../domain/calls.ts';
+import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import type { Caller, Digest } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { ActiveKey, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { readValidBody } from './body.ts';
 import type { Context, Middleware } from './context.ts';
@@ -51,12 +52,13 @@ export function onDemand(ports: Ports): Middleware {
     const isPlain = !ctx.url.includes('%');
     // A key that was not accepted lately is looked up first, so that a flood of bad keys costs one look-up each and reads no body. For a
     // key that was, the statement that does the work decides: being remembered lets nobody in.
-    const isKnown = isPlain && recentlyAccepted.has(caller.digest);
-    if (!isKnown && !(await keyIsActive(ports, caller))) return refuse(ctx);
+    const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, caller));
+    if (!key) return refuse(ctx);
+    if (endsSoon(key.expiresAt, ports.clock.millis())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
       await found.handler(ctx, ports, caller, isPlain ? found.parameters : decoded(found.parameters));
-      recentlyAccepted.add(caller.digest);
+      recentlyAccepted.add(caller.digest, key);
     } catch (error) {
       recentlyAccepted.delete(caller.digest);
       throw error;
@@ -141,17 +143,17 @@ function keyValueOf({ req }: Context): string | null {
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
 
-/** The keys whose last request was accepted. They decide only which question is asked first. */
+/** The keys whose last request was accepted, with their ends. They decide only which question is asked first. */
 function recentlyAcceptedKeys() {
-  const digests = new Set<Digest>();
+  const keys = new Map<Digest, ActiveKey>();
   const most = 10_000;
   return {
-    has: (digest: Digest) => digests.has(digest),
-    add(digest: Digest) {
-      if (digests.size >= most) digests.clear();
-      digests.add(digest);
+    get: (digest: Digest) => keys.get(digest),
+    add(digest: Digest, key: ActiveKey) {
+      if (keys.size >= most) keys.clear();
+      keys.set(digest, key);
     },
-    delete: (digest: Digest) => digests.delete(digest),
+    delete: (digest: Digest) => keys.delete(digest),
   };
 }
 

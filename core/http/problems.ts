@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { keyExpiresHeader } from '#contract/calls.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { Context, Middleware } from './context.ts';
@@ -21,10 +22,11 @@ export function jsonLine(body: object): string {
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Writes an answer past Koa, with the request's identifier. */
+/** Writes an answer past Koa, with the request's identifier and the end of a key that ends soon. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
-  const { requestId } = ctx.state;
-  writePlain(ctx, status, requestId === undefined ? headers : [...headers, requestIdHeader, requestId], body);
+  const { requestId, keyExpiresAt } = ctx.state;
+  const identified = requestId === undefined ? headers : [...headers, requestIdHeader, requestId];
+  writePlain(ctx, status, keyExpiresAt === undefined ? identified : [...identified, keyExpiresHeader, keyExpiresAt], body);
 }
 
 function writePlain(ctx: Context, status: number, headers: readonly string[], body: string): void {

@@ -9,6 +9,8 @@ type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void;
 
 /** Requests in the queue: at 15,000 a second it empties in 0.15 s, and bounds the memory while the database hangs. */
 const mostWaiting = 2_000;
+/** Requests in a batch: the larger, the less each costs, but the more wait for one statement. */
+const mostAtOnce = 128;
 /** In ms: how late a request hears that its time is over. */
 const watchEvery = 250;
 
@@ -20,7 +22,8 @@ const watchEvery = 250;
  *
  * @param options.run answers a batch, in its order, or fails it as a whole
  * @param options.confirm checks that a batch is durable before it is answered. The next batch does not wait for it
- * @param options.size requests in one batch
+ * @param options.size requests in one batch, or half of those that wait if they are more: the database then works on one half while this
+ * process answers the other
  * @param options.maxInFlight batches at once
  * @param options.isFaultOfOne whether a single request may cause an error: then each request of the batch runs again by itself
  */
@@ -66,7 +69,8 @@ export function batched<Input extends Timed, Output>(options: {
   async function runNext(): Promise<void> {
     isScheduled = false;
     if (inFlight >= options.maxInFlight) return;
-    const batch = refuseLate(waiting.splice(0, options.size), deadlines.statement);
+    const size = Math.min(Math.max(options.size, Math.ceil(waiting.length / 2)), mostAtOnce);
+    const batch = refuseLate(waiting.splice(0, size), deadlines.statement);
     if (batch.length === 0) return;
     inFlight++;
     running.add(batch);

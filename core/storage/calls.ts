@@ -1,6 +1,6 @@
 import { initialStage, stageAfter } from '../domain/call-states.ts';
 import type { NewCall } from '../domain/model.ts';
-import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../domain/ports.ts';
+import type { ActiveKey, CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive } from './authorization.ts';
 import { type BatchObserver, batched } from './batch.ts';
@@ -52,7 +52,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
     request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
-  const isActive = batched({ ...batching, run: activeKeys(database), observe: observer('look up') });
+  const findActive = batched({ ...batching, run: activeKeys(database), observe: observer('look up') });
   const insert = batched({ ...batching, ...inserter(database), observe: observer('place') });
   const cancel = {
     request_id: batched({ ...batching, ...canceller(database, 'request_id'), observe: observer('cancel') }),
@@ -68,7 +68,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
   }
 
   return {
-    isActive,
+    findActive,
 
     async place(request, call): Promise<Placement> {
       const placing = { ...request, call };
@@ -136,10 +136,7 @@ function inserter(database: Database) {
   const confirmOne = readBack(database);
   return {
     async run(batch: Placing[]): Promise<boolean[]> {
-      const rows = inOneOrder(batch, ({ call }) => call.requestId).map(({ call, ...request }) => [
-        ...requestRow(request),
-        ...callRow(call),
-      ]);
+      const rows = inOneOrder(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
       // Without RETURNING, which costs a tenth of the statement: nearly always all rows are inserted.
       const count = await insert(rows);
       if (count === batch.length) return batch.map(() => true);
@@ -185,12 +182,13 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 function activeKeys(database: Database) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyIsActive}`,
+    (rows) => `SELECT r.n, k.expires_at FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyIsActive}`,
     'read',
   );
-  return async (batch: Omit<KeyedRequest, 'campaignId'>[]): Promise<boolean[]> => {
-    const found = new Set((await statement(batch.map(({ digest, at }, n) => [n, digest, at]))).map(({ n }) => n));
-    return batch.map((_, n) => found.has(n));
+  return async (batch: Omit<KeyedRequest, 'campaignId'>[]): Promise<(ActiveKey | null)[]> => {
+    const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
+    const found = new Map(rows.map(({ n, expires_at: end }) => [n, { expiresAt: end == null ? null : Number(end) }]));
+    return batch.map((_, n) => found.get(n) ?? null);
   };
 }
 

@@ -21,7 +21,7 @@ export type Database = {
   read: Knex;
   /** For changes and transactions. */
   write: Knex;
-  /** The size of a batch, and the number of batches at once, that measured best. */
+  /** The size of a batch, and the number of batches at once, that measured best with 64 connections. */
   batchSize: number;
   maxInFlight: number;
   /** Runs a raw statement, on `read` unless told otherwise. @returns its rows, which each driver shapes in its own way */

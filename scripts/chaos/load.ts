@@ -16,7 +16,7 @@ export function startLoad(
   options: { placers?: number; every?: number; url?: (turn: number) => string; extra?: object; stopAt?: number; cancels?: boolean } = {},
 ): Load {
   const {
-    placers = scene.trial.isQuick ? 8 : 16,
+    placers = scene.trial.isQuick ? 4 : 16,
     every = 40,
     url = () => scene.core().url,
     extra = {},

@@ -2,14 +2,14 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runScript } from '../support/commands.ts';
-import { spawnCore } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('backup', () => {
   it('copies a SQLite database that is being written to, and the copy serves', async () => {
     const database = await freshDatabase('sqlite');
-    const core = await spawnCore(database);
+    const core = await startCoreHere(database);
     const direct = await openDirect(database);
     const tenants = await createTenants(direct.ports);
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
@@ -22,14 +22,14 @@ describe('backup', () => {
     const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
     isBusy = false;
     await load;
-    await core.stop();
+    await core.close();
     await direct.close();
     expect(code).to.equal(0);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
-    const restored = await spawnCore(`sqlite:${file}`);
+    const restored = await startCoreHere(`sqlite:${file}`);
     const answer = await placeCall(restored.url, tenants.campaign.id, keyValue);
     const { stdout } = await runScript('core/admin.ts', ['check', '--json'], { env: { DATABASE_URL: `sqlite:${file}` } });
-    await restored.stop();
+    await restored.close();
     expect(answer.status).to.equal(202);
     expect(JSON.parse(stdout).ok).to.equal(true);
     expect(placed).to.be.greaterThan(0);

@@ -1,47 +1,37 @@
 import { expect } from 'chai';
-import { adminOn } from '../support/admin.ts';
-import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
+import { describeAdmin } from '../support/admin.ts';
+import { emptyDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
-describe('admin check', () => {
-  onEachDatabase((kind) => {
-    let database: string;
-    const admin = (args: string[], input?: string) => adminOn(database).admin(args, input);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) => {
+  it('checks what could go wrong', async () => {
+    const before = await admin(['check']);
+    if (kind === 'sqlite') expect([before.code, before.stderr.includes('There is no database')]).to.deep.equal([3, true]);
+    else expect([before.code, before.stdout.includes('WRONG  schema')]).to.deep.equal([1, true]);
+    await json('migrate');
+    const { ok, checks } = await json('check');
+    expect([ok, checks.length > 3]).to.deep.equal([true, true]);
+  });
 
-    beforeEach(async () => {
-      database = await emptyDatabase(kind);
-    });
-
-    it('checks what could go wrong', async () => {
-      const before = await admin(['check']);
-      if (kind === 'sqlite') expect([before.code, before.stderr.includes('There is no database')]).to.deep.equal([3, true]);
-      else expect([before.code, before.stdout.includes('WRONG  schema')]).to.deep.equal([1, true]);
-      await json('migrate');
-      const { ok, checks } = await json('check');
-      expect([ok, checks.length > 3]).to.deep.equal([true, true]);
-    });
-
-    it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
-      const direct = await openDirect(database);
-      const { write, read } = direct.storage.database;
-      const { users, partner } = await createTenants(direct.ports);
-      const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
-      await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
-      const keyCounts = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
-      const right = await keyCounts();
-      expect((await admin(['check'])).stdout).to.contain('ok     key counts: agree with the API keys');
-      await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
-      await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
-      const found = await admin(['check']);
-      expect([found.code, /^WRONG {2}key counts: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
-        1,
-        true,
-      ]);
-      expect((await admin(['check', '--repair'])).code).to.equal(0);
-      expect(await keyCounts()).to.deep.equal(right);
-      expect((await admin(['check'])).code).to.equal(0);
-      await direct.close();
-    });
+  it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
+    const direct = await openDirect(database());
+    const { write, read } = direct.storage.database;
+    const { users, partner } = await createTenants(direct.ports);
+    const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
+    await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
+    const keyCounts = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
+    const right = await keyCounts();
+    expect((await admin(['check'])).stdout).to.contain('ok     key counts: agree with the API keys');
+    await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
+    await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
+    const found = await admin(['check']);
+    expect([found.code, /^WRONG {2}key counts: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
+      1,
+      true,
+    ]);
+    expect((await admin(['check', '--repair'])).code).to.equal(0);
+    expect(await keyCounts()).to.deep.equal(right);
+    expect((await admin(['check'])).code).to.equal(0);
+    await direct.close();
   });
 });

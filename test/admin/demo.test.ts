@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { runScript } from '../support/commands.ts';
-import { spawnCore } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { placeCall, signIn } from '../support/tenants.ts';
 
@@ -12,10 +12,10 @@ describe('the demo', () => {
     const key = /CALLKEY_API_KEY=(\S+)/.exec(demo.stdout)?.[1] ?? '';
     const campaign = /campaigns\/([\w-]+)\//.exec(demo.stdout)?.[1] ?? '';
     const body = /-d '(\{.*\})'/.exec(demo.stdout)?.[1] ?? '';
-    const core = await spawnCore(database);
+    const core = await startCoreHere(database);
     expect((await placeCall(core.url, campaign, key, JSON.parse(body))).status).to.equal(202);
     const cookie = await signIn(core.url, 'sam@callkey.example', /password {2}(\S+)/.exec(demo.stdout)?.[1] ?? '');
-    await core.stop();
+    await core.close();
     expect(cookie).to.contain('callkey_session=');
   });
 

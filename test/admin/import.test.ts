@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { adminOn } from '../support/admin.ts';
+import { adminOn, describeAdmin } from '../support/admin.ts';
 import { spawnCore } from '../support/core.ts';
-import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 const file = (content: unknown) => {
@@ -23,102 +23,93 @@ const all = {
   ],
 };
 
-describe('import', () => {
-  onEachDatabase((kind) => {
-    let database: string;
-    const admin = (args: string[]) => adminOn(database).admin(args);
-    const json = (...args: string[]) => adminOn(database).json(...args);
+describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
+  it('adds everything once, changes what has changed, and leaves the rest', async () => {
+    const first = await json('import', file(all));
+    expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
+    expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
+      'ada@example.com',
+      'pat@example.com',
+      'stan@example.com',
+    ]);
+    const second = await json('import', file(all));
+    expect([second.partners, second.accounts, second.campaigns, second.users].map(({ unchanged }) => unchanged)).to.deep.equal([
+      1, 1, 1, 3,
+    ]);
+    expect(second.passwords).to.deep.equal([]);
+    const third = await json('import', file({ partners: [{ externalId: 'p1', name: 'Renamed' }] }));
+    expect(third.partners).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
+  });
+
+  for (const [what, content, complaint] of [
+    ['what is not JSON', '{', 'cannot be read as JSON'],
+    ['an unknown field', { people: [] }, 'people'],
+    ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
+    ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
+    ['an e-mail address twice', { users: [all.users[2], { ...all.users[2], externalId: 'u4' }] }, 'users.1.email'],
+    ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Leave out the character U+202E'],
+    ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
+  ] as const) {
+    it(`refuses ${what}, says where, and imports nothing`, async () => {
+      const { code, stderr } = await admin(['import', file(content)]);
+      expect([code, stderr.includes(complaint)], stderr).to.deep.equal([2, true]);
+    });
+  }
+
+  it('refuses to move an account, and takes nothing of a file that it refuses', async () => {
+    await json('import', file(all));
+    const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
+    const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
+    expect([code, stderr.includes('belongs elsewhere')], stderr).to.deep.equal([2, true]);
+    expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
+  });
+  it('takes nothing of a file with the address of a user who is there', async () => {
+    await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    const { code, stderr } = await admin(['import', file(all)]);
+    expect([code, stderr]).to.deep.equal([4, 'error: Another user has the e-mail address stan@example.com already.\n']);
+    expect((await json('import', file({ partners: all.partners }))).partners).to.include({ added: 1 });
+  });
+
+  it('lets an address go from one user to the next in the file', async () => {
+    const user = (externalId: string, email: string) => ({ externalId, email, name: 'S', userType: 'staff' });
+    await json('import', file({ users: [user('u1', 'a@example.com'), user('u2', 'b@example.com')] }));
+    const moved = await json('import', file({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] }));
+    expect(moved.users).to.include({ changed: 2 });
+  });
+
+  describe('that fails on the way', () => {
+    const users = Array.from({ length: 27 }, (_, n) => ({
+      externalId: `u${n}`,
+      email: `u${n}@example.com`,
+      name: 'U',
+      userType: 'staff',
+    }));
+    let direct: DirectAccess;
+    let sent: string;
     beforeEach(async () => {
-      database = await freshDatabase(kind);
+      direct = await openDirect(database());
+      sent = file({ ...all, users });
+      // What nobody can foresee: the database refuses the 27th user.
+      if (kind === 'sqlite') {
+        await direct.storage.database.write.raw(
+          `CREATE TRIGGER refusing BEFORE INSERT ON users WHEN NEW.email = 'u26@example.com' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
+        );
+      } else await direct.storage.database.write.raw(`ALTER TABLE users ADD CONSTRAINT refusing CHECK (email <> 'u26@example.com')`);
     });
+    afterEach(() => direct.close());
 
-    it('adds everything once, changes what has changed, and leaves the rest', async () => {
-      const first = await json('import', file(all));
-      expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
-      expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
-        'ada@example.com',
-        'pat@example.com',
-        'stan@example.com',
-      ]);
-      const second = await json('import', file(all));
-      expect([second.partners, second.accounts, second.campaigns, second.users].map(({ unchanged }) => unchanged)).to.deep.equal([
-        1, 1, 1, 3,
-      ]);
-      expect(second.passwords).to.deep.equal([]);
-      const third = await json('import', file({ partners: [{ externalId: 'p1', name: 'Renamed' }] }));
-      expect(third.partners).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
-    });
-
-    for (const [what, content, complaint] of [
-      ['what is not JSON', '{', 'cannot be read as JSON'],
-      ['an unknown field', { people: [] }, 'people'],
-      ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
-      ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
-      ['an e-mail address twice', { users: [all.users[2], { ...all.users[2], externalId: 'u4' }] }, 'users.1.email'],
-      ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Leave out the character U+202E'],
-      ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
-    ] as const) {
-      it(`refuses ${what}, says where, and imports nothing`, async () => {
-        const { code, stderr } = await admin(['import', file(content)]);
-        expect([code, stderr.includes(complaint)], stderr).to.deep.equal([2, true]);
-      });
-    }
-
-    it('refuses to move an account, and takes nothing of a file that it refuses', async () => {
-      await json('import', file(all));
-      const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
-      const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
-      expect([code, stderr.includes('belongs elsewhere')], stderr).to.deep.equal([2, true]);
-      expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
-    });
-    it('takes nothing of a file with the address of a user who is there', async () => {
-      await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-      const { code, stderr } = await admin(['import', file(all)]);
-      expect([code, stderr]).to.deep.equal([4, 'error: Another user has the e-mail address stan@example.com already.\n']);
-      expect((await json('import', file({ partners: all.partners }))).partners).to.include({ added: 1 });
-    });
-
-    it('lets an address go from one user to the next in the file', async () => {
-      const user = (externalId: string, email: string) => ({ externalId, email, name: 'S', userType: 'staff' });
-      await json('import', file({ users: [user('u1', 'a@example.com'), user('u2', 'b@example.com')] }));
-      const moved = await json('import', file({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] }));
-      expect(moved.users).to.include({ changed: 2 });
-    });
-
-    describe('that fails on the way', () => {
-      const users = Array.from({ length: 27 }, (_, n) => ({
-        externalId: `u${n}`,
-        email: `u${n}@example.com`,
-        name: 'U',
-        userType: 'staff',
-      }));
-      let direct: DirectAccess;
-      let sent: string;
-      beforeEach(async () => {
-        direct = await openDirect(database);
-        sent = file({ ...all, users });
-        // What nobody can foresee: the database refuses the 27th user.
-        if (kind === 'sqlite') {
-          await direct.storage.database.write.raw(
-            `CREATE TRIGGER refusing BEFORE INSERT ON users WHEN NEW.email = 'u26@example.com' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
-          );
-        } else await direct.storage.database.write.raw(`ALTER TABLE users ADD CONSTRAINT refusing CHECK (email <> 'u26@example.com')`);
-      });
-      afterEach(() => direct.close());
-
-      it('shows the one-time passwords of those who are there by then, says so, and does the rest when run again', async function () {
-        this.timeout(60_000);
-        const failed = await admin(['import', sent, '--json']);
-        const there: string[] = await direct.storage.database.read('users').pluck('email');
-        const shown = JSON.parse(failed.stdout).passwords.map(({ email }: { email: string }) => email);
-        expect([failed.code, failed.stderr.includes('The import stopped on the way')], failed.stderr).to.deep.equal([1, true]);
-        expect(there).to.have.length.within(1, 26);
-        expect(shown).to.have.members(there);
-        await direct.storage.database.write.raw(kind === 'sqlite' ? 'DROP TRIGGER refusing' : 'ALTER TABLE users DROP CONSTRAINT refusing');
-        const again = await json('import', sent);
-        expect(again.users).to.deep.equal({ added: 27 - there.length, changed: 0, unchanged: there.length });
-        expect(again.campaigns).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
-      });
+    it('shows the one-time passwords of those who are there by then, says so, and does the rest when run again', async function () {
+      this.timeout(60_000);
+      const failed = await admin(['import', sent, '--json']);
+      const there: string[] = await direct.storage.database.read('users').pluck('email');
+      const shown = JSON.parse(failed.stdout).passwords.map(({ email }: { email: string }) => email);
+      expect([failed.code, failed.stderr.includes('The import stopped on the way')], failed.stderr).to.deep.equal([1, true]);
+      expect(there).to.have.length.within(1, 26);
+      expect(shown).to.have.members(there);
+      await direct.storage.database.write.raw(kind === 'sqlite' ? 'DROP TRIGGER refusing' : 'ALTER TABLE users DROP CONSTRAINT refusing');
+      const again = await json('import', sent);
+      expect(again.users).to.deep.equal({ added: 27 - there.length, changed: 0, unchanged: there.length });
+      expect(again.campaigns).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
     });
   });
 });

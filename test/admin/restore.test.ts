@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFil
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
-import { spawnCore } from '../support/core.ts';
+import { spawnCore, startCoreHere } from '../support/core.ts';
 import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type PostgresServer, startPostgresOfTools } from '../support/postgres.ts';
@@ -36,7 +36,7 @@ describe('restore', () => {
         const direct = await openDirect(url);
         const tenants = await createTenants(direct.ports);
         await direct.close();
-        const core = await spawnCore(url);
+        const core = await startCoreHere(url);
         const cookie = await signIn(core.url, 'ada@example.com');
         const kept = await createKey(core.url, cookie, 'Kept');
         const leaked = await createKey(core.url, cookie, 'Leaked');
@@ -45,7 +45,7 @@ describe('restore', () => {
         await ask('DELETE', `${core.url}/console/api-keys/${leaked.id}`, { cookie });
         await json('user', 'delete', 'tom@example.com');
         await json('partner', 'add', 'Added since');
-        await core.stop();
+        await core.close();
 
         const answer = await json('restore', file);
         const [key, ...moreKeys] = answer.revokedApiKeys;
@@ -54,13 +54,13 @@ describe('restore', () => {
         expect(answer.deletedUsers.map(({ email }: { email: string }) => email)).to.deep.equal(['tom@example.com']);
         expect(readFileSync(file).equals(backedUp)).to.equal(true);
 
-        const restored = await spawnCore(url);
+        const restored = await startCoreHere(url);
         expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
         expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(202);
         // Somebody may have signed out since: no session comes back.
         expect((await ask('GET', `${restored.url}/console/session`, { cookie })).status).to.equal(401);
         await signIn(restored.url, 'tom@example.com');
-        await restored.stop();
+        await restored.close();
         const { ok } = await json('check');
         expect(ok).to.equal(true);
         const after = await openDirect(url);
@@ -86,10 +86,10 @@ describe('restore', () => {
         await json('migrate');
         await json('backup', file);
         await json('partner', 'add', 'Added since');
-        const core = await spawnCore(url);
+        const core = await startCoreHere(url);
         const refused = await admin('restore', file);
         const ready = await ask('GET', `${core.managementUrl}/readyz`);
-        await core.stop();
+        await core.close();
         const direct = await openDirect(url);
         const partners = await direct.storage.database.read('partners').pluck('name');
         await direct.close();
@@ -205,10 +205,10 @@ describe('restore', () => {
 
     it('is refused for a database in use, which may have more in its WAL, and for the database itself', async () => {
       const other = await freshDatabase('sqlite');
-      const core = await spawnCore(other);
+      const core = await startCoreHere(other);
       await adminOn(other).json('partner', 'add', 'Elsewhere');
       const live = await adminOn(url).admin(['restore', other.slice('sqlite:'.length)]);
-      await core.stop();
+      await core.close();
       const itself = await adminOn(url).admin(['restore', filename]);
       expect([live.code, live.stderr.includes('in use'), itself.code, itself.stderr.includes('itself')]).to.deep.equal([2, true, 2, true]);
     });

@@ -2,13 +2,13 @@ import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CliHome, ndjson } from '../support/cli.ts';
-import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('callkey call place --from', () => {
-  let core: CoreProcess;
+  let core: RunningCore;
   let database: string;
   let direct: DirectAccess;
   let tenants: Tenants;
@@ -17,7 +17,7 @@ describe('callkey call place --from', () => {
 
   before(async () => {
     database = await freshDatabase('sqlite');
-    core = await spawnCore(database, { DIALER: 'off' });
+    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
     direct = await openDirect(database);
     tenants = await createTenants(direct.ports);
     network = await faultyProxy(core.url);
@@ -34,7 +34,7 @@ describe('callkey call place --from', () => {
   after(async () => {
     await network.close();
     await direct.close();
-    await core.stop();
+    await core.close();
   });
 
   const phone = (n: number) => `+4930${10_000_000 + files * 100_000 + n}`;
@@ -269,7 +269,8 @@ describe('callkey call place --from', () => {
 
     it('though two run side by side', async () => {
       const path = file(csvOf(200));
-      const both = await Promise.all([place(path), place(path)]);
+      const start = () => home.start(['call', 'place', tenants.campaign.id, '--from', path]).ended;
+      const both = await Promise.all([start(), start()]);
       expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
       expect(await calls()).to.deep.equal(onceEach(200));
     });

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { CliHome, type Ended } from '../support/cli.ts';
+import { CliHome } from '../support/cli.ts';
+import type { Ended } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
@@ -46,6 +47,20 @@ describe('callkey call', () => {
   };
 
   describe('place', () => {
+    it('says on standard error when the key ends soon', async () => {
+      const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const { keyValue } = await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: day });
+      const { code, stdout, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone(), '--json'], {
+        environment: { CALLKEY_API_KEY: keyValue },
+      });
+      expect([code, Object.keys(JSON.parse(stdout))], stderr).to.deep.equal([
+        0,
+        ['requestId', 'contactId', 'campaignId', 'state', 'placedAt', 'replayed'],
+      ]);
+      expect(stderr).to.match(/^The API key ends in (9|10) days, at \d{4}-\d\d-\d\dT[\d:.]+Z\./);
+    });
+
     it('does not take the answer for another request id', async () => {
       const phone = somePhone();
       const other = {

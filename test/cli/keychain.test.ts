@@ -17,18 +17,19 @@ describe("callkey key in the system's keychain", () => {
   const { DBUS_SESSION_BUS_ADDRESS = '' } = process.env;
   const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS, CALLKEY_PROFILE: profile });
   const inKeychain = () => new AsyncEntry('callkey', profile, { linux: { store: 'secret-service' } }).getPassword();
-  const set = (...more: string[]) => home.run(['key', 'set', '--server', 'http://127.0.0.1:1', ...more], { input: keyValue });
+  const run = (args: string[], input = '') => home.start(args, { input }).ended;
+  const set = (...more: string[]) => run(['key', 'set', '--server', 'http://127.0.0.1:1', ...more], keyValue);
 
   it('keeps the key there and in no file', async () => {
     const { code, stderr } = await set();
     expect(code, stderr).to.equal(0);
     expect(await inKeychain()).to.equal(keyValue);
     expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
-    expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ profile, stored: 'keychain' });
+    expect(JSON.parse((await run(['key', 'status', '--json'])).stdout)).to.include({ profile, stored: 'keychain' });
   });
 
   it('calls with it', async () => {
-    expect((await home.run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
+    expect((await run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
   });
 
   it('leaves it in no other place when it is stored again', async () => {
@@ -39,8 +40,8 @@ describe("callkey key in the system's keychain", () => {
   });
 
   it('forgets it', async () => {
-    expect((await home.run(['key', 'forget'])).code).to.equal(0);
+    expect((await run(['key', 'forget'])).code).to.equal(0);
     expect(await inKeychain()).to.equal(null);
-    expect((await home.run(['key', 'status'])).code).to.equal(6);
+    expect((await run(['key', 'status'])).code).to.equal(6);
   });
 });

@@ -30,10 +30,10 @@ describe('the published package', () => {
   it('runs where it is, with what is not installed left alone', async () => {
     const main = join(folder, 'lib', 'main.js');
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    expect(await new CliHome().run(['--version'], { main })).to.include({ code: 0, stdout: `${version}\n` });
+    expect(await new CliHome().start(['--version'], { main }).ended).to.include({ code: 0, stdout: `${version}\n` });
     const file = join(freshDirectory(), 'none.csv');
-    expect((await new CliHome().run(['call', 'place', 'x', '--from', file], { main })).code).to.equal(2);
-    const { code, stderr } = await new CliHome().run(['call', 'place', 'x', '--phone', '12'], { main });
+    expect((await new CliHome().start(['call', 'place', 'x', '--from', file], { main }).ended).code).to.equal(2);
+    const { code, stderr } = await new CliHome().start(['call', 'place', 'x', '--phone', '12'], { main }).ended;
     expect(code).to.equal(2);
     expect(stderr).to.contain('E.164');
   });

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { callsSchema } from '#contract/console.ts';
 import { isSigned, sign } from '#contract/signature.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
-import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -27,21 +27,18 @@ type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 describe('the dialer', () => {
   onEachDatabase((kind) => {
     let database: string;
-    let core: CoreProcess;
+    let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
     let key: string;
     let cookie: string;
     let receiver: Receiver;
 
+    const webhook = () => ({ DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
     const start = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
       receiver = await startReceiver(answer);
-      const dialer = {
-        DIALER: 'webhook',
-        DIALER_URL: receiver.url,
-        DIALER_SECRETS: `${secret},the one before it of 32 characters`,
-      };
-      core = await spawnCore(database, { ...dialer, ...environment });
+      const secrets = { DIALER_SECRETS: `${secret},the one before it of 32 characters` };
+      core = await startCoreHere(database, { environment: { ...webhook(), ...secrets, ...environment } });
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
     };
@@ -51,7 +48,7 @@ describe('the dialer', () => {
       tenants = await createTenants(direct.ports);
     });
     afterEach(async () => {
-      await core.stop();
+      await core.close();
       await receiver.close();
       await direct.close();
     });
@@ -216,8 +213,8 @@ describe('the dialer', () => {
         // Longer than hand-offs are repeated, and not so long that the call has lapsed.
         const longAgo = Date.now() - 2 * dialingLimits.window.toMillis();
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: longAgo, due_at: longAgo });
-        await core.stop();
-        core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+        await core.close();
+        core = await startCoreHere(database, { environment: webhook() });
         await receiver.until(2);
         await untilState(contactId, 'dialing');
       });
@@ -226,9 +223,9 @@ describe('the dialer', () => {
         await start({});
         const contactId = textAt(await place(), 'contactId');
         await until(async () => (await call(contactId))['handoff'] === 'taken');
-        await core.stop();
+        await core.close();
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
-        core = await spawnCore(database, { DIALER: 'simulated' });
+        core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });
         expect(await untilState(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
           state: 'unknown',
           provider: 'webhook',
@@ -258,8 +255,8 @@ describe('the dialer', () => {
         await start({ DIALER: 'off' });
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
-        await core.stop();
-        core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+        await core.close();
+        core = await startCoreHere(database, { environment: webhook() });
         await untilState(contactId, 'lapsed');
         expect(receiver.received).to.deep.equal([]);
       });
@@ -287,8 +284,8 @@ describe('the dialer', () => {
         const otherKey = (await createKey(core.url, await signIn(core.url, 'oda@example.com'))).keyValue;
         await Promise.all(Array.from({ length: 400 }, () => place()));
         const single = textAt(await placeCall(core.url, tenants.otherCampaign.id, otherKey), 'contactId');
-        await core.stop();
-        core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret, DIALER_CONCURRENCY: '4' });
+        await core.close();
+        core = await startCoreHere(database, { environment: { ...webhook(), DIALER_CONCURRENCY: '4' } });
         await receiver.until(100);
         const turn = receiver.received.findIndex(({ handoff }) => handoff.contactId === single);
         expect(turn).to.be.within(0, 8);
@@ -311,34 +308,37 @@ describe('the dialer', () => {
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
 
+    /** A core as a process of its own, which the test kills. */
+    const startToKill = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
+      receiver = await startReceiver(answer);
+      const killed = await spawnCore(database, { ...webhook(), ...environment });
+      const { keyValue } = await createKey(killed.url, await signIn(killed.url, 'ada@example.com'));
+      return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
+    };
+
     it('of a core that was killed while a provider without de-duplication had the call ends it as unknown, handed off once', async () => {
-      await start({}, () => undefined);
-      const contactId = textAt(await place(), 'contactId');
+      const { killed, placeThere } = await startToKill({}, () => undefined);
+      const contactId = await placeThere();
       await receiver.until(1);
-      await core.stop('SIGKILL');
+      await killed.stop('SIGKILL');
       await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
-      core = await spawnCore(database, { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
+      core = await startCoreHere(database, { environment: webhook() });
       await untilState(contactId, 'unknown');
       expect(receiver.received).to.have.length(1);
     });
 
     it('of a core that was killed leaves each call to exactly one other', async function () {
       this.timeout(60_000);
-      await start({ DIALER_DEDUPLICATES: 'true' });
-      const ids = await Promise.all(Array.from({ length: 60 }, async () => textAt(await place(), 'contactId')));
-      await core.stop('SIGKILL');
+      const { killed, placeThere } = await startToKill({ DIALER_DEDUPLICATES: 'true' });
+      const ids = await Promise.all(Array.from({ length: 60 }, placeThere));
+      await killed.stop('SIGKILL');
       // The leases run out at once, so that nobody has to wait for them.
       await direct.storage.database
         .write('calls')
         .where({ state: 'dialing' })
         .whereNot({ handoff: 'taken' })
         .update({ due_at: Date.now() - 1_000 });
-      core = await spawnCore(database, {
-        DIALER: 'webhook',
-        DIALER_URL: receiver.url,
-        DIALER_SECRETS: secret,
-        DIALER_DEDUPLICATES: 'true',
-      });
+      core = await startCoreHere(database, { environment: { ...webhook(), DIALER_DEDUPLICATES: 'true' } });
       for (const id of ids) {
         await until(async () => (await call(id))['handoff'] === 'taken');
       }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { bareEnvironment } from '../support/commands.ts';
-import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { type CoreProcess, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { failToStart as fails } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
@@ -93,28 +93,30 @@ describe('the process', () => {
   it('takes cookies that an older session secret has signed', async () => {
     const database = await freshDatabase('sqlite');
     const older = 'the older secret of more than 32 characters';
-    const first = await spawnCore(database, { SESSION_SECRETS: older });
+    const first = await startCoreHere(database, { environment: { SESSION_SECRETS: older } });
     const direct = await openDirect(database);
     await createTenants(direct.ports);
     await direct.close();
     const cookie = await signIn(first.url, 'ada@example.com');
-    await first.stop();
-    const second = await spawnCore(database, { SESSION_SECRETS: `a newer secret of more than 32 characters,${older}` });
+    await first.close();
+    const second = await startCoreHere(database, {
+      environment: { SESSION_SECRETS: `a newer secret of more than 32 characters,${older}` },
+    });
     const answer = await ask('GET', `${second.url}/console/session`, { cookie });
-    await second.stop();
+    await second.close();
     expect(answer.status).to.equal(200);
   });
 
   it('serves https when it has a certificate (made with openssl)', async function () {
     if (!hasOpenssl) this.skip();
     const certificate = selfSignedCertificate();
-    const core = await spawnCore(await freshDatabase('sqlite'), certificate);
+    const core = await startCoreHere(await freshDatabase('sqlite'), { environment: certificate });
     expect(core.url).to.match(/^https:/);
     const agent = new HttpsAgent({ ca: readFileSync(certificate.TLS_CERT_FILE), servername: 'localhost' });
     const status = await new Promise((resolve, reject) => {
       httpsGet(`${core.url}/console/session`, { agent }, (response) => resolve(response.statusCode)).on('error', reject);
     });
-    await core.stop();
+    await core.close();
     expect(status).to.equal(401);
   });
 
@@ -236,7 +238,7 @@ describe('the process', () => {
 
     it('tells its operator whether it lives, whether it is ready, and how it does', async () => {
       const database = await freshDatabase(kind);
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const direct = await openDirect(database);
       const tenants = await createTenants(direct.ports);
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
@@ -246,7 +248,7 @@ describe('the process', () => {
       expect((await look('/healthz')).status).to.equal(200);
       expect((await look('/readyz')).status).to.equal(200);
       const { text } = await look('/metrics');
-      await core.stop();
+      await core.close();
       await direct.close();
       const route = '/api/v1/campaigns/:campaignId/contacts/on-demand';
       expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="202"} 1`);
@@ -259,9 +261,9 @@ describe('the process', () => {
   });
 
   it('has no management listener when that is off', async () => {
-    const core = await spawnCore(await freshDatabase('sqlite'), { MANAGEMENT_PORT: 'off' });
-    await core.stop();
-    expect(core.managementUrl).to.equal('');
+    const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { MANAGEMENT_PORT: 'off' } });
+    await core.close();
+    expect(core.managementUrl).to.equal(null);
   });
 
   it('puts the default database where it is started, in a folder of its own', async () => {

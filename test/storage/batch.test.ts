@@ -86,12 +86,20 @@ describe('a batch', () => {
 
   it('leaves what does not fit to the next lane', async () => {
     const { ask, runs } = controlled({ size: 2, maxInFlight: 2 });
-    for (const n of [1, 2, 3, 4, 5]) void ask(n);
+    for (const n of [1, 2, 3, 4]) void ask(n);
     await turns();
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([
       [1, 2],
       [3, 4],
     ]);
+  });
+
+  it('takes half of a long queue, and no more than fits a statement', async () => {
+    const { ask, runs, finish } = controlled();
+    for (let n = 0; n < 300; n++) void ask(n);
+    await turns();
+    for (let index = 0; index < 5; index++) await finish(index);
+    expect(runs.map(({ inputs }) => inputs.length)).to.deep.equal([128, 86, 43, 22, 11, 5]);
   });
 
   it('fails all of its requests when it fails, and none of the next', async () => {

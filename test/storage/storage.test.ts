@@ -263,7 +263,7 @@ describe('storage', () => {
       const contactId = ports.randomness.id();
       await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
       await ports.stores.calls.cancel(request, { requestId: contactId });
-      await ports.stores.calls.isActive(request);
+      await ports.stores.calls.findActive(request);
     }
     await close();
     expect(await readThrough()).to.equal(before);

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { type Ended, runScript } from './commands.ts';
+import { type DatabaseKind, onEachDatabase } from './databases.ts';
 
-/** `npm run admin` on a database. */
-export function adminOn(database: string) {
-  const admin = (args: string[], input?: string): Promise<Ended> =>
-    runScript('core/admin.ts', args, { env: { DATABASE_URL: database }, ...(input === undefined ? {} : { input }) });
+/** `npm run admin` on a database, or on that which the function names by then. */
+export function adminOn(database: string | (() => string)) {
+  const urlOf = typeof database === 'string' ? () => database : database;
+  const admin = (args: string[], input = ''): Promise<Ended> => runScript('core/admin.ts', args, { env: { DATABASE_URL: urlOf() }, input });
   /** Runs with --json. @returns the one object that it answers with */
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await admin([...args, '--json']);
@@ -13,4 +14,20 @@ export function adminOn(database: string) {
     return JSON.parse(stdout);
   };
   return { admin, json };
+}
+
+type Admin = ReturnType<typeof adminOn> & { kind: DatabaseKind; database(): string };
+
+/** Runs the same tests on each kind of database; every test has one of its own. */
+export function describeAdmin(title: string, fresh: (kind: DatabaseKind) => Promise<string>, tests: (on: Admin) => void): void {
+  describe(title, () => {
+    onEachDatabase((kind) => {
+      let url: string;
+      beforeEach(async () => {
+        url = await fresh(kind);
+      });
+      const database = () => url;
+      tests({ ...adminOn(database), kind, database });
+    });
+  });
 }

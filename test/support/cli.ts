@@ -3,15 +3,14 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bareEnvironment } from './commands.ts';
+import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 
 export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
-export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 export type CliProcess = {
   child: ChildProcess;
-  ended: Promise<Ended>;
+  ended: Promise<Ended & { signal: NodeJS.Signals | null }>;
   /** Waits until standard error or output has said something. */
   said(what: RegExp): Promise<void>;
 };
@@ -26,16 +25,21 @@ export class CliHome {
     this.environment = environment;
   }
 
-  start(args: string[], { environment = {}, input, main = cliMain }: CliOptions = {}): CliProcess {
-    const env = { ...bareEnvironment, HOME: this.directory, ...this.environment, ...environment };
+  /** As a process of its own, which a test can kill. */
+  start(args: string[], { environment, input, main = cliMain }: CliOptions = {}): CliProcess {
+    const env = { ...bareEnvironment, ...this.#env(environment) };
     const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', 'pipe', 'pipe'] });
     child.stdin.on('error', () => undefined);
     child.stdin.end(input ?? '');
     return followed(child);
   }
 
-  run(args: string[], options?: CliOptions): Promise<Ended> {
-    return this.start(args, options).ended;
+  run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main'> = {}): Promise<Ended> {
+    return runScript('cli/main.ts', args, { env: this.#env(environment), input, directory: this.directory });
+  }
+
+  #env(environment: Record<string, string> = {}): Record<string, string> {
+    return { HOME: this.directory, ...this.environment, ...environment };
   }
 
   /** Every file that has been left in the home, with its text. */
@@ -62,7 +66,7 @@ function followed(child: ChildProcess): CliProcess {
     stderr += String(chunk);
     heard();
   });
-  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }));
   return {
     child,
     ended,

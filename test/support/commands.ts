@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { atTheEnd } from './clean-up.ts';
+import type { Job } from './script-host.ts';
 
 export type Ended = { code: number; stdout: string; stderr: string };
 
@@ -10,16 +12,55 @@ const { PATH = '', HOME = '', NODE_COMPILE_CACHE = compiled } = process.env;
 /** What every program of ours is started with: nothing that configures it, and a place to keep compiled code, which halves its start. */
 export const bareEnvironment = { PATH, HOME, NODE_COMPILE_CACHE };
 
+type Settings = { env?: Record<string, string>; input?: string; directory?: string };
+
 /** Runs a script of the project as a process of its own. */
-export async function runScript(
+export async function spawnScript(
   script: string,
   args: string[],
-  { env = {}, input = '', directory = process.cwd() }: { env?: Record<string, string>; input?: string; directory?: string } = {},
+  { env = {}, input = '', directory = process.cwd() }: Settings = {},
 ): Promise<Ended> {
-  const file = fileURLToPath(new URL(`../../${script}`, import.meta.url));
-  const child = spawn(process.execPath, [file, ...args], { env: { ...bareEnvironment, ...env }, stdio: 'pipe', cwd: directory });
+  const child = spawn(process.execPath, [pathOf(script), ...args], { env: { ...bareEnvironment, ...env }, stdio: 'pipe', cwd: directory });
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { code, stdout, stderr };
 }
+
+let host: ChildProcess | undefined;
+let last: Promise<unknown> = Promise.resolve();
+
+/** Runs a script of the project, in its turn, in a process that it shares with the others of this file. */
+export function runScript(
+  script: string,
+  args: string[],
+  { env = {}, input = '', directory = process.cwd() }: Settings = {},
+): Promise<Ended> {
+  const job: Job = { file: pathOf(script), args, env: { ...bareEnvironment, ...env }, input, directory };
+  const ended = last.then(() => inHost(job));
+  last = ended.catch(() => undefined);
+  return ended;
+}
+
+async function inHost(job: Job): Promise<Ended> {
+  host ??= fork(pathOf('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const heard = new AbortController();
+  const answer = once(host, 'message', heard);
+  const end = once(host, 'exit', heard).then(([code]) => Promise.reject(new Error(`The scripts' process ended with ${code}.`)));
+  host.send(job);
+  try {
+    const [ended] = await Promise.race([answer, end]);
+    return ended;
+  } finally {
+    heard.abort();
+  }
+}
+
+atTheEnd(async () => {
+  if (!host) return;
+  const ended = once(host, 'exit');
+  host.kill('SIGKILL');
+  await ended;
+});
+
+const pathOf = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));

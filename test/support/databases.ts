@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
+import { atTheEnd } from './clean-up.ts';
 import { killAll } from './core.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.ts';
 
@@ -70,6 +71,8 @@ export function freshDirectory(): string {
 export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
   for (const kind of databaseKinds) describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => tests(kind));
 }
+
+atTheEnd(cleanUp);
 
 /** Leaves nothing behind: no process, no server, no file. */
 export async function cleanUp(): Promise<void> {

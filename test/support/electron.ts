@@ -146,10 +146,10 @@ export function chooseCommand({ app }: Pick<RunningConsole, 'app'>, command: Com
   return app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.click(), command);
 }
 
-/** Retries: on a busy machine, Electron and Playwright sometimes wait for each other at the start. */
+/** Retries: on a busy machine, Electron and Playwright sometimes wait for each other at the start. Each try has longer. */
 async function launch(options: Parameters<typeof electron.launch>[0], tries = 3): Promise<ElectronApplication> {
   try {
-    return await electron.launch({ ...options, timeout: 5_000 });
+    return await electron.launch({ ...options, timeout: (4 - tries) * 5_000 });
   } catch (error) {
     if (tries === 1) throw error;
     return launch(options, tries - 1);

@@ -4,7 +4,7 @@ import { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cleanUp } from './databases.ts';
+import { cleanUp } from './clean-up.ts';
 
 // All that is temporary goes into one folder, which shows afterwards what was left. Other users get to it: PostgreSQL does not run as root.
 const folder = mkdtempSync(join(tmpdir(), 'callkey-tests-'));
@@ -36,9 +36,10 @@ function temporary(): string[] {
   return names.map((name) => `the temporary ${name}`);
 }
 
-/** A process that goes on, but for the database server, which all tests use and `cleanUp` stops. */
+/** A process that goes on, but for those that all tests share and `cleanUp` ends: the database server, and the one that runs scripts. */
 function isForgotten(handle: unknown): handle is ChildProcess {
-  return handle instanceof ChildProcess && handle.exitCode === null && handle.signalCode === null && !/postgres$/.test(handle.spawnfile);
+  if (!(handle instanceof ChildProcess) || handle.exitCode !== null || handle.signalCode !== null) return false;
+  return !/postgres$/.test(handle.spawnfile) && !handle.spawnargs.at(-1)?.endsWith('script-host.ts');
 }
 
 function leftOpen(): string[] {

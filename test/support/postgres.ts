@@ -118,8 +118,8 @@ function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
 export const refusedPort = 1;
 
 /**
- * A port for a server that cannot choose one by itself. The system gives those from 32,768 (Linux) or 49,152 to whoever asks for any: one
- * of them would often be taken before that server has started.
+ * A port for a server that cannot choose one by itself. Those from 32,768 (Linux) or 49,152 are taken by connections and servers that
+ * ask for any port: one of them would often be taken before that server has started.
  */
 export async function freePort(): Promise<number> {
   const port = randomInt(20_000, 32_768);

@@ -44,7 +44,11 @@ function checkKey({ headers }: IncomingMessage): void {
 /** All of the core but its database, which says yes to everything at once. */
 async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const { ports } = await openDirect(process.env['DATABASE_URL'] ?? '');
-  const calls: typeof ports.stores.calls = { ...ports.stores.calls, isActive: async () => true, place: async () => ({ kind: 'placed' }) };
+  const calls: typeof ports.stores.calls = {
+    ...ports.stores.calls,
+    findActive: async () => ({ expiresAt: null }),
+    place: async () => ({ kind: 'placed' }),
+  };
   const app = createApp({
     ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log: createLog('info'), observeRequest: createMetrics().onRequest },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },

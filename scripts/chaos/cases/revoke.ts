@@ -11,8 +11,8 @@ export const revoke: Case = {
   async attack(trial) {
     const scene = await openScene(trial);
     const urls = [scene.core().url, (await scene.start()).url] as const;
-    const load = startLoad(scene, { placers: 8, url: (n) => urls[n % 2 ? 0 : 1] });
-    await inParallel(trial.calls(30, 1_000), 4, (n) => revokeInUse(scene, urls, n));
+    const load = startLoad(scene, { placers: trial.isQuick ? 4 : 8, url: (n) => urls[n % 2 ? 0 : 1] });
+    await inParallel(trial.calls(10, 1_000), 4, (n) => revokeInUse(scene, urls, n));
     await load.stop();
     await stopAndCompare(scene);
   },

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { apiKeysSchema } from '#contract/console.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask, textAt } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+describe('Callkey-Key-Expires', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock('2026-11-21T09:00:00.000Z');
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let cookie: string;
+    let key: string;
+    let end: string | null | undefined;
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
+      cookie = await signIn(core.url, 'ada@example.com');
+      key = (await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: '2026-12-20' })).keyValue;
+      end = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys[0]?.expiresAt;
+    });
+    after(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const headerOf = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
+    const place = (by: string, body?: object) => placeCall(core.url, tenants.campaign.id, by, body);
+
+    it('is in every answer to an accepted request of a key that ends within 30 days', async () => {
+      const placed = await place(key);
+      const answers: [Answer, number][] = [
+        [placed, 202],
+        [await place(key), 202],
+        [await place(key, {}), 422],
+        [await placeCall(core.url, tenants.otherCampaign.id, key), 403],
+        [await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${textAt(placed, 'contactId')}`, { key }), 200],
+        [await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/none`, { key }), 404],
+      ];
+      for (const [answer, status] of answers) expect(headerOf(answer)).to.deep.equal([status, end]);
+    });
+
+    it('is absent while the key has longer than that', async () => {
+      const longer = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
+      expect(headerOf(await place(longer.keyValue))).to.deep.equal([202, undefined]);
+    });
+
+    it('appears when 30 days are left, on the key that is in use', async () => {
+      const { keyValue } = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
+      expect(headerOf(await place(keyValue))).to.deep.equal([202, undefined]);
+      clock.set('2026-11-21T22:59:59.998Z');
+      expect(headerOf(await place(keyValue))).to.deep.equal([202, undefined]);
+      clock.set('2026-11-21T22:59:59.999Z');
+      expect(headerOf(await place(keyValue))).to.deep.equal([202, '2026-12-21T22:59:59.999Z']);
+      clock.set('2026-11-21T09:00:00.000Z');
+    });
+
+    it('is absent for a key without an end', async () => {
+      expect(headerOf(await place((await createKey(core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
+    });
+
+    it('is absent from the refusal of a key that was in use', async () => {
+      const { id, keyValue } = await createKey(core.url, cookie, 'Revoked', { kind: 'custom', date: '2026-11-30' });
+      await place(keyValue);
+      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+      expect(headerOf(await place(keyValue))).to.deep.equal([401, undefined]);
+    });
+  });
+});
