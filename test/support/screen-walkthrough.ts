@@ -219,8 +219,8 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('heading', { name: 'Choose your password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
-    // The next fault is not for this request.
-    await until(() => network.seen.at(-1)?.method === 'DELETE');
+    // The next fault is not for this request, which in a browser takes the same way.
+    if (!namesServer) await until(() => network.seen.at(-1)?.method === 'DELETE');
 
     for (const [name, status, generation] of [
       ['core-too-old', 201, '0'],
