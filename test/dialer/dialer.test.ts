@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
 import { callsSchema } from '#contract/console.ts';
-import { isSigned, sign } from '#contract/signature.ts';
+import { sign } from '#contract/signature.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
 import {
   createKey,
   createTenants,
@@ -21,7 +22,8 @@ import {
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-const secret = 'a secret that core and provider share';
+const secret = signingSecret;
+const olderSecret = `whsec_${'old1'.repeat(10)}`;
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 describe('the dialer', () => {
@@ -37,7 +39,7 @@ describe('the dialer', () => {
     const webhook = () => ({ DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
     const start = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
       receiver = await startReceiver(answer);
-      const secrets = { DIALER_SECRETS: `${secret},the one before it of 32 characters` };
+      const secrets = { DIALER_SECRETS: `${secret},${olderSecret}` };
       core = await startCoreHere(database, { environment: { ...webhook(), ...secrets, ...environment } });
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
@@ -139,7 +141,7 @@ describe('the dialer', () => {
         await receiver.until(1);
         const handoffId = receiver.received[0]?.handoff.handoffId;
         expect((await outcome({ handoffId, state: 'ringing' })).status).to.equal(422);
-        expect((await outcome({ handoffId, state: 'no_answer' }, { with: 'the one before it of 32 characters' })).status).to.equal(204);
+        expect((await outcome({ handoffId, state: 'no_answer' }, { with: olderSecret })).status).to.equal(204);
       });
 
       it('fails a call that the provider rejects, and keeps the reason', async () => {
