@@ -202,7 +202,7 @@ const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
 
 function readSecretFile(variable: string, file: string): string {
   const text = readNamedFile(variable, file).toString().trim();
-  if (text === '') throw new ConfigError(variable, `${file} is empty`);
+  if (text === '') throw new ConfigError(variable, 'the file is empty');
   return text;
 }
 

@@ -12,8 +12,7 @@ const call: ClaimedCall = {
   ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 1, provider: 'webhook', attempt: 1 },
   ...{ handoff: 'open', leaseUntil: 30_000 },
 };
-const provider = (url: string) =>
-  webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, fakeClock());
+const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, fakeClock());
 
 describe('the answer of a webhook', () => {
   const handOff = async (answer: (response: ServerResponse) => void) => {
