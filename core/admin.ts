@@ -5,6 +5,7 @@ import { backupCommand } from './admin/backup.ts';
 import { campaignCommands } from './admin/campaign.ts';
 import { checkCommand } from './admin/check.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/context.ts';
+import { dialerCommands } from './admin/dialer.ts';
 import { importCommand } from './admin/import.ts';
 import { keyCommands } from './admin/key.ts';
 import { migrateCommand } from './admin/migrate.ts';
@@ -44,6 +45,7 @@ function createProgram(): Command {
   keyCommands(program, runner);
   sessionCommands(program, runner);
   retentionCommands(program, runner);
+  dialerCommands(program, runner);
   importCommand(program, runner);
   backupCommand(program, runner);
   restoreCommand(program, runner);
@@ -73,7 +75,7 @@ function withoutDatabase<Input extends unknown[]>(run: (settings: Settings, ...i
 }
 
 function readSettings(): Settings {
-  const isDatabaseNamed = (process.env['DATABASE_URL'] ?? '') !== '';
+  const isDatabaseNamed = ['DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => (process.env[name] ?? '') !== '');
   return { location: readDatabaseLocation(process.env), isDatabaseNamed, output: output() };
 }
 

@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
 import { isLoopback } from '#contract/server-address.ts';
+import { isSigningSecret } from '#contract/signature.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from './storage/database.ts';
 
 /** The checked environment. */
@@ -68,6 +69,12 @@ const secrets = list
   })
   .transform((given) => (given.length === 0 ? null : given));
 
+const signingSecrets = list
+  .refine((given) => given.every(isSigningSecret), {
+    error: 'give secrets of whsec_ and 24 to 64 bytes in base64, separated by commas, the newest first; "admin dialer secret" makes one',
+  })
+  .transform((given) => (given.length === 0 ? null : given));
+
 const drainDelay = z
   .string()
   .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= 300, { error: 'give a number of seconds from 0 to 300' })
@@ -111,7 +118,7 @@ const schema = z.object({
     .string()
     .refine(isSafeUrl, { error: 'give an https address, or an http one on this machine, without a user or password' })
     .optional(),
-  DIALER_SECRETS: secrets,
+  DIALER_SECRETS: signingSecrets,
   DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'give true or false' }).default('false'),
   DIALER_CONCURRENCY: z
     .string()
@@ -154,7 +161,7 @@ function dialerOf(env: z.output<typeof schema>): DialerConfig {
   if (kind === 'simulated') return { kind, concurrency };
   if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is needed with DIALER=webhook');
   if (env.DIALER_SECRETS === null)
-    throw new ConfigError('DIALER_SECRETS', `is needed with DIALER=webhook: give a secret of at least ${secretLength} characters`);
+    throw new ConfigError('DIALER_SECRETS', 'is needed with DIALER=webhook: "admin dialer secret" makes one');
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
@@ -177,18 +184,34 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
 
 function parse<Schema extends z.ZodType>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  for (const name of secretVariables) {
+    const variable = `${name}_FILE`;
+    const file = set[variable];
+    if (file === undefined) continue;
+    if (set[name] !== undefined) throw new ConfigError(variable, `give either this or ${name}, not both`);
+    set[name] = readSecretFile(variable, file);
+  }
   const parsed = schema.safeParse(set);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is wrong');
 }
 
+/** Those whose value may come from a file, as service managers and containers give secrets. */
+const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
+
+function readSecretFile(variable: string, file: string): string {
+  const text = readNamedFile(variable, file).toString().trim();
+  if (text === '') throw new ConfigError(variable, 'the file is empty');
+  return text;
+}
+
 function readTls(certFile: string | undefined, keyFile: string | undefined): Config['tls'] {
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is needed where TLS_KEY_FILE is set');
   if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is needed where TLS_CERT_FILE is set');
-  const cert = readPem('TLS_CERT_FILE', certFile);
-  const key = readPem('TLS_KEY_FILE', keyFile);
+  const cert = readNamedFile('TLS_CERT_FILE', certFile);
+  const key = readNamedFile('TLS_KEY_FILE', keyFile);
   const certificate = parsePem('TLS_CERT_FILE', `${certFile} holds no certificate in PEM form`, () => new X509Certificate(cert));
   const privateKey = parsePem('TLS_KEY_FILE', `${keyFile} holds no private key in PEM form without a passphrase`, () =>
     createPrivateKey(key),
@@ -209,7 +232,7 @@ function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed
   }
 }
 
-function readPem(variable: string, file: string): Buffer {
+function readNamedFile(variable: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {

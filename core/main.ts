@@ -7,7 +7,7 @@ import type { Core } from './core.ts';
  * collect young objects cost as much again as they save, and on a busy machine the main thread waits for them (measured: the slowest
  * twentieth of the pauses 17 to 25 ms with them, 3 to 6 ms without).
  */
-const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge'];
+const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=40', '--no-parallel-scavenge'];
 /** glibc would give each thread an arena of its own. */
 const arenas = '2';
 

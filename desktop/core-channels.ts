@@ -2,14 +2,18 @@ import { z } from 'zod';
 import {
   accountsSchema,
   activitySchema,
+  apiKeyDetailsSchema,
   apiKeysSchema,
   callsSchema,
+  callsSummarySchema,
   campaignsSchema,
   createdApiKeySchema,
   createdUserSchema,
   deletionSchema,
   identifiedApiKeySchema,
+  resetPasswordSchema,
   revocationSchema,
+  revokedApiKeysSchema,
   type SessionView,
   sessionSchema,
   tenanciesSchema,
@@ -53,7 +57,7 @@ export const requests = {
 export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
   const answer = await send(post(paths.session, sessionSchema, { email, password }));
   const isWrong = !answer.ok && answer.failure.kind === 'session-ended';
-  return isWrong ? refused('email', 'The e-mail address or the password is wrong.') : answer;
+  return isWrong ? refused('password', 'The e-mail address or the password is wrong.') : answer;
 }
 
 /** The channels that are requests to the core, the same from the main process and from a browser. */
@@ -77,6 +81,8 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     dismissSecret: () => guard.end(),
     previewRevocation: (id) => send(get(pathTo(paths.apiKeyRevocation, { id }), revocationSchema)),
     revokeApiKey: (deletion) => send(deleteAt(paths.apiKey, deletion)),
+    getApiKey: ({ id, timeZone }) => send(get(`${pathTo(paths.apiKey, { id })}${queryOf({ timeZone })}`, apiKeyDetailsSchema)),
+    revokeApiKeys: (input) => send(post(paths.apiKeyRevocations, revokedApiKeysSchema, input)),
     async identifyApiKey(pasted) {
       const keyValue = pasted.trim();
       if (!isKeyValue(keyValue)) {
@@ -94,8 +100,12 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     listCalls: ({ campaignId: id, state, search, cursor }) =>
       send(get(`${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema)),
 
+    summarizeCalls: ({ campaignId: id, timeZone }) =>
+      send(get(`${pathTo(paths.callsSummary, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
+
     listUsers: () => send(get(paths.users, usersSchema)),
     createUser: (input) => requestSecret(post(paths.users, createdUserSchema, input), ({ password }) => password),
+    resetPassword: (id) => requestSecret(post(pathTo(paths.userPassword, { id }), resetPasswordSchema), ({ password }) => password),
     previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),
     deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
 
@@ -111,8 +121,8 @@ function get<Value>(path: string, schema: z.ZodType<Value>): CoreRequest<Value> 
   return { method: 'GET', path, schema };
 }
 
-function post<Value>(path: string, schema: z.ZodType<Value>, body: unknown): CoreRequest<Value> {
-  return { method: 'POST', path, schema, body };
+function post<Value>(path: string, schema: z.ZodType<Value>, body?: unknown): CoreRequest<Value> {
+  return { method: 'POST', path, schema, ...(body === undefined ? {} : { body }) };
 }
 
 function deleteAt(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Deletion): CoreRequest<null> {

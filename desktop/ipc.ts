@@ -2,14 +2,19 @@ import type { CallState } from '#contract/calls.ts';
 import type {
   AccountsView,
   ActivityView,
+  ApiKeyDetailsView,
   ApiKeysView,
   ApiKeyView,
+  CallsSummaryView,
   CallsView,
   CampaignsView,
   CreateApiKey,
   CreatedApiKeyView,
   DeletionView,
+  ResetPasswordView,
   RevocationView,
+  RevokeApiKeys,
+  RevokedApiKeysView,
   SessionView,
   TenanciesView,
   TenancyKind,
@@ -79,19 +84,30 @@ export type Channels = {
   dismissSecret(): Promise<void>;
   previewRevocation(id: string): Promise<Result<RevocationView>>;
   revokeApiKey(input: Deletion): Promise<Result<null>>;
+  getApiKey(input: { id: string; timeZone: string }): Promise<Result<ApiKeyDetailsView>>;
+  revokeApiKeys(input: RevokeApiKeys): Promise<Result<RevokedApiKeysView>>;
   /** The pasted key value is hashed here; only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   listAccounts(): Promise<Result<AccountsView>>;
   listCampaigns(): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
+  summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
   listUsers(): Promise<Result<{ users: UserView[] }>>;
   /** Protects the window like `createApiKey`, for the one-time password. */
   createUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
+  /** Ends the user's sessions. Protects the window like `createApiKey`, for the new one-time password. */
+  resetPassword(id: string): Promise<Result<ResetPasswordView>>;
   previewDeletion(id: string): Promise<Result<DeletionView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
   /** Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
   copySecret(secret: string): Promise<void>;
+  /** Copies a text that is no secret. */
+  copyText(text: string): Promise<void>;
+  /** Saves a file where the user chooses. @returns false if they choose not to */
+  saveFile(file: { name: string; text: string }): Promise<boolean>;
+  /** The commands that can do something now. The menu disables the others. */
+  offerCommands(offered: { commands: Command[] }): Promise<void>;
   /** Closes the window without asking. */
   closeWindow(): Promise<void>;
 };
@@ -109,22 +125,30 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   dismissSecret: 'dismissSecret',
   previewRevocation: 'previewRevocation',
   revokeApiKey: 'revokeApiKey',
+  getApiKey: 'getApiKey',
+  revokeApiKeys: 'revokeApiKeys',
   identifyApiKey: 'identifyApiKey',
   listAccounts: 'listAccounts',
   listCampaigns: 'listCampaigns',
   listCalls: 'listCalls',
+  summarizeCalls: 'summarizeCalls',
   listUsers: 'listUsers',
   createUser: 'createUser',
+  resetPassword: 'resetPassword',
   previewDeletion: 'previewDeletion',
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
   copySecret: 'copySecret',
+  copyText: 'copyText',
+  saveFile: 'saveFile',
+  offerCommands: 'offerCommands',
   closeWindow: 'closeWindow',
 };
 
 /** What the menu asks of the renderer, and `close`: the window asks the page before it closes while a secret is visible. */
 export const commands = [
   ...screens.map(({ name }) => showCommand(name)),
+  'palette',
   'new-api-key',
   'find',
   'refresh',

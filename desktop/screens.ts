@@ -33,8 +33,8 @@ export const screens = [
   { name: 'calls', label: 'Calls', menuLabel: '&Calls', icon: 'phone', shortcut: 'CmdOrCtrl+2', userTypes: everybody, needsTenancy: true },
   {
     name: 'users',
-    label: 'People',
-    menuLabel: '&People',
+    label: 'Users',
+    menuLabel: '&Users',
     icon: 'people',
     shortcut: 'CmdOrCtrl+3',
     userTypes: ['partner', 'staff'],

@@ -1,33 +1,29 @@
 // The whole receiving side of the dialer's webhook: prints each hand-off, and reports an outcome three seconds later.
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { buffer } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
 
 const [port = '9000', core = 'http://127.0.0.1:8080'] = process.argv.slice(2);
-const secrets = (process.env['DIALER_SECRETS'] ?? '').split(','); // The newest first; all of them verify.
+const webhooks = (process.env['DIALER_SECRETS'] ?? '').split(',').map((secret) => new Webhook(secret)); // The newest first.
 const taken = new Set<string>();
-const now = () => Math.floor(Date.now() / 1_000);
-const mac = (time: string, body: Uint8Array | string, secret = secrets[0] ?? '') =>
-  createHmac('sha256', secret).update(`${time}.`).update(body).digest();
-
-function isSigned(header: string, body: Uint8Array): boolean {
-  const [, time = '', hex = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header) ?? [];
-  const isRight = (secret: string) => secret !== '' && timingSafeEqual(mac(time, body, secret), Buffer.from(hex, 'hex'));
-  return hex !== '' && Math.abs(now() - Number(time)) <= 300 && secrets.some(isRight);
-}
 
 async function report(handoffId: string): Promise<void> {
   const body = JSON.stringify({ handoffId, state: 'completed', detail: 'Talked to the contact.', durationSeconds: 3 });
-  const time = String(now());
-  const headers = { 'Content-Type': 'application/json', 'Callkey-Signature': `t=${time},v1=${mac(time, body).toString('hex')}` };
+  const [id, time] = [randomUUID(), new Date()];
+  const headers = new Headers({ 'Content-Type': 'application/json', 'webhook-id': id });
+  headers.set('webhook-timestamp', String(Math.floor(time.getTime() / 1_000)));
+  headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
   const { status } = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body });
   process.stdout.write(`reported ${handoffId}: ${status}\n`);
 }
 
 createServer(async (request, response) => {
-  const body = await buffer(request).catch(() => null);
-  if (!body || !isSigned(String(request.headers['callkey-signature']), body)) return response.writeHead(401).end();
-  const { handoffId, contact } = JSON.parse(body.toString());
+  const body = await text(request);
+  const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+  const checks = await Promise.allSettled(webhooks.map(async (webhook) => webhook.verify(body, headers)));
+  if (!checks.some(({ status }) => status === 'fulfilled')) return response.writeHead(401).end();
+  const { handoffId, contact } = JSON.parse(body);
   if (!taken.has(handoffId)) {
     taken.add(handoffId); // The same hand-off may come again: one id is one call.
     process.stdout.write(`calling ${contact.phone} (${handoffId})\n`);

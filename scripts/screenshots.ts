@@ -8,7 +8,7 @@ import { buildConsole } from '../test/support/electron.ts';
 import { openInElectron, walkThrough } from '../test/support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
-const shown = new Set(['api-keys', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);
+const shown = new Set(['api-keys', 'api-key-details', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);
 const target = folder ?? fileURLToPath(new URL('../desktop/screenshots', import.meta.url));
 const zooms = folder === undefined ? [1] : [1, 2];
 

@@ -1,5 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig } from '../core/config.ts';
+import { freshDirectory } from './support/databases.ts';
+import { signingSecret } from './support/receiver.ts';
 
 const secret = 'a secret for tests of at least 32 characters';
 
@@ -60,10 +64,28 @@ describe('the configuration', () => {
     ]);
   });
 
-  const dialer = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/', DIALER_SECRETS: secret };
+  const dialer = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/', DIALER_SECRETS: signingSecret };
   it('reads a webhook that does not de-duplicate unless it says so', () => {
     expect(readConfig(dialer).dialer).to.deep.include({ kind: 'webhook', deduplicates: false, concurrency: 10 });
     expect(readConfig({ ...dialer, DIALER_DEDUPLICATES: 'true' }).dialer).to.deep.include({ deduplicates: true });
+  });
+
+  it('takes secrets, and the address with its password, from files', () => {
+    const directory = freshDirectory();
+    const file = (name: string, text: string) => {
+      writeFileSync(join(directory, name), text);
+      return join(directory, name);
+    };
+    const { DIALER_SECRETS, ...others } = dialer;
+    const config = readConfig({
+      ...others,
+      DATABASE_URL_FILE: file('url', 'postgres://core:password@localhost/callkey\n'),
+      SESSION_SECRETS_FILE: file('session', `${secret} new,${secret} old\n`),
+      DIALER_SECRETS_FILE: file('dialer', `${DIALER_SECRETS}\n`),
+    });
+    expect(config.database).to.include({ kind: 'postgres' });
+    expect(config.sessionSecrets).to.deep.equal([`${secret} new`, `${secret} old`]);
+    expect(config.dialer).to.deep.include({ secrets: [DIALER_SECRETS] });
   });
 
   for (const url of ['https://calls.example/x', 'http://127.0.0.1:9000/', 'http://localhost/', 'http://[::1]:1/']) {
@@ -92,7 +114,13 @@ describe('the configuration', () => {
     ['DIALER_URL', 'http://calls.example/', dialer],
     ['DIALER_URL', 'https://user:pass@calls.example/', dialer],
     ['DIALER_URL', '', dialer],
-    ['DIALER_SECRETS', 'short', dialer],
+    ['DIALER_SECRETS', secret, dialer],
+    ['DIALER_SECRETS', 'whsec_c2hvcnQ=', dialer],
+    ['DIALER_SECRETS', `whsec_${'long'.repeat(22)}`, dialer],
+    ['DIALER_SECRETS', `${signingSecret},whsec_~`, dialer],
+    ['DIALER_SECRETS_FILE', '/nowhere/secrets', { DIALER: 'off' }],
+    ['SESSION_SECRETS_FILE', '/nowhere/secrets', { SESSION_SECRETS: secret }],
+    ['DATABASE_URL_FILE', '/dev/null', {}],
     ['DIALER_SECRETS', '', dialer],
     ['DIALER_DEDUPLICATES', 'yes', dialer],
     ['DIALER_CONCURRENCY', '0', dialer],

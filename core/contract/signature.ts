@@ -1,29 +1,64 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Carries the signature of hand-offs and of outcomes: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "<t>." and the raw body>`. */
-export const signatureHeader = 'Callkey-Signature';
+// Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), whose libraries verify this in nine languages.
 
-/** How far a signature's time may be from now, in seconds. */
+/** Name the message, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body"; several signatures are separated by spaces. */
+export const signatureHeaders = { id: 'webhook-id', timestamp: 'webhook-timestamp', signature: 'webhook-signature' } as const;
+export type SignatureHeaders = Record<(typeof signatureHeaders)[keyof typeof signatureHeaders], string>;
+
+/** How far a message's time may be from now, in seconds. */
 const signatureWindow = 300;
 
-/** @param seconds Unix time */
-export function sign(body: Uint8Array | string, secret: string, seconds: number): string {
-  return `t=${seconds},v1=${digest(body, secret, seconds).toString('hex')}`;
+const secretPrefix = 'whsec_';
+const secretBytes = { least: 24, made: 32, most: 64 };
+const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Whether it is `whsec_` and 24 to 64 bytes in base64. */
+export function isSigningSecret(text: string): boolean {
+  if (!text.startsWith(secretPrefix) || !base64Form.test(text.slice(secretPrefix.length))) return false;
+  const { length } = keyOf(text);
+  return length >= secretBytes.least && length <= secretBytes.most;
+}
+
+/** @param randomBytes from a cryptographic source */
+export function makeSigningSecret(randomBytes: (size: number) => Uint8Array): string {
+  return secretPrefix + Buffer.from(randomBytes(secretBytes.made)).toString('base64');
+}
+
+/** The headers of a signed message. @param seconds Unix time */
+export function sign(id: string, body: Uint8Array | string, secret: string, seconds: number): SignatureHeaders {
+  const signature = `v1,${digest(id, String(seconds), body, secret).toString('base64')}`;
+  return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': signature };
 }
 
 /**
  * Whether one of the secrets has signed this very body, not long ago. Several secrets let one be replaced without a gap.
  *
+ * @param header gives a header's value, empty where the message has none
  * @param seconds the Unix time now
  */
-export function isSigned(header: string, body: Uint8Array, secrets: readonly string[], seconds: number): boolean {
-  const match = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(header);
-  const time = Number(match?.[1]);
-  if (!match || Math.abs(seconds - time) > signatureWindow) return false;
-  const given = Buffer.from(match[2] ?? '', 'hex');
-  return secrets.some((secret) => timingSafeEqual(digest(body, secret, time), given));
+export function isSigned(
+  header: (name: keyof SignatureHeaders) => string,
+  body: Uint8Array,
+  secrets: readonly string[],
+  seconds: number,
+): boolean {
+  const [id, timestamp] = [header(signatureHeaders.id), header(signatureHeaders.timestamp)];
+  if (id === '' || !/^\d{1,12}$/.test(timestamp) || Math.abs(seconds - Number(timestamp)) > signatureWindow) return false;
+  const given = header(signatureHeaders.signature)
+    .split(' ')
+    .filter((signature) => signature.startsWith('v1,'));
+  const digests = given.map((signature) => Buffer.from(signature.slice('v1,'.length), 'base64'));
+  return secrets.some((secret) => {
+    const right = digest(id, timestamp, body, secret);
+    return digests.some((one) => one.length === right.length && timingSafeEqual(one, right));
+  });
 }
 
-function digest(body: Uint8Array | string, secret: string, seconds: number): Buffer {
-  return createHmac('sha256', secret).update(`${seconds}.`).update(body).digest();
+function digest(id: string, timestamp: string, body: Uint8Array | string, secret: string): Buffer {
+  return createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest();
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.slice(secretPrefix.length), 'base64');
 }

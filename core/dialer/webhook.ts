@@ -1,7 +1,7 @@
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/dialer.ts';
 import { limits } from '#contract/limits.ts';
-import { sign, signatureHeader } from '#contract/signature.ts';
+import { sign } from '#contract/signature.ts';
 import { timestamp } from '#contract/text.ts';
 import { dialingLimits } from '../domain/dialing.ts';
 import { codeOf } from '../domain/error-code.ts';
@@ -38,7 +38,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
       try {
         const response = await request(options.url, {
           method: 'POST',
-          headers: { 'Content-Type': 'application/json', [signatureHeader]: sign(body, secret, clock.now().toUnixInteger()) },
+          headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, clock.now().toUnixInteger()) },
           body,
           dispatcher: agent,
           // A new connection each time: one that the provider closes meanwhile would leave in doubt whether it got the call.

@@ -1,6 +1,6 @@
 import { outcomeSchema } from '#contract/dialer.ts';
 import { paths } from '#contract/paths.ts';
-import { isSigned, signatureHeader } from '#contract/signature.ts';
+import { isSigned } from '#contract/signature.ts';
 import { reportOutcome } from '../domain/outcomes.ts';
 import type { Ports } from '../domain/ports.ts';
 import { readBytes, readJson } from './body.ts';
@@ -23,7 +23,7 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
     ctx.state.route = paths.outcomes;
     const bytes = await readBytes(ctx.req).catch(() => null);
     const now = ports.clock.now().toUnixInteger();
-    if (!bytes || !isSigned(ctx.get(signatureHeader), bytes, secrets, now)) return refuse(ctx);
+    if (!bytes || !isSigned((name) => ctx.get(name), bytes, secrets, now)) return refuse(ctx);
     await reportOutcome(ports, readJson(bytes, outcomeSchema));
     setRequestId(ctx);
     ctx.status = 204;

@@ -3,7 +3,7 @@ import { callStates } from '#contract/calls.ts';
 import { tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { identifierSchema } from '#contract/text.ts';
-import type { Channels } from '../ipc.ts';
+import { type Channels, commands } from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
@@ -27,6 +27,8 @@ export const channelSchemas: ChannelSchemas = {
   dismissSecret: nothing,
   previewRevocation: identifierSchema,
   revokeApiKey: deletion,
+  getApiKey: z.strictObject({ id: identifierSchema, timeZone: text }),
+  revokeApiKeys: z.strictObject({ ids: z.array(identifierSchema).max(1_000), cancelQueuedCalls: z.boolean() }),
   identifyApiKey: text,
   listAccounts: nothing,
   listCampaigns: nothing,
@@ -36,11 +38,16 @@ export const channelSchemas: ChannelSchemas = {
     search: text,
     cursor: identifierSchema.nullable(),
   }),
+  summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
   listUsers: nothing,
   createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
+  resetPassword: identifierSchema,
   previewDeletion: identifierSchema,
   deleteUser: deletion,
   listActivity: identifierSchema.nullable(),
   copySecret: text,
+  copyText: text,
+  saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),
+  offerCommands: z.strictObject({ commands: z.array(z.enum(commands)).max(commands.length) }),
   closeWindow: nothing,
 };

@@ -2,21 +2,23 @@ import { hash } from 'node:crypto';
 import { readServerAddress } from '#contract/server-address.ts';
 import { failed } from '../core-answers.ts';
 import { coreChannels, refused, requests, type Send, signInAt } from '../core-channels.ts';
-import type { Channels } from '../ipc.ts';
+import type { Channels, Command } from '../ipc.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
+import type { ConsoleWindow } from './window.ts';
 
 type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  window: { setSecretVisible(isVisible: boolean): void; close(): void };
+  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'close'>;
+  enableCommands: (offered: readonly Command[]) => void;
 };
 
 /** Implements the channels. It holds the session with the core: the renderer never sees its cookie. */
-export function createChannels({ settings, sessionStore, clipboard, window }: ChannelDeps): Channels {
+export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
   let core: CoreClient | null = null;
   let staysSignedIn = false;
 
@@ -84,6 +86,9 @@ export function createChannels({ settings, sessionStore, clipboard, window }: Ch
     },
 
     copySecret: async (secret) => clipboard.copy(secret),
+    copyText: (text) => clipboard.copyText(text),
+    saveFile: (file) => window.saveFile(file),
+    offerCommands: async (offered) => enableCommands(offered.commands),
     closeWindow: async () => window.close(),
   };
 }

@@ -33,6 +33,11 @@ export class SecretClipboard {
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
   }
 
+  /** Copies what is no secret: it stays. */
+  async copyText(text: string): Promise<void> {
+    await clipboard.writeText(text);
+  }
+
   async clear(): Promise<void> {
     clearTimeout(this.#timer);
     const digest = this.#copiedDigest;

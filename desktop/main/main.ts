@@ -5,7 +5,7 @@ import { createChannels } from './channels.ts';
 import { SecretClipboard } from './clipboard.ts';
 import { restartAfterFailure, watchPage } from './crash-recovery.ts';
 import { serveChannels } from './ipc-server.ts';
-import { describeApp, installMenu } from './menu.ts';
+import { describeApp, enableCommands, installMenu } from './menu.ts';
 import { blockNetwork, restrictSession } from './security.ts';
 import { SessionStore } from './session-store.ts';
 import { SettingsFile } from './settings.ts';
@@ -24,7 +24,8 @@ async function start(): Promise<void> {
   describeApp();
   installMenu((command) => window.send(command));
   watchPage(window);
-  const channels = createChannels({ settings, sessionStore: new SessionStore(folder), clipboard, window });
+  const sessionStore = new SessionStore(folder);
+  const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
   serveChannels(channels, window.browserWindow.webContents);
   await window.open();
 }

@@ -1,10 +1,11 @@
 import { app, Menu, type MenuItemConstructorOptions } from 'electron';
-import type { Command } from '../ipc.ts';
+import { type Command, commands } from '../ipc.ts';
 import { screens, showCommand } from '../screens.ts';
 import { links, openLink } from './links.ts';
 
 type Item = MenuItemConstructorOptions;
 const separator: Item = { type: 'separator' };
+const hiddenRefresh = 'refresh-f5';
 
 /**
  * Installs the app's menu, in the order that the platforms' guidelines give.
@@ -31,6 +32,17 @@ export function installMenu(send: (command: Command) => void): void {
   );
 }
 
+/** Disables the items of all other commands: what a menu offers must do something. */
+export function enableCommands(offered: readonly Command[]): void {
+  const menu = Menu.getApplicationMenu();
+  for (const name of commands) {
+    for (const id of name === 'refresh' ? [name, hiddenRefresh] : [name]) {
+      const item = menu?.getMenuItemById(id);
+      if (item) item.enabled = offered.includes(name);
+    }
+  }
+}
+
 type CommandItem = (label: string, name: Command, accelerator?: string) => Item;
 
 function fileMenu(command: CommandItem, isMac: boolean): Item {
@@ -55,11 +67,12 @@ function viewMenu(command: CommandItem): Item {
     submenu: [
       ...screens.map(({ menuLabel, name, shortcut }) => command(menuLabel, showCommand(name), shortcut)),
       separator,
+      command('&Go To…', 'palette', 'CmdOrCtrl+K'),
       command('&Find', 'find', 'CmdOrCtrl+F'),
       command('&Refresh', 'refresh', 'CmdOrCtrl+R'),
       // Windows and Linux refresh with F5. An item has only one accelerator.
-      { ...command('Refresh', 'refresh', 'F5'), id: 'refresh-f5', visible: false },
-      command('&Switch Account or Partner…', 'switch-tenancy', 'CmdOrCtrl+K'),
+      { ...command('Refresh', 'refresh', 'F5'), id: hiddenRefresh, visible: false },
+      command('&Switch Account or Partner…', 'switch-tenancy', 'CmdOrCtrl+Shift+K'),
       separator,
       { role: 'resetZoom' },
       { role: 'zoomIn' },

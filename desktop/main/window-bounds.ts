@@ -5,7 +5,7 @@ type WindowBounds = NonNullable<Settings['window']>;
 
 /** The part of the title bar that must be visible for the user to drag the window, in device-independent pixels. */
 const grip = { width: 120, height: 32 };
-const defaultSize = { width: 1100, height: 760 };
+const defaultSize = { width: 1280, height: 800 };
 
 /**
  * Where the window opens: at its last bounds if the user can drag it there, as a screen may be gone. Otherwise in the middle of the primary

@@ -1,6 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { app, BrowserWindow, nativeTheme, screen } from 'electron';
+import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
 import { CommandQueue } from '../command-queue.ts';
 import { type Command, commandChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
@@ -9,7 +10,7 @@ import type { SettingsFile } from './settings.ts';
 import { boundsOnScreen } from './window-bounds.ts';
 
 /** The page's own background (tokens.css): another colour would flash before the page paints. */
-const backgrounds = { light: '#fbfbfa', dark: '#17191c' };
+const backgrounds = { light: '#ffffff', dark: '#101213' };
 const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : backgrounds.light);
 
 /** The app's only window. */
@@ -111,6 +112,17 @@ export class ConsoleWindow {
   setSecretVisible(isVisible: boolean): void {
     this.#showsSecret = isVisible;
     this.browserWindow.setContentProtection(isVisible);
+  }
+
+  /** Asks where to save a file, and writes it. @returns false if the user chooses not to */
+  async saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
+    const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, {
+      defaultPath: join(app.getPath('downloads'), name),
+      filters: [{ name: 'CSV', extensions: ['csv'] }],
+    });
+    if (canceled || filePath === '') return false;
+    await writeFile(filePath, text);
+    return true;
   }
 
   close(): void {

@@ -86,6 +86,10 @@ export function webBridge(): Bridge {
     selectTenancy: (choice) => tellOtherTabs(channels.selectTenancy(choice)),
 
     copySecret: (secret) => navigator.clipboard.writeText(secret),
+    copyText: (text) => navigator.clipboard.writeText(text),
+    saveFile,
+    // A browser has a menu of its own.
+    offerCommands: async () => undefined,
     closeWindow: async () => undefined,
 
     onCommand: listenForShortcuts,
@@ -98,8 +102,19 @@ export function webBridge(): Bridge {
   };
 }
 
+/** The browser saves it among its downloads, or asks where. */
+async function saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+  return true;
+}
+
 /** The menu's shortcuts that browsers leave to pages. */
-const shortcuts: Readonly<Record<string, Command>> = { k: 'switch-tenancy' };
+const shortcuts: Readonly<Record<string, Command>> = { k: 'palette' };
 
 function listenForShortcuts(listener: (command: Command) => void): () => void {
   const onKeyDown = (event: KeyboardEvent) => {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { handoffSchema } from '#contract/dialer.ts';
-import { sign, signatureHeader } from '#contract/signature.ts';
+import { sign } from '#contract/signature.ts';
 import { ask } from '../../test/support/http.ts';
 
-export const secret = 'a secret that core and provider share';
+export const secret = `whsec_${'chaos'.repeat(8)}`;
 
 /** Answers a hand-off. @returns whether the provider calls: false only where it said so */
 export type Manner = (turn: number, response: ServerResponse, request: IncomingMessage) => boolean;
@@ -91,7 +91,7 @@ export async function startProvider(manner: Manner, deduplicates: boolean) {
 /** Reports that a call is over. @returns whether the core took it */
 export async function reportCompleted(coreUrl: string, handoffId: string): Promise<boolean> {
   const raw = JSON.stringify({ handoffId, state: 'completed' });
-  const headers = { [signatureHeader]: sign(raw, secret, Math.floor(Date.now() / 1_000)) };
+  const headers = sign(handoffId, raw, secret, Math.floor(Date.now() / 1_000));
   const answer = await ask('POST', `${coreUrl}/dialer/outcomes`, { raw, headers }).catch(() => null);
   return answer?.status === 204;
 }

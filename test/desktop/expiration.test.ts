@@ -24,7 +24,7 @@ describeDesktop('choosing when a key ends', () => {
 
   const words = () => harness.page.getByRole('dialog').locator('output');
   const lastDay = () => harness.page.getByLabel('Last day');
-  const choose = (choice: string) => harness.page.getByLabel('Expiration').selectOption(choice);
+  const choose = (choice: string) => harness.page.getByRole('radio', { name: choice, exact: true }).check();
   const create = () => harness.page.getByRole('button', { name: 'Create Key' }).click();
 
   async function createdEnd(): Promise<number> {
@@ -64,7 +64,7 @@ describeDesktop('choosing when a key ends', () => {
 
   it('ends the day in another zone if the user chooses one', async () => {
     await choose('1 Year');
-    await harness.page.getByText('The day ends in Europe/Berlin, this computer’s time zone.').waitFor();
+    await harness.page.getByText('Your computer’s time zone.').waitFor();
     await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
     // There, it is already the 22nd.
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
@@ -78,18 +78,20 @@ describeDesktop('choosing when a key ends', () => {
     await choose('1 Year');
     await page.getByRole('button', { name: 'Use another time zone' }).click();
     await page.getByLabel('Time zone').and(page.locator(':focus')).selectOption('Pacific/Auckland');
-    const expiration = page.getByLabel('Expiration');
-    await expiration.focus();
-    await page.keyboard.press('ArrowUp');
+    const without = page.getByRole('radio', { name: 'No expiration' });
+    const oneYear = page.getByRole('radio', { name: '1 Year' });
+    await oneYear.focus();
+    await page.keyboard.press('ArrowLeft');
     await page.getByLabel('Time zone').waitFor({ state: 'detached' });
-    await page.keyboard.press('ArrowDown');
+    expect(await without.isChecked()).to.equal(true);
+    await page.keyboard.press('ArrowRight');
     await page.getByLabel('Time zone').waitFor();
-    expect(await expiration.evaluate((element) => element === document.activeElement)).to.equal(true);
+    expect(await oneYear.evaluate((element) => element === document.activeElement)).to.equal(true);
   });
 
   it('updates the end at midnight while the dialog is open', async () => {
     await choose('1 Year');
-    await harness.page.getByText('21 Nov 2027').waitFor();
+    await harness.page.getByText('Works until 21 Nov 2027').waitFor();
     clock.advance({ minutes: 2 });
     await harness.page.clock.fastForward('02:00');
     await harness.page.getByText('Works until 22 Nov 2027, 23:59:59 Europe/Berlin').waitFor();

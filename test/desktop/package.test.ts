@@ -95,6 +95,6 @@ describeDesktop('the packed console', () => {
     first.kill('SIGTERM');
     expect(await once(first, 'exit')).to.deep.equal([0, null]);
     expect(written.join('')).not.to.match(/listening on/i);
-    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1100, height: 760 });
+    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
   });
 });

@@ -19,7 +19,7 @@ describeDesktop('a key value in the console', () => {
   async function create(): Promise<string> {
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Canary');
-    await harness.page.getByLabel('Expiration').selectOption('1 Year');
+    await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await button('Create Key').click();
     await saveDialog().waitFor();
     return harness.page.getByLabel('Key value').inputValue();
@@ -38,7 +38,7 @@ describeDesktop('a key value in the console', () => {
       const keyValue = await create();
       await dismiss();
       await harness.page.getByText('Close without saving it?').waitFor();
-      await button('Go Back').click();
+      await button('Go back').click();
       expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue);
     });
   }
@@ -47,7 +47,7 @@ describeDesktop('a key value in the console', () => {
     await button('Create API Key').click();
     // The longest name makes the largest dialog.
     await harness.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     const { x, y, width, height } = (await button('Create Key').boundingBox()) ?? expect.fail('no button');
     await button('Create Key').click();
     await saveDialog().waitFor();
@@ -62,7 +62,7 @@ describeDesktop('a key value in the console', () => {
     // The window may close before the click returns.
     await Promise.all([
       closed,
-      button('Close Without Saving')
+      button('Close without saving')
         .click()
         .catch(() => undefined),
     ]);

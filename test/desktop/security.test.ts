@@ -169,7 +169,7 @@ describeDesktop('the restrictions on the page', () => {
       expect(headers).to.deep.equal({
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy':
-          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
+          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; " +
           "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
         'x-content-type-options': 'nosniff',
         'cross-origin-opener-policy': 'same-origin',

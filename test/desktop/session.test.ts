@@ -35,7 +35,7 @@ describeDesktop('a session of the console', () => {
     await listed();
     await button('Create API Key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await page.getByLabel('Expiration').selectOption('2 Years');
+    await page.getByRole('radio', { name: '2 Years', exact: true }).check();
     await endSessions();
     await button('Create Key').click();
 
@@ -60,7 +60,7 @@ describeDesktop('a session of the console', () => {
     const { page, tenants } = harness;
     await signInAs(harness, 'staff');
     await page.getByRole('button', { name: 'None selected' }).click();
-    await page.getByRole('combobox').fill('blue');
+    await page.getByRole('dialog').getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
     await endSessions();
@@ -106,7 +106,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
     await harness.page.getByText('The proxy in front of the core answered 503. Check that the core is running.').waitFor();
     // Without a click: the console retries every few seconds.
-    await harness.page.getByText('signed in').waitFor();
+    await harness.page.getByText('signed in', { exact: true }).waitFor();
   });
 
   it('keeps the list while it cannot reach the core, and says that the list is old', async () => {
@@ -124,7 +124,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 502 });
     await button('Create Key').click();
     await harness.page.getByText('The console cannot reach the core.').waitFor();
@@ -146,14 +146,14 @@ describeDesktop('a session of the console', () => {
     await button('Activity').click();
     await harness.page.getByText('Something went wrong here. (abc-1)').waitFor();
     await button('Try again').click();
-    await harness.page.getByText('signed in').waitFor();
+    await harness.page.getByText('signed in', { exact: true }).waitFor();
   });
 
   it('detects a core that became too new while a form is open, and loses no typed text', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
@@ -165,7 +165,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await button('Use another server').click();
@@ -179,7 +179,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     await button('Create Key').click();
@@ -194,7 +194,7 @@ describeDesktop('a session of the console', () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
-    await harness.page.getByLabel('Expiration').selectOption('No expiration');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('lose the answer');
     await button('Create Key').click();
     await harness.page.getByText('The core may have created the key nevertheless').waitFor();
@@ -208,7 +208,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByLabel('Key value').fill(keyValue);
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
-    await button('Find Key').click();
+    await button('Find key').click();
     await harness.page.keyboard.press('Escape');
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');

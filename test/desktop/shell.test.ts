@@ -101,11 +101,15 @@ describeDesktop('the menu', () => {
   let running: RunningConsole;
   before(async () => {
     running = await launchConsole();
-    await running.page.evaluate(() => {
-      const heard: string[] = [];
-      Object.assign(window, { heard });
-      window.callkey.onCommand((command) => heard.push(command));
-    });
+    await running.page.evaluate(
+      async (all) => {
+        const heard: string[] = [];
+        Object.assign(window, { heard });
+        window.callkey.onCommand((command) => heard.push(command));
+        await window.callkey.offerCommands({ commands: all });
+      },
+      [...commands],
+    );
   });
   after(() => running.close());
   const heard = () =>
@@ -132,7 +136,7 @@ describeDesktop('the menu', () => {
     ['CmdOrCtrl+N', 'new-api-key'],
     ['CmdOrCtrl+F', 'find'],
     ['CmdOrCtrl+R', 'refresh'],
-    ['CmdOrCtrl+K', 'switch-tenancy'],
+    ['CmdOrCtrl+K', 'palette'],
     ...screens.map(({ name, shortcut }) => [shortcut, showCommand(name)] as const),
   ] as const;
   const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
@@ -152,6 +156,15 @@ describeDesktop('the menu', () => {
       expect(await heard()).to.deep.equal([command]);
     });
   }
+
+  it('disables the commands that can do nothing now', async () => {
+    await running.page.evaluate(() => window.callkey.offerCommands({ commands: ['refresh'] }));
+    const enabled = await running.app.evaluate(
+      ({ Menu }, names) => names.filter((name) => Menu.getApplicationMenu()?.getMenuItemById(name)?.enabled),
+      [...commands],
+    );
+    expect(enabled).to.deep.equal(['refresh']);
+  });
 
   it('has F5 to refresh', async () => {
     await press('F5', []);
@@ -249,9 +262,9 @@ describeDesktop('the bounds of the window', () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
     const running = await launchConsole({ userData });
-    expect(await boundsOf(running)).to.include({ width: 1100, height: 760 });
+    expect(await boundsOf(running)).to.include({ width: 1280, height: 800 });
     await running.close();
-    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1100, height: 760 });
+    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
   });
 });
 

@@ -25,14 +25,14 @@ describeDesktop('the tenancy switcher', () => {
     const { page } = harness;
     const { keyboard } = page;
     await chooseCommand(harness.desktop, 'switch-tenancy');
-    await page.getByRole('combobox').waitFor();
+    await page.getByRole('dialog').getByRole('combobox').waitFor();
     await keyboard.type('clinic');
     await page.getByText('2 matches').waitFor();
     await keyboard.press('ArrowDown');
     await keyboard.press('Enter');
     await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
     expect(await names()).to.deep.equal(['Key of sibling']);
-    await page.getByRole('button', { name: 'People' }).click();
+    await page.getByRole('button', { name: 'Users' }).click();
     await page.getByRole('row', { name: 'Sue Sibling' }).waitFor();
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
   });
@@ -43,13 +43,13 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('option').first().waitFor();
     await page.keyboard.insertText('Southgate');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Partner Southgate Calling' }).waitFor();
+    await page.getByRole('button', { name: 'Southgate Calling' }).waitFor();
   });
 
   it('selects a partner, and then none', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
-    await page.getByRole('combobox').fill('northwind');
+    await page.getByRole('dialog').getByRole('combobox').fill('northwind');
     await page.getByRole('option', { name: 'Northwind Voice Partner' }).click();
     await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
     expect((await names()).toSorted()).to.deep.equal(['Key of account', 'Key of sibling']);
@@ -60,14 +60,14 @@ describeDesktop('the tenancy switcher', () => {
 
   it('says that no account or partner matches', async () => {
     await harness.page.getByRole('button', { name: 'None selected' }).click();
-    await harness.page.getByRole('combobox').fill('no such place');
+    await harness.page.getByRole('dialog').getByRole('combobox').fill('no such place');
     await harness.page.getByText('No account or partner matches “no such place”.').waitFor();
   });
 
   it('says which campaigns a staff key will have access to', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
-    await page.getByRole('combobox').fill('blue');
+    await page.getByRole('dialog').getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('button', { name: 'Create API Key' }).click();
     await page.getByText('every campaign of Blue Clinic').waitFor();
@@ -90,7 +90,7 @@ describeDesktop('a command of the menu', () => {
     await page.clock.pauseAt(Date.now() + 60_000);
     await signInAs(harness, 'staff');
     await chooseCommand(desktop, 'switch-tenancy');
-    await page.getByRole('combobox').waitFor();
+    await page.getByRole('dialog').getByRole('combobox').waitFor();
     // Its page would keep that clock.
     await desktop.close();
   });
@@ -102,6 +102,6 @@ describeDesktop('a command of the menu', () => {
     await chooseCommand(desktop, 'switch-tenancy');
     await signInAs(harness, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
-    expect(await page.getByRole('combobox').count()).to.equal(0);
+    expect(await page.getByRole('dialog').getByRole('combobox').count()).to.equal(0);
   });
 });

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
 import { callsSchema } from '#contract/console.ts';
-import { isSigned, sign } from '#contract/signature.ts';
+import { sign } from '#contract/signature.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
 import {
   createKey,
   createTenants,
@@ -21,8 +22,10 @@ import {
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-const secret = 'a secret that core and provider share';
+const secret = signingSecret;
+const olderSecret = `whsec_${'old1'.repeat(10)}`;
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+type Signed = { with?: string; at?: number; [header: `webhook-${string}`]: string };
 
 describe('the dialer', () => {
   onEachDatabase((kind) => {
@@ -37,7 +40,7 @@ describe('the dialer', () => {
     const webhook = () => ({ DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
     const start = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
       receiver = await startReceiver(answer);
-      const secrets = { DIALER_SECRETS: `${secret},the one before it of 32 characters` };
+      const secrets = { DIALER_SECRETS: `${secret},${olderSecret}` };
       core = await startCoreHere(database, { environment: { ...webhook(), ...secrets, ...environment } });
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
@@ -62,9 +65,9 @@ describe('the dialer', () => {
       await until(async () => states.includes(String((await call(contactId))['state'])));
       return call(contactId);
     };
-    const outcome = (body: object, { with: by = secret, at = Math.floor(Date.now() / 1_000) } = {}) => {
+    const outcome = (body: object, { with: by = secret, at = Math.floor(Date.now() / 1_000), ...headers }: Signed = {}) => {
       const raw = JSON.stringify(body);
-      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { 'Callkey-Signature': sign(raw, by, at) } });
+      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { ...sign('any', raw, by, at), ...headers } });
     };
 
     describe('through a webhook', () => {
@@ -83,12 +86,11 @@ describe('the dialer', () => {
           variables: { a: '1', b: '2' },
           placedAt: textAt(placed, 'placedAt'),
         });
-        const seconds = Math.floor(Date.now() / 1_000);
-        const signature = String(one?.headers['callkey-signature']);
-        expect(isSigned(signature, one?.body ?? Buffer.alloc(0), [secret], seconds)).to.equal(true);
-        expect(isSigned(signature, Buffer.from('another body'), [secret], seconds)).to.equal(false);
-        expect(isSigned(signature, one?.body ?? Buffer.alloc(0), [secret], seconds + 301)).to.equal(false);
-        expect(one?.headers).to.include({ 'content-type': 'application/json' });
+        expect(one?.headers).to.include({ 'content-type': 'application/json', 'webhook-id': one?.handoff.handoffId });
+        const headers = Object.fromEntries(Object.entries(one?.headers ?? {}).map(([name, value]) => [name, String(value)]));
+        const payload = one?.body.toString() ?? '';
+        expect(new Webhook(secret).verify(payload, headers)).to.deep.equal(one?.handoff);
+        expect(() => new Webhook(olderSecret).verify(payload, headers)).to.throw('No matching signature');
       });
 
       it('takes its outcome, once and for all, and shows it in the console alone', async () => {
@@ -118,13 +120,18 @@ describe('the dialer', () => {
         const raw = JSON.stringify(body);
         const refused = [
           await ask('POST', `${core.url}/dialer/outcomes`, { body }),
-          await outcome(body, { with: 'some other secret of many characters' }),
+          await outcome(body, { with: `whsec_${'else'.repeat(10)}` }),
+          await outcome(body, { 'webhook-id': 'another' }),
+          await outcome(body, { 'webhook-id': '' }),
+          await outcome(body, { 'webhook-timestamp': String(now + 1) }),
+          await outcome(body, { 'webhook-signature': 'v1,' }),
+          await outcome(body, { 'webhook-signature': sign('any', raw, secret, now)['webhook-signature'].replace('v1,', 'v2,') }),
           await outcome(body, { at: now - 301 }),
           await outcome(body, { at: now + 301 }),
-          await ask('POST', `${core.url}/dialer/outcomes`, { raw: `${raw} `, headers: { 'Callkey-Signature': sign(raw, secret, now) } }),
+          await ask('POST', `${core.url}/dialer/outcomes`, { raw: `${raw} `, headers: sign('any', raw, secret, now) }),
           await ask('POST', `${core.url}/dialer/outcomes`, {
             raw: 'x'.repeat(70_000),
-            headers: { 'Callkey-Signature': sign(raw, secret, now) },
+            headers: sign('any', raw, secret, now),
           }),
           await outcome(body),
           await outcome({ handoffId: 'none', state: 'completed' }),
@@ -133,13 +140,28 @@ describe('the dialer', () => {
         expect(await call(contactId)).to.include({ state: 'queued' });
       });
 
+      it('takes outcomes that the reference library has signed, among other signatures', async () => {
+        await start({});
+        await place();
+        await receiver.until(1);
+        const raw = JSON.stringify({ handoffId: receiver.received[0]?.handoff.handoffId, state: 'busy' });
+        const time = new Date();
+        const signature = `v1a,of-another-kind v1,${'A'.repeat(43)}= ${new Webhook(secret).sign('msg_1', time, raw)}`;
+        const headers = {
+          'webhook-id': 'msg_1',
+          'webhook-timestamp': String(Math.floor(time.getTime() / 1_000)),
+          'webhook-signature': signature,
+        };
+        expect((await ask('POST', `${core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
+      });
+
       it('takes outcomes signed with an older secret, and says what is wrong with a signed one', async () => {
         await start({});
         await place();
         await receiver.until(1);
         const handoffId = receiver.received[0]?.handoff.handoffId;
         expect((await outcome({ handoffId, state: 'ringing' })).status).to.equal(422);
-        expect((await outcome({ handoffId, state: 'no_answer' }, { with: 'the one before it of 32 characters' })).status).to.equal(204);
+        expect((await outcome({ handoffId, state: 'no_answer' }, { with: olderSecret })).status).to.equal(204);
       });
 
       it('fails a call that the provider rejects, and keeps the reason', async () => {
@@ -302,8 +324,9 @@ describe('the dialer', () => {
       );
       expect(calls[0]).to.include({ state: 'dialing', simulated: true });
       expect(receiver.received).to.deep.equal([]);
+      await until(async () => (await call(contactId))['handoff'] === 'taken');
       // A minute from now, without waiting for it.
-      await direct.storage.database.write('calls').where({ contact_id: contactId }).whereNotNull('dialed_at').update({ due_at: 0 });
+      await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 0 });
       const ended = await untilState(contactId, 'completed', 'no_answer', 'busy', 'failed');
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });

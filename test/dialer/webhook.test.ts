@@ -5,15 +5,14 @@ import { expect } from 'chai';
 import { webhookProvider } from '../../core/dialer/webhook.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { fakeClock } from '../support/clock.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
 
 const call: ClaimedCall = {
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 1, provider: 'webhook', attempt: 1 },
   ...{ handoff: 'open', leaseUntil: 30_000 },
 };
-const provider = (url: string) =>
-  webhookProvider({ url, secrets: ['a secret that core and provider share'], deduplicates: false }, fakeClock());
+const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, fakeClock());
 
 describe('the answer of a webhook', () => {
   const handOff = async (answer: (response: ServerResponse) => void) => {

@@ -6,7 +6,7 @@ import { readConfig } from '../../core/config.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
 import {
   createKey,
   createTenants,
@@ -153,7 +153,7 @@ describe('a core that is told to stop', () => {
       await start({
         DIALER: 'webhook',
         DIALER_URL: receiver.url,
-        DIALER_SECRETS: 'a secret that core and provider share',
+        DIALER_SECRETS: signingSecret,
         DIALER_CONCURRENCY: '1',
       });
       const first = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');

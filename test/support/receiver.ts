@@ -3,6 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers';
 import { type Handoff, handoffSchema } from '#contract/dialer.ts';
 
+/** What core and provider share in tests. */
+export const signingSecret = `whsec_${'core'.repeat(10)}`;
+
 export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; body: Buffer };
 
 /** A provider's receiving side. Each hand-off is answered as the test says; 202 unless it says anything. */

@@ -68,6 +68,33 @@ const integrations = [
   'Recall service',
 ];
 
+const dayMs = 86_400_000;
+const parts = [
+  ['completed', 0.7],
+  ['no_answer', 0.18],
+  ['busy', 0.06],
+  ['failed', 0.02],
+  ['cancelled', 0.04],
+] as const;
+
+/** Counts of a month of calls with a key: less on weekends, and none today. */
+async function addHistory({ direct, tenants }: CoreHarness, keyId: string): Promise<void> {
+  const today = Math.floor(Date.now() / dayMs) * dayMs;
+  for (let ago = 1; ago < 30; ago++) {
+    const at = today - ago * dayMs + dayMs / 2;
+    const isWeekend = [0, 6].includes(new Date(at).getUTCDay());
+    const placed = Math.round((isWeekend ? 0.15 : 1) * (60 + 30 * Math.sin(ago / 3)));
+    await direct.storage.database.write('api_key_usage').insert({ api_key_id: keyId, quarter_at: at, placed, cancelled: 0 });
+    const counts = parts.map(([state, part]) => ({
+      campaign_id: tenants.campaign.id,
+      quarter_at: at,
+      state,
+      calls: Math.round(placed * part),
+    }));
+    await direct.storage.database.write('call_counts').insert(counts);
+  }
+}
+
 /** Creates keys of every kind and calls in every state. */
 export async function addSampleData(harness: CoreHarness): Promise<{ teammateKeyValue: string }> {
   const { account, teammate, sibling, partner } = harness.tenants.users;
@@ -87,7 +114,8 @@ export async function addSampleData(harness: CoreHarness): Promise<{ teammateKey
     lastUsed: '2026-02-27T08:00:00.000Z',
   });
   await createKeyOn(harness, partner, 'Pilot project', { on: '2025-12-05T08:00:00.000Z', expiration: year });
-  const { keyValue } = await createKeyOn(harness, teammate, 'Reminder service', { lastUsed: '2026-11-21T07:00:00.000Z' });
+  const { id, keyValue } = await createKeyOn(harness, teammate, 'Reminder service', { lastUsed: '2026-11-21T07:00:00.000Z' });
+  await addHistory(harness, id);
   const states: readonly (readonly [CallState, string | null])[] = [
     ['completed', 'Talked to the contact.'],
     ['no_answer', 'Rang, and nobody answered.'],

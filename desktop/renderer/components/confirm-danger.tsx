@@ -7,7 +7,11 @@ import type { Resource } from '../state/resource.ts';
 import { Dialog } from './dialog.tsx';
 import { FormError } from './field.tsx';
 import { Loadable } from './loadable.tsx';
+import { TextField } from './text-field.tsx';
 import { useAction } from './use-action.ts';
+
+/** @property label asks for the text */
+export type Proof = { label: ComponentChildren; text: string };
 
 type ConfirmDangerProps<Preview> = {
   title: string;
@@ -17,6 +21,8 @@ type ConfirmDangerProps<Preview> = {
   preview: Resource<Preview>;
   describe: (preview: Preview) => ComponentChildren;
   queuedCallsOf: (preview: Preview) => number;
+  /** What the user must type before a large action; null where nothing. */
+  proofOf?: (preview: Preview) => Proof | null;
   /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
@@ -29,8 +35,9 @@ type ConfirmDangerProps<Preview> = {
 
 /** Asks before an action that cannot be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
-  const { title, lead, isWide = false, preview, describe, queuedCallsOf, verb, verbing, act, onDone, onGone, onClose } = props;
+  const { title, lead, isWide = false, preview, describe, queuedCallsOf, proofOf, verb, verbing, act, onDone, onGone, onClose } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
+  const [typed, setTyped] = useState('');
   const { isBusy, failure, run, unlessBusy } = useAction();
   const loaded = preview.state.value;
   const close = unlessBusy(onClose);
@@ -38,7 +45,8 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found')) return <Gone onGone={onGone} />;
   const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
   // A preview that fails does not block the action: revoking a leaked key may be urgent.
-  const isReady = loaded.value !== null || loaded.failure !== null;
+  const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
+  const isReady = (loaded.value !== null || loaded.failure !== null) && isProven(proof, typed);
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
       <Loadable resource={preview} what="what this affects">
@@ -56,6 +64,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
           <p class="hint">Otherwise they are still dialed.</p>
         </div>
       )}
+      {proof && <ProofField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={failure && describeFailure(failure)} />
       <div class="actions">
         <button type="button" autofocus aria-disabled={isBusy} onClick={close}>
@@ -74,6 +83,14 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
       </div>
     </Dialog>
   );
+}
+
+export function isProven(proof: Proof | null, typed: string): boolean {
+  return proof === null || typed.trim().toLowerCase() === proof.text.toLowerCase();
+}
+
+export function ProofField({ proof: { label }, value, onInput }: { proof: Proof; value: string; onInput: (typed: string) => void }) {
+  return <TextField label={label} type="text" autocomplete="off" spellcheck={false} value={value} onInput={onInput} />;
 }
 
 function Gone({ onGone }: { onGone: () => void }) {

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { readClock } from '../state/clock.ts';
+import { dialogCount } from '../state/navigation.ts';
 import { Announcer } from './announcer.tsx';
 
 type DialogProps = {
   title: string;
-  /** Called on Escape and on a press on the backdrop. */
+  /** Called on Escape, and on a press on the backdrop while nothing is filled in. */
   onDismiss: () => void;
   /** An `alertdialog`: a screen reader announces it at once. */
   isAlert?: boolean;
@@ -18,12 +20,17 @@ type DialogProps = {
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  const isFilledIn = useRef(false);
   // A layout effect: keys that are pressed right away already go into the dialog.
   useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
+    // The machine may have been carried to another time zone.
+    readClock();
+    dialogCount.value += 1;
     dialog?.showModal();
     return () => {
+      dialogCount.value -= 1;
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -46,7 +53,11 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
         if (event.key === 'Escape') dismiss(event);
       }}
       onPointerDown={(event) => {
-        if (event.target === event.currentTarget && isOutside(event.currentTarget, event)) onDismiss();
+        const isOnBackdrop = event.target === event.currentTarget && isOutside(event.currentTarget, event);
+        if (isOnBackdrop && !isFilledIn.current) onDismiss();
+      }}
+      onInput={() => {
+        isFilledIn.current = true;
       }}
     >
       <h2 id={titleId}>{title}</h2>

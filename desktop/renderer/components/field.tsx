@@ -8,15 +8,19 @@ export type FieldProps = {
   label: ComponentChildren;
   error?: string | null;
   hint?: ComponentChildren;
+  /** Does not keep the form from being sent. */
+  warning?: string | null;
   /** Shown beside the label, such as a counter. */
   aside?: ComponentChildren;
   children: (binding: FieldBinding) => ComponentChildren;
 };
 
 /** A control with its label, hint and error. */
-export function Field({ label, error = null, hint, aside, children }: FieldProps) {
+export function Field({ label, error = null, hint, warning = null, aside, children }: FieldProps) {
   const id = useId();
-  const describedBy = [hint ? `${id}-hint` : '', error === null ? '' : `${id}-error`].filter((part) => part !== '').join(' ');
+  const describedBy = [hint ? `${id}-hint` : '', warning === null ? '' : `${id}-warning`, error === null ? '' : `${id}-error`]
+    .filter((part) => part !== '')
+    .join(' ');
   return (
     <div class="field">
       <div class="label-row">
@@ -27,6 +31,11 @@ export function Field({ label, error = null, hint, aside, children }: FieldProps
       {hint && (
         <p id={`${id}-hint`} class="hint">
           {hint}
+        </p>
+      )}
+      {warning !== null && (
+        <p id={`${id}-warning`} class="warning">
+          {warning}
         </p>
       )}
       {error !== null && (
@@ -45,5 +54,10 @@ export function FormError({ text }: { text: string | null }) {
 
 /** Moves the focus to the first field with an error. */
 export function focusFirstInvalid(form: HTMLFormElement | null): void {
-  requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+  requestAnimationFrame(() => {
+    const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
+    field?.focus();
+    // The next key replaces a wrong password.
+    if (field instanceof HTMLInputElement && field.type === 'password') field.select();
+  });
 }

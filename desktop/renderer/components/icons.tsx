@@ -9,9 +9,15 @@ const paths = {
   switch: 'M7 10l5-5 5 5M7 14l5 5 5-5',
   back: 'M15 5l-7 7 7 7',
   forward: 'M9 5l7 7-7 7',
+  up: 'M12 20V5M6 11l6-6 6 6',
+  down: 'M12 4v15M6 13l6 6 6-6',
+  refresh: 'M20 11a8 8 0 1 0-2.3 5.7M20 4v7h-7',
+  close: 'M6 6l12 12M18 6L6 18',
+  search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM16 16l5 5',
+  download: 'M12 4v11M7 11l5 5 5-5M4 20h16',
 } as const;
 
-type IconName = keyof typeof paths;
+export type IconName = keyof typeof paths;
 
 /** Hidden from screen readers: a text beside it or a label on its button says the same. */
 export function Icon({ name }: { name: IconName }) {

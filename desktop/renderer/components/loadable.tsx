@@ -3,7 +3,8 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure } from '../state/failure-text.ts';
 import { type Loaded, Resource } from '../state/resource.ts';
-import { refreshKey } from '../state/session.ts';
+import { refreshKey, tenancyKey } from '../state/session.ts';
+import { remember } from '../state/view.ts';
 
 const retryMs = 5_000;
 
@@ -17,6 +18,41 @@ export function useResource<Value>(load: () => Promise<Result<Value>>, key = '')
   useEffect(() => {
     void resource.refresh();
   }, [resource, refresh]);
+  return resource;
+}
+
+const freshMs = 15_000;
+/** A list that is younger does not load again when the user comes back to the window. */
+const youngMs = 5_000;
+
+/**
+ * Loads what a screen shows, and again when the user comes back to the window and every 15 seconds while it is visible. What it showed last
+ * stays when the user comes back to the screen, even while the core is away.
+ */
+export function useFreshResource<Value>(
+  name: string,
+  load: (before: Value | null) => Promise<Result<Value>>,
+  everyMs = freshMs,
+): Resource<Value> {
+  const key = `${tenancyKey.value}/resource/${name}`;
+  const resource = useMemo(() => remember(key, () => new Resource<Value>(load)), [key]);
+  const refresh = refreshKey.value;
+  useEffect(() => {
+    void resource.refresh();
+  }, [resource, refresh]);
+  useEffect(() => {
+    const refreshOlderThan = (ms: number) => () => {
+      const { isLoading, failure, loadedAt } = resource.state.peek();
+      if (!document.hidden && !isLoading && !failure && Date.now() - loadedAt >= ms) void resource.refresh();
+    };
+    const timer = setInterval(refreshOlderThan(0), everyMs);
+    const onReturn = refreshOlderThan(youngMs);
+    window.addEventListener('focus', onReturn);
+    return () => {
+      clearInterval(timer);
+      window.removeEventListener('focus', onReturn);
+    };
+  }, [resource, everyMs]);
   return resource;
 }
 

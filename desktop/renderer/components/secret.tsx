@@ -27,6 +27,8 @@ type SecretDialogProps = {
   /** Names the secret: "Key value". */
   label: string;
   secret: OneTimeSecret;
+  /** Another form to copy it in: a line of a `.env` file. */
+  asLine?: (secret: string) => string;
   children?: ComponentChildren;
   /** What the user loses by closing without saving. */
   lost: string;
@@ -37,9 +39,9 @@ type SecretDialogProps = {
 const clipboardStays = 'Once you have stored it, copy something else: a web page cannot clear the clipboard later.';
 
 /** Shows a secret once. Asks before Escape, the backdrop or the window's close button discard it. */
-export function SecretDialog({ title, lead, label, secret, children, lost, onClose }: SecretDialogProps) {
+export function SecretDialog({ title, lead, label, secret, asLine, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
-  const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no');
+  const [copied, setCopied] = useState<'value' | 'line' | 'refused' | null>(null);
   const { guardsSecrets } = window.callkey.capabilities;
   const value = useRef<HTMLTextAreaElement>(null);
   const copyButton = useRef<HTMLButtonElement>(null);
@@ -62,15 +64,15 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
     };
   }, [secret]);
 
-  async function copy(): Promise<void> {
+  async function copy(form: 'value' | 'line'): Promise<void> {
     try {
-      await window.callkey.copySecret(secret.text);
+      await window.callkey.copySecret(form === 'line' && asLine ? asLine(secret.text) : secret.text);
     } catch {
       value.current?.select();
       setCopied('refused');
       return;
     }
-    setCopied('yes');
+    setCopied(form);
     announce(`${label} copied. ${guardsSecrets ? 'The console clears the clipboard in a minute.' : clipboardStays}`);
   }
   function goBack(): void {
@@ -84,20 +86,29 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
 
   return (
     <Dialog title={title} lead={lead} isAlert isWide onDismiss={() => setAsking(asking ?? 'dialog')}>
-      {children}
-      <label for="secret">{label}</label>
-      <div class="secret">
-        <textarea ref={value} id="secret" readOnly rows={2} spellcheck={false} />
-        <button ref={copyButton} type="button" onClick={() => void copy()} autofocus>
-          <Icon name="copy" /> {copied === 'yes' ? 'Copied' : 'Copy'}
-        </button>
+      <div class="field">
+        <label for="secret">{label}</label>
+        <div class="secret">
+          <textarea ref={value} id="secret" readOnly rows={2} spellcheck={false} />
+          <div class="actions">
+            <button ref={copyButton} type="button" onClick={() => void copy('value')} autofocus>
+              <Icon name="copy" /> {copied === 'value' ? 'Copied' : 'Copy'}
+            </button>
+            {asLine && (
+              <button type="button" onClick={() => void copy('line')}>
+                <Icon name="copy" /> {copied === 'line' ? 'Copied .env line' : 'Copy as .env line'}
+              </button>
+            )}
+          </div>
+        </div>
+        {!guardsSecrets && <p class="hint">{clipboardStays}</p>}
+        {copied === 'refused' && (
+          <p class="error" role="alert">
+            The browser did not allow copying. The value is selected: press Ctrl+C or ⌘C.
+          </p>
+        )}
       </div>
-      {!guardsSecrets && <p class="hint">{clipboardStays}</p>}
-      {copied === 'refused' && (
-        <p class="error" role="alert">
-          The browser did not allow copying. The value is selected: press Ctrl+C or ⌘C.
-        </p>
-      )}
+      {children}
       {asking === null ? (
         <div class="actions at-start">
           {/* A double click on the button that led here must not press this one: it is elsewhere, and ignores a second click. */}
@@ -118,9 +129,9 @@ export function SecretDialog({ title, lead, label, secret, children, lost, onClo
           </p>
           <div class="actions">
             <button type="button" class="danger" onClick={closeUnsaved}>
-              Close Without Saving
+              Close without saving
             </button>
-            <FocusedButton onClick={goBack}>Go Back</FocusedButton>
+            <FocusedButton onClick={goBack}>Go back</FocusedButton>
           </div>
         </div>
       )}

@@ -7,9 +7,9 @@ type TextFieldProps = Omit<FieldProps, 'children'> &
   ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; onInput: (value: string) => void };
 
 /** A field with a one-line input. */
-export function TextField({ label, error = null, hint, aside, onInput, ...input }: TextFieldProps) {
+export function TextField({ label, error = null, hint, warning = null, aside, onInput, ...input }: TextFieldProps) {
   return (
-    <Field label={label} error={error} hint={hint} aside={aside}>
+    <Field label={label} error={error} hint={hint} warning={warning} aside={aside}>
       {(binding) => <input {...binding} {...input} onInput={({ currentTarget }) => onInput(currentTarget.value)} />}
     </Field>
   );

@@ -1,35 +1,58 @@
 import { DateTime } from 'luxon';
-import { now } from '../state/clock.ts';
-import { formatDay, formatInstant, formatRelative, ownZone } from '../state/format-time.ts';
+import { now, ownZone } from '../state/clock.ts';
+import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format-time.ts';
 
 /** Beyond this many days, a date says more than a distance. */
 const nearDays = 30;
 
-/** A relative time, or the day if it is far away. Hover and focus show the exact instant with its zone. */
-export function Time({ at }: { at: string }) {
-  const instant = DateTime.fromISO(at, { zone: ownZone });
+type TimeProps = { at: string; text: string; tip: string; isInTable?: boolean };
+
+function TimeWithTip({ at, text, tip, isInTable = false }: TimeProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: Keyboard users must be able to read the exact time.
-    <time dateTime={at} tabIndex={0} data-tip={formatInstant(instant)}>
-      {isNear(instant) ? formatRelative(instant, now.value) : formatDay(instant)}
+    // In a table, the arrow keys reach it: a table is one tab stop.
+    <time dateTime={at} tabIndex={isInTable ? -1 : 0} data-tip={tip}>
+      {text}
     </time>
   );
 }
 
-function isNear(instant: DateTime): boolean {
-  return Math.abs(instant.diff(now.value).as('days')) < nearDays;
+function here(at: string): DateTime {
+  return DateTime.fromISO(at, { zone: ownZone.value });
+}
+
+function exactly(instant: DateTime): string {
+  return `${formatInstant(instant)}, ${formatRelative(instant, now.value)}`;
+}
+
+/** A relative time, or the day if it is far away. Hover and focus show the exact instant with its zone. */
+export function Time({ at }: { at: string }) {
+  const instant = here(at);
+  const isNear = Math.abs(instant.diff(now.value).as('days')) < nearDays;
+  return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={exactly(instant)} />;
+}
+
+/** A day in a table's column. */
+export function Day({ at }: { at: string }) {
+  const instant = here(at);
+  return <TimeWithTip at={at} text={formatDay(instant)} tip={exactly(instant)} isInTable />;
+}
+
+/** A day and a time to the minute. */
+export function Moment({ at, isInTable = false }: { at: string; isInTable?: boolean }) {
+  const instant = here(at);
+  return <TimeWithTip at={at} text={formatMinute(instant)} tip={exactly(instant)} isInTable={isInTable} />;
+}
+
+/** The instant at which a key ends, in the zone it was chosen in. */
+export function endOf(at: string, zone: string | null): DateTime {
+  const there = DateTime.fromISO(at, { zone: zone ?? ownZone.value });
+  return there.isValid ? there : here(at);
 }
 
 /** The day on which a key ends, in the zone it was chosen in. Hover and focus show the exact instant in that zone and in the machine's own. */
-export function EndDay({ at, zone }: { at: string; zone: string | null }) {
-  const there = DateTime.fromISO(at, { zone: zone ?? ownZone });
-  const instant = there.isValid ? there : DateTime.fromISO(at, { zone: ownZone });
-  const here = instant.setZone(ownZone);
-  const tip = instant.zoneName === here.zoneName ? formatInstant(instant) : `${formatInstant(instant)} (${formatInstant(here)})`;
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: Keyboard users must be able to read the exact time.
-    <time dateTime={at} tabIndex={0} data-tip={`${tip}, ${formatRelative(instant, now.value)}`}>
-      {formatDay(instant)}
-    </time>
-  );
+export function EndDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
+  const end = endOf(at, zone);
+  const own = here(at);
+  const tip = end.zoneName === own.zoneName ? formatInstant(end) : `${formatInstant(end)} (${formatInstant(own)})`;
+  return <TimeWithTip at={at} text={formatDay(end)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
 }

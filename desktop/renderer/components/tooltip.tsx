@@ -3,8 +3,8 @@ import { useEffect, useRef } from 'preact/hooks';
 const margin = 6;
 
 /**
- * One tooltip for every element with `data-tip`. It shows on hover and focus, the pointer can move onto it, and Escape closes it
- * (WCAG 2.2, 1.4.13).
+ * One tooltip for every element with `data-tip`, and for those with `data-clip` whose text does not fit. It shows on hover and focus, the
+ * pointer can move onto it, and Escape closes it (WCAG 2.2, 1.4.13).
  */
 export function Tooltip() {
   const ref = useRef<HTMLDivElement>(null);
@@ -13,6 +13,11 @@ export function Tooltip() {
     return tip ? follow(tip) : undefined;
   }, []);
   return <div ref={ref} id="tooltip" class="tooltip" role="tooltip" popover="manual" />;
+}
+
+function textFor(element: HTMLElement): string {
+  if (element.dataset['clip'] === undefined) return element.dataset['tip'] ?? '';
+  return element.scrollWidth > element.clientWidth ? (element.textContent ?? '') : '';
 }
 
 function follow(tip: HTMLElement): () => void {
@@ -26,8 +31,10 @@ function follow(tip: HTMLElement): () => void {
   const show = (element: HTMLElement) => {
     if (element === owner) return;
     hide();
+    const text = textFor(element);
+    if (text === '') return;
     owner = element;
-    tip.textContent = element.dataset['tip'] ?? '';
+    tip.textContent = text;
     element.setAttribute('aria-describedby', tip.id);
     // Inside the element's dialog, if there is one: while a modal dialog is open, everything outside it is inert.
     (element.closest('dialog, main, header') ?? document.body).append(tip);
@@ -36,11 +43,16 @@ function follow(tip: HTMLElement): () => void {
   };
   const enter = ({ target }: Event) => {
     if (!(target instanceof Element) || tip.contains(target)) return;
-    const element = target.closest<HTMLElement>('[data-tip]');
+    const element = target.closest<HTMLElement>('[data-tip], [data-clip]');
     if (element) show(element);
     else if (owner && owner !== document.activeElement) hide();
   };
   const leave = () => hide();
+  // Moving the focus scrolls, too: the tooltip of the focused element goes along.
+  const scroll = () => {
+    if (owner && owner === document.activeElement) place(tip, owner);
+    else hide();
+  };
   const hideOnEscape = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || !owner) return;
     hide();
@@ -54,7 +66,7 @@ function follow(tip: HTMLElement): () => void {
   document.addEventListener('pointerover', enter, options);
   document.addEventListener('focusin', enter, options);
   document.addEventListener('focusout', leave, options);
-  document.addEventListener('scroll', leave, { ...options, capture: true });
+  document.addEventListener('scroll', scroll, { ...options, capture: true });
   document.addEventListener('keydown', hideOnEscape, { ...options, capture: true });
   return () => off.abort();
 }

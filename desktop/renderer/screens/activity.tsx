@@ -1,85 +1,178 @@
 import { useState } from 'preact/hooks';
 import type { ActivityView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
-import { Empty, Loadable, useResource } from '../components/loadable.tsx';
-import { Time } from '../components/time.tsx';
+import { Clip } from '../components/clip.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { ExportButton } from '../components/export-button.tsx';
+import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
+import { Freshness, Page } from '../components/page.tsx';
+import { Moment } from '../components/time.tsx';
+import { useView } from '../components/use-view.ts';
+import {
+  type ActivityEvent,
+  type ActivityFilter,
+  actionsOf,
+  actorOf,
+  actorsOf,
+  addressLabel,
+  eventCsvHead,
+  eventCsvRow,
+  everything,
+  filterEvents,
+  isAboutItself,
+  mergeActivity,
+} from '../state/activity-list.ts';
+import { ownZone } from '../state/clock.ts';
 import { describeFailure } from '../state/failure-text.ts';
-import { actionLabel } from '../state/labels.ts';
+import { pluralize } from '../state/format.ts';
+import { actionLabel, capitalized } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
 import { handleSessionFailure } from '../state/session.ts';
 
+type EventColumn = Column<ActivityEvent, string>;
+
+const columnsFor = (viewerId: string): EventColumn[] => [
+  {
+    name: 'what',
+    label: 'What',
+    width: 'name',
+    cell: ({ action, subject }) => (
+      <Clip>
+        <span class="verb">{actionLabel(action)}</span>
+        {!isAboutItself(action) && (
+          <>
+            {' '}
+            <bdi>{subject.name}</bdi>
+          </>
+        )}
+      </Clip>
+    ),
+  },
+  {
+    name: 'who',
+    label: 'Who',
+    width: 'text',
+    cell: (event) => (event.actor?.id === viewerId ? <span class="tag you">You</span> : <Clip>{actorOf(event, viewerId)}</Clip>),
+  },
+  { name: 'from', label: 'From', width: 'moment', cell: ({ address }) => <Clip class="faint">{addressLabel(address)}</Clip> },
+  { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
+];
+
+/** The audit events of the viewer's scope. */
 export function Activity({ session, title }: ScreenProps) {
-  const resource = useResource<ActivityView>(() => window.callkey.listActivity(null));
+  const viewerId = session.viewer.id;
+  const [filter, change] = useView('activity', everything);
+  const resource = useFreshResource('activity', loadNewest);
+  const events = resource.state.value.value?.events ?? [];
+  const found = filterEvents(events, filter, viewerId, ownZone.value);
   return (
-    <>
-      <h1 tabIndex={-1}>{title}</h1>
+    <Page
+      title={title}
+      actions={
+        events.length > 0 && (
+          <ExportButton name="activity" head={eventCsvHead} rows={() => found.map((event) => eventCsvRow(event, viewerId))} />
+        )
+      }
+      foot={
+        events.length > 0 && (
+          <>
+            <Freshness resource={resource} />
+            <span role="status">{pluralize(found.length, 'event')}, newest first</span>
+            <Older resource={resource} />
+          </>
+        )
+      }
+    >
       <Loadable resource={resource} what="the activity">
-        {(view) =>
-          view.events.length === 0 ? (
+        {() =>
+          events.length === 0 ? (
             <Empty title="No activity yet">
               <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
             </Empty>
           ) : (
             <>
-              <Events view={view} viewerId={session.viewer.id} />
-              {view.nextCursor !== null && <Older cursor={view.nextCursor} resource={resource} view={view} />}
+              <Filters events={events} filter={filter} viewerId={viewerId} onChange={change} />
+              {found.length === 0 ? (
+                <Empty title="No activity matches">
+                  <button type="button" onClick={() => change(everything)}>
+                    Show all activity
+                  </button>
+                </Empty>
+              ) : (
+                <DataTable label="Activity" columns={columnsFor(viewerId)} rows={found} idOf={({ id }) => id} nameOf={({ id }) => id} />
+              )}
             </>
           )
         }
       </Loadable>
-    </>
+    </Page>
   );
 }
 
-function Events({ view, viewerId }: { view: ActivityView; viewerId: string }) {
+async function loadNewest(before: ActivityView | null): Promise<Result<ActivityView>> {
+  const result = await window.callkey.listActivity(null);
+  return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
+}
+
+type FiltersProps = {
+  events: readonly ActivityEvent[];
+  filter: ActivityFilter;
+  viewerId: string;
+  onChange: (changes: Partial<ActivityFilter>) => void;
+};
+
+function Filters({ events, filter: { person, action, day }, viewerId, onChange }: FiltersProps) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">What</th>
-            <th scope="col">From</th>
-          </tr>
-        </thead>
-        <tbody>
-          {view.events.map(({ id, at, actor, action, subject, address }) => (
-            <tr key={id}>
-              <td>
-                <Time at={at} />
-              </td>
-              <td>{actor ? actor.id === viewerId ? <span class="tag you">You</span> : actor.name : 'The operator'}</td>
-              <td>
-                {actionLabel(action)} {isSelf(action) ? '' : <strong>{subject.name}</strong>}
-              </td>
-              <td class="faint">{address === 'local' ? 'the server itself' : address}</td>
-            </tr>
+    <search class="toolbar">
+      <label>
+        <span class="visually-hidden">Person</span>
+        <select value={person} onChange={({ currentTarget }) => onChange({ person: currentTarget.value })}>
+          <option value="">Everybody</option>
+          {actorsOf(events, viewerId).map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </select>
+      </label>
+      <label>
+        <span class="visually-hidden">Action</span>
+        <select value={action} onChange={({ currentTarget }) => onChange({ action: currentTarget.value })}>
+          <option value="">Every action</option>
+          {actionsOf(events).map((name) => (
+            <option key={name} value={name}>
+              {capitalized(actionLabel(name))}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span class="visually-hidden">Day</span>
+        <input class="compact" type="date" value={day} onInput={({ currentTarget }) => onChange({ day: currentTarget.value })} />
+      </label>
+    </search>
   );
 }
 
-function isSelf(action: string): boolean {
-  return action === 'session.started' || action === 'session.ended';
-}
-
-function Older({ cursor, resource, view }: { cursor: string; resource: Resource<ActivityView>; view: ActivityView }) {
+function Older({ resource }: { resource: Resource<ActivityView> }) {
   const [problem, setProblem] = useState<string | null>(null);
-  async function load(): Promise<void> {
-    const result: Result<ActivityView> = await handleSessionFailure(window.callkey.listActivity(cursor));
+  const view = resource.state.value.value;
+  const cursor = view?.nextCursor ?? null;
+  if (!view || cursor === null) return null;
+  async function load(after: string): Promise<void> {
+    const result = await handleSessionFailure(window.callkey.listActivity(after));
     setProblem(result.ok ? null : describeFailure(result.failure));
-    if (result.ok) resource.change({ events: [...view.events, ...result.value.events], nextCursor: result.value.nextCursor });
+    const before = resource.state.peek().value;
+    if (result.ok && before?.nextCursor === after)
+      resource.change({ events: [...before.events, ...result.value.events], nextCursor: result.value.nextCursor });
   }
   return (
-    <div class="pager">
-      <p role="status">{problem}</p>
-      <button type="button" onClick={() => void load()}>
+    <span class="end">
+      <span role="status">{problem}</span>
+      <button type="button" onClick={() => void load(cursor)}>
         Show older activity
       </button>
-    </div>
+    </span>
   );
 }

@@ -1,85 +1,88 @@
 import type { ApiKeyView } from '#contract/console.ts';
-import { Icon } from '../components/icons.tsx';
-import { EndDay, Time } from '../components/time.tsx';
+import { Clip } from '../components/clip.tsx';
+import { type Column, DataTable, type Selection } from '../components/data-table.tsx';
+import { Day, EndDay, endOf } from '../components/time.tsx';
 import { now } from '../state/clock.ts';
-import { hasExpired } from '../state/key-list.ts';
+import { formatRelative } from '../state/format-time.ts';
+import { endsSoon, hasExpired, type KeyColumn } from '../state/key-list.ts';
+import type { Sort } from '../state/sorting.ts';
 
-type ApiKeyTableProps = { apiKeys: readonly ApiKeyView[]; highlighted: string | null; onRevoke: (key: ApiKeyView) => void };
+type ApiKeyTableProps = {
+  apiKeys: readonly ApiKeyView[];
+  highlighted: string | null;
+  openId: string | null;
+  sort: Sort<KeyColumn>;
+  selection: Selection;
+  onSort: (column: KeyColumn) => void;
+  onOpen: (key: ApiKeyView) => void;
+  onRevoke: (key: ApiKeyView) => void;
+};
 
-export function ApiKeyTable({ apiKeys, highlighted, onRevoke }: ApiKeyTableProps) {
+type KeyTableColumn = Column<ApiKeyView, KeyColumn>;
+
+const nameColumn: KeyTableColumn = { name: 'name', label: 'Name', width: 'name', cell: (key) => <Clip>{key.name}</Clip> };
+
+const ownerColumn: KeyTableColumn = {
+  name: 'owner',
+  label: 'Owner',
+  width: 'text',
+  cell: ({ owner }) => owner && (owner.isYou ? <OwnerTag owner={owner} /> : <Clip>{owner.name}</Clip>),
+};
+
+const dateColumns: readonly KeyTableColumn[] = [
+  {
+    name: 'created',
+    label: 'Created',
+    width: 'day',
+    cell: ({ createdAt }) => <Day at={createdAt} />,
+  },
+  {
+    name: 'used',
+    label: 'Last used',
+    width: 'day',
+    cell: ({ lastUsedAt }) => (lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />),
+  },
+  { name: 'expiry', label: 'Expiry', width: 'end', cell: (key) => <Expiry apiKey={key} isInTable /> },
+];
+
+export function ApiKeyTable({ apiKeys, highlighted, openId, sort, selection, onSort, onOpen, onRevoke }: ApiKeyTableProps) {
   // The core sends owners only to viewers who can see other users' keys.
   const hasOwners = apiKeys.some((key) => key.owner !== undefined);
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            {hasOwners && <th scope="col">Owner</th>}
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Expiry</th>
-            <th scope="col">
-              <span class="visually-hidden">Revoke</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {apiKeys.map((key) => (
-            <tr key={key.id} id={rowId(key.id)} class={key.id === highlighted ? 'highlighted' : undefined}>
-              <th scope="row">{key.name}</th>
-              {hasOwners && <td>{key.owner && <OwnerTag owner={key.owner} />}</td>}
-              <td>
-                <Time at={key.createdAt} />
-              </td>
-              <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
-              <td>
-                <Expiry apiKey={key} />
-              </td>
-              <td class="row-action">
-                <button type="button" class="quiet icon-only" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
-                  <Icon name="trash" />
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label="API keys"
+      columns={[nameColumn, ...(hasOwners ? [ownerColumn] : []), ...dateColumns]}
+      rows={apiKeys}
+      idOf={({ id }) => id}
+      nameOf={({ name }) => name}
+      classOf={(key) => `${hasExpired(key, now.value) ? 'dim' : ''} ${key.id === highlighted ? 'highlighted' : ''}`}
+      sort={sort}
+      onSort={onSort}
+      onOpen={onOpen}
+      openId={openId}
+      selection={selection}
+      action={{ icon: 'trash', label: ({ name }) => `Revoke ${name}`, run: onRevoke }}
+    />
   );
 }
 
-export function Expiry({ apiKey }: { apiKey: ApiKeyView }) {
+export function Expiry({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
   if (apiKey.expiresAt === null) return <span class="faint">No expiration</span>;
   return (
-    <>
-      {hasExpired(apiKey, now.value) && <span class="badge expired">Expired</span>}{' '}
-      <EndDay at={apiKey.expiresAt} zone={apiKey.expiryTimeZone} />
-    </>
+    <span class="line">
+      <EndDay at={apiKey.expiresAt} zone={apiKey.expiryTimeZone} isInTable={isInTable} /> <ExpiryBadge apiKey={apiKey} />
+    </span>
   );
+}
+
+/** Says that a key has expired, or will within 30 days. */
+export function ExpiryBadge({ apiKey }: { apiKey: ApiKeyView }) {
+  if (apiKey.expiresAt === null) return null;
+  if (hasExpired(apiKey, now.value)) return <span class="badge bad">Expired</span>;
+  if (!endsSoon(apiKey, now.value)) return null;
+  return <span class="badge warn">{formatRelative(endOf(apiKey.expiresAt, null), now.value)}</span>;
 }
 
 export function OwnerTag({ owner }: { owner: NonNullable<ApiKeyView['owner']> }) {
-  return <span class={owner.isYou ? 'tag you' : 'tag'}>{owner.isYou ? 'You' : owner.name}</span>;
-}
-
-function rowId(id: string): string {
-  return `api-key-${id}`;
-}
-
-/** Moves the focus to a key's row once it is rendered, or to the heading if there is none. */
-export function focusRow(id: string | null): void {
-  requestAnimationFrame(() => {
-    const row = id === null ? null : document.getElementById(rowId(id));
-    row?.scrollIntoView({ block: 'nearest' });
-    const target = row?.querySelector<HTMLElement>('button') ?? document.querySelector<HTMLElement>('main h1');
-    target?.focus();
-  });
-}
-
-/** The key in the next row, or in the previous one at the end: it gets the focus when this row goes away. */
-export function neighbourOf(id: string): string | null {
-  const row = document.getElementById(rowId(id));
-  const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;
-  return neighbour?.id.replace(/^api-key-/, '') ?? null;
+  return <bdi class={owner.isYou ? 'tag you' : 'tag'}>{owner.isYou ? 'You' : owner.name}</bdi>;
 }

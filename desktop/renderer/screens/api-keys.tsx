@@ -1,64 +1,165 @@
-import { useState } from 'preact/hooks';
-import type { ApiKeyView, CreatedApiKeyView } from '#contract/console.ts';
+import { useCallback, useState } from 'preact/hooks';
+import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
+import { focusRow, neighbourOf } from '../components/data-table.tsx';
+import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
-import { Loadable, useResource } from '../components/loadable.tsx';
+import { Loadable, useFreshResource } from '../components/loadable.tsx';
+import { Freshness, Page } from '../components/page.tsx';
+import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
-import { openDialog, type ScreenProps } from '../state/navigation.ts';
-import { ApiKeyList, type Highlight } from './api-key-list.tsx';
-import { focusRow } from './api-key-table.tsx';
+import { now } from '../state/clock.ts';
+import { pluralize } from '../state/format.ts';
+import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from '../state/key-list.ts';
+import { openDialog, type ScreenProps, wantedKey } from '../state/navigation.ts';
+import { ApiKeyDetails } from './api-key-details.tsx';
+import { ApiKeyList, initialKeyListView, KeyPager, keysInView } from './api-key-list.tsx';
 import { CreateApiKey } from './create-api-key.tsx';
+import { FirstKey } from './first-key.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
+import { RevokeApiKeys } from './revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './save-key-value.tsx';
 import { WhichKey } from './which-key.tsx';
 
 /** The keys of the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
-  const resource = useResource(() => window.callkey.listApiKeys());
+  const resource = useFreshResource('api-keys', () => window.callkey.listApiKeys());
+  const [settings, change] = useView('api-keys', initialKeyListView);
   const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
-  const [highlighted, setHighlighted] = useState<Highlight | null>(null);
+  const [openId, setOpenId] = useState<string | null>(null);
   const [saving, setSaving] = useState<ShownKey | null>(null);
+  const [replaced, setReplaced] = useState<ApiKeyView | null>(null);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [isRevokingSelected, setRevokingSelected] = useState(false);
   const close = () => {
     openDialog.value = null;
+    setReplaced(null);
   };
+  const listed = resource.state.value.value;
+  const openKey = listed?.apiKeys.find(({ id }) => id === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
 
   function created(view: CreatedApiKeyView): void {
-    close();
+    openDialog.value = null;
     setSaving(shownKey(view));
     void resource.refresh();
   }
   function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
-    setHighlighted({ id: key.id });
+    // Replacing goes on in the details of the old key, which show both.
+    if (replaced) setOpenId(replaced.id);
+    else wantedKey.value = { id: key.id };
+    setReplaced(null);
     announce(unsaved ? `${key.name} exists, but nobody has its value. Revoke it.` : `${key.name} is ready for use.`);
   }
-  function revoked(key: ApiKeyView, nextId: string | null): void {
+  function revoked(key: ApiKeyView): void {
+    const nextId = neighbourOf(key.id);
     setRevoking((now) => (now?.id === key.id ? null : now));
-    announce(`${key.name} is revoked. The core refuses it from now on.`);
+    setOpenId(null);
+    announce(hasExpired(key, now.peek()) ? `${key.name} is revoked.` : `${key.name} is revoked. The core refuses it from now on.`);
     void resource.refresh().then(() => focusRow(nextId));
   }
 
+  function revokedSelected({ revoked, gone }: RevokedApiKeysView): void {
+    setRevokingSelected(false);
+    setSelected(new Set());
+    setOpenId(null);
+    const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} gone already.`;
+    announce(`${pluralize(revoked.length, 'key is', 'keys are')} revoked.${others}`);
+    void resource.refresh().then(() => focusRow(null));
+  }
+
+  // Only what is still listed: another administrator may have revoked some.
+  const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
+  const isEmpty = listed?.total === 0;
   return (
     <>
-      <div class="title-row">
-        <h1 tabIndex={-1}>{title}</h1>
-        <button type="button" onClick={() => open('which-key')}>
-          Which key is this?
-        </button>
-        <button type="button" class="primary" onClick={() => open('create-key')}>
-          <Icon name="plus" /> Create API Key
-        </button>
-      </div>
-      <Loadable resource={resource} what="your API keys">
-        {(view) => <ApiKeyList view={view} highlighted={highlighted} onRevoke={setRevoking} />}
-      </Loadable>
+      <Page
+        title={title}
+        actions={
+          <>
+            {listed && !isEmpty && (
+              <ExportButton
+                name="api-keys"
+                head={keyCsvHead}
+                rows={() => keysInView(listed.apiKeys, settings).map((key) => keyCsvRow(key, now.peek()))}
+              />
+            )}
+            <button type="button" onClick={() => open('which-key')}>
+              Which key is this?
+            </button>
+            <button type="button" class="primary" onClick={() => open('create-key')}>
+              <Icon name="plus" /> Create API Key
+            </button>
+          </>
+        }
+        foot={
+          listed &&
+          !isEmpty && (
+            <>
+              <Freshness resource={resource} />
+              <KeyPager keys={listed.apiKeys} settings={settings} onChange={change} />
+            </>
+          )
+        }
+      >
+        <Loadable resource={resource} what="your API keys">
+          {(view) =>
+            view.total === 0 ? (
+              <FirstKey onCreate={() => open('create-key')} />
+            ) : (
+              <ApiKeyList
+                bulk={
+                  selectedKeys.length > 0 && (
+                    <SelectionBar
+                      count={selectedKeys.length}
+                      onRevoke={() => setRevokingSelected(true)}
+                      onClear={() => setSelected(new Set())}
+                    />
+                  )
+                }
+                view={view}
+                settings={settings}
+                onChange={change}
+                highlighted={wantedKey.value}
+                openId={openId}
+                selection={{ ids: selected, onChange: setSelected }}
+                onOpen={({ id }) => setOpenId(id)}
+                onRevoke={setRevoking}
+              />
+            )
+          }
+        </Loadable>
+      </Page>
+      {openKey && (
+        <ApiKeyDetails
+          apiKey={openKey}
+          namesakes={namesakesOf(listed?.apiKeys ?? [], openKey)}
+          onReplace={() => {
+            setReplaced(openKey);
+            open('create-key');
+          }}
+          onRevoke={() => setRevoking(openKey)}
+          onClose={closeDetails}
+        />
+      )}
       {openDialog.value === 'create-key' && (
-        <CreateApiKey session={session} onCreated={created} onUncertain={() => void resource.refresh()} onClose={close} />
+        <CreateApiKey
+          session={session}
+          listed={listed?.apiKeys ?? []}
+          replaced={replaced}
+          onCreated={created}
+          onUncertain={() => void resource.refresh()}
+          onClose={close}
+        />
       )}
       {openDialog.value === 'which-key' && (
         <WhichKey
           onFound={(key) => {
             close();
-            setHighlighted({ id: key.id });
+            wantedKey.value = { id: key.id };
           }}
           onRevoke={(key) => {
             close();
@@ -69,10 +170,13 @@ export function ApiKeys({ session, title }: ScreenProps) {
         />
       )}
       {saving && <SaveKeyValue shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
+      {isRevokingSelected && (
+        <RevokeApiKeys apiKeys={selectedKeys} onRevoked={revokedSelected} onClose={() => setRevokingSelected(false)} />
+      )}
       {revoking && (
         <RevokeApiKey
           apiKey={revoking}
-          onRevoked={(nextId) => revoked(revoking, nextId)}
+          onRevoked={() => revoked(revoking)}
           onClose={() => setRevoking(null)}
           onGone={() => {
             setRevoking(null);
@@ -86,4 +190,23 @@ export function ApiKeys({ session, title }: ScreenProps) {
 
 function open(what: 'create-key' | 'which-key'): void {
   openDialog.value = what;
+}
+
+type SelectionBarProps = { count: number; onRevoke: () => void; onClear: () => void };
+
+/** What can be done with the selected keys. */
+function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
+  return (
+    <div class="notice selection">
+      <span role="status">{pluralize(count, 'key')} selected</span>
+      <span class="actions">
+        <button type="button" class="quiet" onClick={onClear}>
+          Clear
+        </button>
+        <button type="button" class="warns" onClick={onRevoke}>
+          Revoke {pluralize(count, 'key')} …
+        </button>
+      </span>
+    </div>
+  );
 }

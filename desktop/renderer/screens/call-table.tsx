@@ -1,65 +1,74 @@
 import type { CallView } from '#contract/console.ts';
-import { Time } from '../components/time.tsx';
-import { callStateLabels, outcomeLabels } from '../state/labels.ts';
-import { OwnerTag } from './api-key-table.tsx';
+import { Clip } from '../components/clip.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Moment } from '../components/time.tsx';
+import { callDurationMs } from '../state/call-list.ts';
+import { formatDuration } from '../state/format-time.ts';
+import { callStateLabels, callStateTones } from '../state/labels.ts';
 
-export function CallTable({ calls }: { calls: readonly CallView[] }) {
+type CallColumn = Column<CallView, string>;
+
+const columns: readonly CallColumn[] = [
+  { name: 'contact', label: 'Contact', width: 'name', cell: ({ contact }) => <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip> },
+  {
+    name: 'phone',
+    label: 'Phone',
+    width: 'moment',
+    isMinor: true,
+    cell: ({ contact: { name, phone } }) => name !== null && phone !== null && <span class="faint">{phone}</span>,
+  },
+  { name: 'request', label: 'Request id', width: 'short', isMinor: true, cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
+  {
+    name: 'state',
+    label: 'Outcome',
+    width: 'state',
+    cell: (call) => (
+      <span class="line">
+        <CallBadge call={call} />
+        {call.detail !== null && <Clip class="faint">{call.detail}</Clip>}
+      </span>
+    ),
+  },
+  {
+    name: 'key',
+    label: 'Key',
+    width: 'short',
+    cell: ({ apiKey }) => (apiKey ? <Clip>{apiKey.name}</Clip> : <span class="faint">Somebody else’s</span>),
+  },
+  { name: 'placed', label: 'Placed', width: 'moment', cell: ({ placedAt }) => <Moment at={placedAt} isInTable /> },
+  {
+    name: 'duration',
+    label: 'Duration',
+    width: 'number',
+    cell: (call) => {
+      const duration = callDurationMs(call);
+      return duration === null ? null : formatDuration(duration);
+    },
+  },
+];
+
+type CallTableProps = { calls: readonly CallView[]; openId: string | null; onOpen: (call: CallView) => void };
+
+export function CallTable({ calls, openId, onOpen }: CallTableProps) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Contact</th>
-            <th scope="col">State</th>
-            <th scope="col">Outcome</th>
-            <th scope="col">Key</th>
-            <th scope="col">Placed</th>
-            <th scope="col">Dialed</th>
-            <th scope="col">Ended</th>
-          </tr>
-        </thead>
-        <tbody>
-          {calls.map((call) => (
-            <CallRow key={call.contactId} call={call} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label="Calls"
+      columns={columns}
+      rows={calls}
+      idOf={({ contactId }) => contactId}
+      nameOf={({ requestId }) => requestId}
+      openId={openId}
+      onOpen={onOpen}
+    />
   );
 }
 
-function CallRow({ call }: { call: CallView }) {
-  const { contact, apiKey } = call;
-  const outcome = outcomeLabels[call.state];
+/** What became of a call. Simulated: nobody's phone rang. */
+export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
   return (
-    <tr>
-      <th scope="row">
-        <span class="name">{contact.name ?? contact.phone ?? 'Erased'}</span>
-        {contact.name !== null && contact.phone !== null && <span class="caption">{contact.phone}</span>}
-        <span class="caption">{call.requestId}</span>
-      </th>
-      <td>
-        <span class={`badge ${call.state}`}>{callStateLabels[call.state]}</span>
-      </td>
-      <td>
-        {outcome === undefined ? <span class="faint">–</span> : <span>{outcome}</span>}{' '}
-        {call.simulated && <span class="tag">Simulated</span>}
-        {call.detail !== null && <span class="caption">{call.detail}</span>}
-      </td>
-      <td>
-        {apiKey ? (
-          <>
-            {apiKey.name} {!apiKey.owner.isYou && <OwnerTag owner={apiKey.owner} />}
-          </>
-        ) : (
-          <span class="faint">Somebody else’s</span>
-        )}
-      </td>
-      <td>
-        <Time at={call.placedAt} />
-      </td>
-      <td>{call.dialedAt === null ? <span class="faint">–</span> : <Time at={call.dialedAt} />}</td>
-      <td>{call.endedAt === null ? <span class="faint">–</span> : <Time at={call.endedAt} />}</td>
-    </tr>
+    <>
+      <span class={`badge ${callStateTones[state]}`}>{callStateLabels[state]}</span>
+      {simulated && <span class="badge">Simulated</span>}
+    </>
   );
 }

@@ -1,119 +1,174 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import { type CallState, callStates } from '#contract/calls.ts';
 import type { CallsView, CallView, CampaignsView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
-import { Empty, Loadable, useResource } from '../components/loadable.tsx';
+import { focusRow } from '../components/data-table.tsx';
+import { ExportButton } from '../components/export-button.tsx';
+import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
+import { OutcomeChart } from '../components/outcome-chart.tsx';
+import { Freshness, Page } from '../components/page.tsx';
+import { useView } from '../components/use-view.ts';
+import { callCsvHead, callCsvRow } from '../state/call-list.ts';
+import { ownZone } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
-import { callStateLabels, outcomeLabels } from '../state/labels.ts';
+import { callStateLabels } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
+import { CallDetails } from './call-details.tsx';
 import { CallTable } from './call-table.tsx';
 
 const pollMs = 2_000;
 const typingMs = 250;
+/** The chart counts a month of calls: less often than a list. */
+const summaryMs = 60_000;
+
+type CallsSettings = { campaignId: string; state: CallState | null; search: string; pages: number };
 
 /** The calls of a campaign. No other screen or endpoint tells a call's outcome. */
 export function Calls({ title }: ScreenProps) {
-  const campaigns = useResource(() => window.callkey.listCampaigns());
-  const [chosen, choose] = useState('');
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
+  const [settings, change] = useView<CallsSettings>('calls', { campaignId: '', state: null, search: '', pages: 1 });
+  const [first] = campaigns.state.value.value?.campaigns ?? [];
+  if (!first) {
+    return (
+      <Page title={title}>
+        <Loadable resource={campaigns} what="your campaigns">
+          {() => (
+            <Empty title="No campaigns">
+              <p>Every call belongs to a campaign, and you have access to none yet. Ask your operator to create one.</p>
+            </Empty>
+          )}
+        </Loadable>
+      </Page>
+    );
+  }
+  return (
+    <Loadable resource={campaigns} what="your campaigns">
+      {(view) => {
+        const campaignId = view.campaigns.some(({ id }) => id === settings.campaignId) ? settings.campaignId : first.id;
+        return <CampaignCalls key={campaignId} title={title} campaigns={view} settings={{ ...settings, campaignId }} onChange={change} />;
+      }}
+    </Loadable>
+  );
+}
+
+type CampaignCallsProps = {
+  title: string;
+  campaigns: CampaignsView;
+  settings: CallsSettings;
+  onChange: (changes: Partial<CallsSettings>) => void;
+};
+
+function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsProps) {
+  const { campaignId, state, pages } = settings;
+  const search = useDebounced(settings.search.trim(), typingMs);
+  const key = JSON.stringify([campaignId, state, search, pages]);
+  const resource = useResource(() => loadPages({ campaignId, state, search }, pages), key);
+  usePolling(resource, pages);
+  const [openId, setOpenId] = useState<string | null>(null);
+  const calls = resource.state.value.value?.calls ?? [];
+  const openCall = calls.find(({ contactId }) => contactId === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
+
   return (
     <>
-      <h1 tabIndex={-1}>{title}</h1>
-      <Loadable resource={campaigns} what="your campaigns">
-        {(view) => {
-          const [first] = view.campaigns;
-          if (!first) {
-            return (
-              <Empty title="No campaigns">
-                <p>Every call belongs to a campaign, and you have access to none yet. Ask your operator to create one.</p>
-              </Empty>
-            );
+      <Page
+        title={title}
+        actions={
+          <>
+            <CampaignSelect campaigns={campaigns} value={campaignId} onChange={(id) => onChange({ campaignId: id, pages: 1 })} />
+            {calls.length > 0 && <ExportButton name="calls" head={callCsvHead} rows={() => calls.map(callCsvRow)} />}
+          </>
+        }
+        foot={calls.length > 0 && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
+      >
+        <Outcomes campaignId={campaignId} />
+        <search class="toolbar">
+          <label class="grow">
+            <span class="visually-hidden">Search</span>
+            <input
+              type="search"
+              placeholder="Contact, phone number or request id"
+              value={settings.search}
+              onInput={({ currentTarget }) => onChange({ search: currentTarget.value, pages: 1 })}
+            />
+          </label>
+          <label>
+            <span class="visually-hidden">State</span>
+            <select
+              value={state ?? ''}
+              onChange={({ currentTarget }) =>
+                onChange({ state: callStates.find((name) => name === currentTarget.value) ?? null, pages: 1 })
+              }
+            >
+              <option value="">Any outcome</option>
+              {callStates.map((name) => (
+                <option key={name} value={name}>
+                  {callStateLabels[name]}
+                </option>
+              ))}
+            </select>
+          </label>
+        </search>
+        <Loadable resource={resource} what="calls">
+          {(view) =>
+            view.calls.length === 0 ? (
+              <NoCalls isFiltered={state !== null || search !== ''} />
+            ) : (
+              <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
+            )
           }
-          const campaignId = view.campaigns.some(({ id }) => id === chosen) ? chosen : first.id;
-          return <CampaignCalls key={campaignId} campaignId={campaignId} campaigns={view} onChoose={choose} />;
-        }}
-      </Loadable>
+        </Loadable>
+      </Page>
+      {openCall && <CallDetails call={openCall} onClose={closeDetails} />}
     </>
   );
 }
 
-type CampaignCallsProps = { campaignId: string; campaigns: CampaignsView; onChoose: (id: string) => void };
+/** The chart above the list. It waits for nobody: a list without it is whole, too. */
+function Outcomes({ campaignId }: { campaignId: string }) {
+  const zone = ownZone.value;
+  const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
+  const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
+  const view = summary.state.value.value;
+  return view && <OutcomeChart summary={view} />;
+}
 
-function CampaignCalls({ campaignId, campaigns, onChoose }: CampaignCallsProps) {
-  const [state, setState] = useState<CallState | null>(null);
-  const [typed, setTyped] = useState('');
-  const search = useDebounced(typed.trim(), typingMs);
-  const [pages, setPages] = useState(1);
-  const key = JSON.stringify([campaignId, state, search, pages]);
-  const resource = useResource(() => loadPages({ campaignId, state, search }, pages), key);
-  usePolling(resource, pages);
+type CampaignSelectProps = { campaigns: CampaignsView; value: string; onChange: (id: string) => void };
 
+function CampaignSelect({ campaigns, value, onChange }: CampaignSelectProps) {
+  return (
+    <select aria-label="Campaign" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+      {byAccount(campaigns).map(([account, items]) => (
+        <optgroup key={account} label={account}>
+          {items.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </optgroup>
+      ))}
+    </select>
+  );
+}
+
+function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOlder: () => void }) {
+  const view = resource.state.value.value;
+  if (!view) return null;
   return (
     <>
-      <search class="toolbar">
-        <label>
-          <span class="label">Campaign</span>
-          <select value={campaignId} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
-            {byAccount(campaigns).map(([account, items]) => (
-              <optgroup key={account} label={account}>
-                {items.map(({ id, name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-              </optgroup>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span class="label">State</span>
-          <select
-            value={state ?? ''}
-            onChange={({ currentTarget }) => {
-              setState(callStates.find((name) => name === currentTarget.value) ?? null);
-              setPages(1);
-            }}
-          >
-            <option value="">Any</option>
-            {callStates.map((name) => (
-              <option key={name} value={name}>
-                {outcomeLabels[name] ?? callStateLabels[name]}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="grow">
-          <span class="label">Search</span>
-          <input
-            type="search"
-            placeholder="Contact, phone number or request id"
-            value={typed}
-            onInput={({ currentTarget }) => {
-              setTyped(currentTarget.value);
-              setPages(1);
-            }}
-          />
-        </label>
-      </search>
-      <Loadable resource={resource} what="calls">
-        {(view) =>
-          view.calls.length === 0 ? (
-            <NoCalls isFiltered={state !== null || search !== ''} />
-          ) : (
-            <>
-              <CallTable calls={view.calls} />
-              <div class="pager">
-                <p role="status">{pluralize(view.calls.length, 'call')}, newest first · followed live</p>
-                {view.nextCursor !== null && (
-                  <button type="button" onClick={() => setPages(pages + 1)}>
-                    Show older calls
-                  </button>
-                )}
-              </div>
-            </>
-          )
-        }
-      </Loadable>
+      <Freshness resource={resource} />
+      <span role="status">{pluralize(view.calls.length, 'call')}, newest first</span>
+      {view.nextCursor !== null && (
+        <span class="end">
+          <button type="button" onClick={onOlder}>
+            Show older calls
+          </button>
+        </span>
+      )}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { codePoints, lineProblem, normalLine } from '#contract/text.ts';
 import { Dialog } from '../components/dialog.tsx';
@@ -7,32 +7,40 @@ import { FormError, focusFirstInvalid } from '../components/field.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
 import { announce } from '../state/announcement.ts';
-import { minute } from '../state/clock.ts';
-import { type ExpirationDraft, resolve } from '../state/expiration.ts';
+import { now, ownZone, readClock } from '../state/clock.ts';
+import { choiceOf, type ExpirationDraft, resolve } from '../state/expiration.ts';
 import { describeFailure, fieldError, generalError } from '../state/failure-text.ts';
 import { formatNumber } from '../state/format.ts';
-import { ownZone } from '../state/format-time.ts';
+import { isNameTaken } from '../state/key-list.ts';
 import { keyAccessOf } from '../state/labels.ts';
 import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
+  /** The keys in the list: a name that one of them has is taken. */
+  listed: readonly ApiKeyView[];
+  /** The key that the new one takes over from. */
+  replaced: ApiKeyView | null;
   onCreated: (view: CreatedApiKeyView) => void;
   /** The core did not answer, so the key may exist. */
   onUncertain: () => void;
   onClose: () => void;
 };
 
-export function CreateApiKey({ session, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
-  const [name, setName] = useState('');
-  const [draft, setDraft] = useState<ExpirationDraft>({ choice: '', date: '', timeZone: ownZone });
+export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
+  const [name, setName] = useState(replaced?.name ?? '');
+  const [draft, setDraft] = useState<ExpirationDraft>(() => ({
+    choice: replaced ? choiceOf(replaced) : '',
+    date: '',
+    timeZone: readOwnZone(),
+  }));
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
 
   const line = normalLine(name, limits.apiKeyName);
   const length = codePoints(line);
   // Every minute: at midnight, the range and the end of every choice change.
-  const resolved = resolve(draft, minute.value);
+  const resolved = resolve(draft, now.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
   const problemAt = (field: 'choice' | 'date') =>
@@ -56,12 +64,26 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
   const close = unlessBusy(onClose);
 
   return (
-    <Dialog title="Create API key" onDismiss={close}>
+    <Dialog
+      title={replaced ? 'Replace API key' : 'Create API key'}
+      lead={
+        replaced && (
+          <>
+            First create a successor of <strong>{replaced.name}</strong> and hand its value to the integration. The old key works until you
+            revoke it.
+          </>
+        )
+      }
+      onDismiss={close}
+    >
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
           label="Name"
           error={nameError}
           hint="Name the system that will use the key. Later, only the name tells your keys apart."
+          warning={
+            !replaced && isNameTaken(listed, line) ? 'A key of this name exists already. Names are all that tells keys apart.' : null
+          }
           aside={
             <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
               {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
@@ -78,12 +100,12 @@ export function CreateApiKey({ session, onCreated, onUncertain, onClose }: Creat
           draft={draft}
           choiceError={problemAt('choice')}
           dateError={problemAt('date')}
+          resolved={resolved.ok ? resolved.text : ''}
           onChange={(changes) => {
             setDraft({ ...draft, ...changes });
             clearError();
           }}
         />
-        <output class="resolved">{resolved.ok ? resolved.text : ''}</output>
         <Guidance session={session} />
         <FormError
           text={
@@ -118,13 +140,19 @@ function nameProblem(line: string): string | null {
 function Guidance({ session }: { session: SessionView }) {
   const reach = keyAccessOf(session);
   return (
-    <ul class="guidance">
+    <p class="hint">
       {reach !== null && (
-        <li>
-          It will act with your authority: it reaches <strong>{reach}</strong>. Create keys as the narrowest user that suffices.
-        </li>
+        <>
+          It reaches <strong>{reach}</strong>, as you do: create keys as the narrowest user that suffices.{' '}
+        </>
       )}
-      <li>Use one key per integration: a revoke is total and immediate.</li>
-    </ul>
+      Use one key per integration, because a revoke is total and immediate.
+    </p>
   );
+}
+
+/** The dialog opens with the zone of this moment. */
+function readOwnZone(): string {
+  readClock();
+  return ownZone.peek();
 }

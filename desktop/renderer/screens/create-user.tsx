@@ -81,7 +81,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
             Cancel
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Creating …' : 'Create User'}
+            {isBusy ? 'Creating …' : 'Create user'}
           </button>
         </div>
       </form>

@@ -1,8 +1,12 @@
 import type { DeletionView, UserView } from '#contract/console.ts';
+import { Clip } from '../components/clip.tsx';
 import { ConfirmDanger } from '../components/confirm-danger.tsx';
 import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
 import { pluralize } from '../state/format.ts';
+
+/** Beyond this many keys, a deletion must be meant. */
+const askedFrom = 10;
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
 
@@ -21,6 +25,11 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       preview={preview}
       describe={(view) => <DeletionPreview view={view} />}
       queuedCallsOf={({ apiKeys }) => apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0)}
+      proofOf={({ apiKeys }) =>
+        apiKeys.length > askedFrom
+          ? { label: `To delete ${pluralize(apiKeys.length, 'key')}, type the e-mail address`, text: user.email }
+          : null
+      }
       verb="Delete"
       verbing="Deleting …"
       act={(cancelQueuedCalls) => window.callkey.deleteUser({ id: user.id, cancelQueuedCalls })}
@@ -41,8 +50,13 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
           <p>
             <strong>{pluralize(apiKeys.length, 'API key stops', 'API keys stop')} working</strong> at their next request:
           </p>
-          <div class="table short">
+          <div class="short-table">
             <table>
+              <colgroup>
+                <col />
+                <col class="day" />
+                <col class="moment" />
+              </colgroup>
               <thead>
                 <tr>
                   <th scope="col">Key</th>
@@ -53,7 +67,9 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
               <tbody>
                 {apiKeys.map((key) => (
                   <tr key={key.id}>
-                    <th scope="row">{key.name}</th>
+                    <th scope="row">
+                      <Clip>{key.name}</Clip>
+                    </th>
                     <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
                     <td>{key.queuedCalls}</td>
                   </tr>
@@ -63,7 +79,9 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
           </div>
         </>
       )}
-      <p class="hint">{sessions === 0 ? 'Not signed in.' : `Signed in with ${pluralize(sessions, 'session')}.`}</p>
+      <p class="hint">
+        {sessions === 0 ? 'Not signed in now.' : `Signed in now${sessions === 1 ? '' : `, ${pluralize(sessions, 'time')}`}.`}
+      </p>
     </>
   );
 }

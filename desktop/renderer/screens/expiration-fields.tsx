@@ -1,43 +1,34 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { customRange } from '#contract/expiry.ts';
 import { Field } from '../components/field.tsx';
-import { minute } from '../state/clock.ts';
-import { describeRange, type ExpirationDraft, expirationChoices, expirationLabels, timeZones } from '../state/expiration.ts';
-import { ownZone } from '../state/format-time.ts';
+import { now, ownZone } from '../state/clock.ts';
+import {
+  dayOf,
+  describeRange,
+  type ExpirationChoice,
+  type ExpirationDraft,
+  expirationChoices,
+  expirationLabels,
+  timeZonesAfter,
+} from '../state/expiration.ts';
 
 type ExpirationFieldsProps = {
   draft: ExpirationDraft;
   choiceError: string | null;
   dateError: string | null;
+  /** The end that the draft comes to, or empty. */
+  resolved: string;
   onChange: (changes: Partial<ExpirationDraft>) => void;
 };
 
 /** The expiration, the last day of a custom one, and the time zone in which that day ends. */
-export function ExpirationFields({ draft, choiceError, dateError, onChange }: ExpirationFieldsProps) {
-  const range = customRange(minute.value, draft.timeZone);
+export function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }: ExpirationFieldsProps) {
+  const range = customRange(now.value, draft.timeZone);
   return (
     <>
-      <Field label="Expiration" error={choiceError}>
-        {(binding) => (
-          <select
-            {...binding}
-            required
-            value={draft.choice}
-            onChange={({ currentTarget }) => onChange({ choice: expirationChoices.find((choice) => choice === currentTarget.value) ?? '' })}
-          >
-            <option value="" disabled hidden>
-              Choose …
-            </option>
-            {expirationChoices.map((choice) => (
-              <option key={choice} value={choice}>
-                {expirationLabels[choice]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Choices draft={draft} error={choiceError} onChange={onChange} />
       {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(minute.value, draft.timeZone)}.`}>
+        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(now.value, draft.timeZone)}.`}>
           {(binding) => (
             <input
               {...binding}
@@ -51,24 +42,65 @@ export function ExpirationFields({ draft, choiceError, dateError, onChange }: Ex
           )}
         </Field>
       )}
-      {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
+      <div class="resolved">
+        <output>{resolved}</output>
+        {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
+      </div>
     </>
+  );
+}
+
+type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: { choice: ExpirationChoice }) => void };
+
+/** Radio buttons, each with the day that it comes to. */
+function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
+  const id = useId();
+  const invalid = error === null ? undefined : 'true';
+  return (
+    <fieldset aria-describedby={error === null ? undefined : `${id}-error`}>
+      <legend>Expiration</legend>
+      <div class="choices">
+        {expirationChoices.map((each, index) => (
+          <div key={each} class="choice">
+            <input
+              type="radio"
+              name={id}
+              checked={each === choice}
+              // A group is one field: only its first button is the one to go to.
+              aria-invalid={index === 0 ? invalid : undefined}
+              aria-labelledby={`${id}-${each}`}
+              aria-describedby={`${id}-${each}-day`}
+              onChange={() => onChange({ choice: each })}
+            />
+            <span id={`${id}-${each}`}>{expirationLabels[each]}</span>
+            <span id={`${id}-${each}-day`} class="caption">
+              {dayOf(each, now.value, timeZone)}
+            </span>
+          </div>
+        ))}
+      </div>
+      {error !== null && (
+        <p id={`${id}-error`} class="error">
+          {error}
+        </p>
+      )}
+    </fieldset>
   );
 }
 
 /** States the machine's own zone; a button offers the others. */
 function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
-  const [isOpen, setOpen] = useState(timeZone !== ownZone);
+  const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
-  // Only after the button was pressed, which is gone then. Otherwise the list would take the focus from the Expiration field.
+  // Only after the button was pressed, which is gone then. Otherwise the list would take the focus from the choices.
   useLayoutEffect(() => {
     if (wasPressed.current) select.current?.focus();
   }, [isOpen]);
   if (!isOpen) {
     return (
       <p class="hint">
-        The day ends in <strong>{timeZone}</strong>, this computer’s time zone.{' '}
+        Your computer’s time zone.{' '}
         <button
           type="button"
           class="link"
@@ -86,9 +118,9 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
     <Field label="Time zone" hint="The key stops working when the last day ends there.">
       {(binding) => (
         <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
-          {timeZones.map((zone) => (
+          {timeZonesAfter(ownZone.value).map((zone) => (
             <option key={zone} value={zone}>
-              {zone === ownZone ? `${zone} (this computer)` : zone}
+              {zone === ownZone.value ? `${zone} (this computer)` : zone}
             </option>
           ))}
         </select>

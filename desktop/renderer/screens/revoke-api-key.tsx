@@ -2,12 +2,12 @@ import type { ApiKeyView } from '#contract/console.ts';
 import { ConfirmDanger } from '../components/confirm-danger.tsx';
 import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
-import { neighbourOf } from './api-key-table.tsx';
+import { now } from '../state/clock.ts';
+import { hasExpired } from '../state/key-list.ts';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
-  /** @param nextId the key whose row gets the focus */
-  onRevoked: (nextId: string | null) => void;
+  onRevoked: () => void;
   onGone: () => void;
   onClose: () => void;
 };
@@ -26,7 +26,9 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
               , created by <strong>{owner.name}</strong>,
             </>
           )}{' '}
-          stops working at its very next request. You cannot undo this.
+          {hasExpired(apiKey, now.value)
+            ? 'has expired and no longer works. Revoking takes it off the list. You cannot undo this.'
+            : 'stops working at its very next request. You cannot undo this.'}
         </>
       }
       preview={preview}
@@ -35,7 +37,7 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
       verb="Revoke"
       verbing="Revoking …"
       act={(cancelQueuedCalls) => window.callkey.revokeApiKey({ id: apiKey.id, cancelQueuedCalls })}
-      onDone={() => onRevoked(neighbourOf(apiKey.id))}
+      onDone={onRevoked}
       onGone={onGone}
       onClose={onClose}
     />

@@ -1,7 +1,11 @@
-import { DateTime } from 'luxon';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { useFreshResource } from '../components/loadable.tsx';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
-import { formatInstant, ownZone } from '../state/format-time.ts';
+import { endOf } from '../components/time.tsx';
+import { formatInstant } from '../state/format-time.ts';
+import { server } from '../state/session.ts';
+import { exampleCall, keyLine } from '../state/snippets.ts';
 
 /** A new key with its value. */
 export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret };
@@ -12,7 +16,10 @@ export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
 
 export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (unsaved: boolean) => void }) {
   const { apiKey, secret } = shown;
-  const end = apiKey.expiresAt === null ? null : DateTime.fromISO(apiKey.expiresAt, { zone: apiKey.expiryTimeZone ?? ownZone });
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
+  const [campaign] = campaigns.state.value.value?.campaigns ?? [];
+  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}');
+  const { expiresAt, expiryTimeZone } = apiKey;
   return (
     <SecretDialog
       title="Save your key"
@@ -23,10 +30,20 @@ export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (un
       }
       label="Key value"
       secret={secret}
+      asLine={keyLine}
       lost="Nobody can show this key value again. If you lose it, revoke the key and create another."
       onClose={onClose}
     >
-      <p class="hint">{end === null ? 'It works until it is revoked.' : `It works until ${formatInstant(end)}.`}</p>
+      <div class="field">
+        <div class="label-row">
+          <h3>A call with it</h3>
+          <CopyButton text={snippet} what="Command" />
+        </div>
+        <pre>{snippet}</pre>
+      </div>
+      <p class="hint">
+        {expiresAt === null ? 'It works until it is revoked.' : `It works until ${formatInstant(endOf(expiresAt, expiryTimeZone))}.`}
+      </p>
     </SecretDialog>
   );
 }

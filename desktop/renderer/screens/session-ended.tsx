@@ -21,7 +21,7 @@ export function SessionEnded() {
     void run(() => signInAgain(password), again, again);
   }
 
-  const wrong = fieldError(failure, 'email') === null ? null : 'The password is wrong.';
+  const wrong = fieldError(failure, 'password') === null ? null : 'The password is wrong.';
   return (
     <Dialog
       title="Your session has ended"

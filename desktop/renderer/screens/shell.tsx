@@ -5,15 +5,18 @@ import type { Command } from '../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../screens.ts';
 import { Icon } from '../components/icons.tsx';
 import { Empty } from '../components/loadable.tsx';
-import { Mark } from '../components/mark.tsx';
-import { useCommands } from '../state/commands.ts';
+import { MarkIcon } from '../components/mark.tsx';
+import { Page } from '../components/page.tsx';
+import { canUseKeys, useCommands } from '../state/commands.ts';
 import { membershipOf, userTypeLabels } from '../state/labels.ts';
 import { openDialog, type ScreenProps, screen, showScreen } from '../state/navigation.ts';
-import { refreshKey, signOut, tenancyKey } from '../state/session.ts';
+import { hostOf, placeOf, windowTitle } from '../state/place.ts';
+import { refreshKey, server, signOut, tenancyKey } from '../state/session.ts';
 import { Activity } from './activity.tsx';
 import { ApiKeys } from './api-keys.tsx';
 import { Calls } from './calls.tsx';
 import { ChangePassword } from './change-password.tsx';
+import { Palette } from './palette.tsx';
 import { TenancySwitcher } from './tenancy-switcher.tsx';
 import { Users } from './users.tsx';
 
@@ -34,34 +37,65 @@ export function Shell({ session }: { session: SessionView }) {
   // A screen reader announces the screen after signing in.
   useEffect(() => showScreen(screen.peek()), []);
 
+  useWindowTitle(windowTitle(current.label, session, server.value));
+
   const Content = components[current.name];
-  const needsTenancy = current.needsTenancy && userType === 'staff' && !session.tenancy;
+  const needsTenancy = current.needsTenancy && !canUseKeys(session);
   return (
     <div class="shell">
       <header class="sidebar">
-        <Mark />
-        {userType === 'staff' && <TenancyButton session={session} />}
+        <Place session={session} />
         <nav aria-label="Screens">
           <ul>
-            {available.map(({ name, icon, label }) => (
+            {available.map(({ name, icon, label, shortcut }) => (
               <li key={name}>
                 <button type="button" aria-current={name === current.name ? 'page' : undefined} onClick={() => showScreen(name)}>
                   <Icon name={icon} />
                   {label}
+                  <span class="keys" aria-hidden="true">
+                    {shortcut.replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
+                  </span>
                 </button>
               </li>
             ))}
           </ul>
         </nav>
+        <button type="button" class="go-to" onClick={() => runCommand('palette', session)}>
+          <Icon name="search" />
+          Go to …
+          <span class="keys" aria-hidden="true">
+            {isMac ? '⌘K' : 'Ctrl K'}
+          </span>
+        </button>
         <ViewerPanel session={session} />
       </header>
       <main key={`${tenancyKey.value}/${current.name}`}>
         {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
       </main>
       {openDialog.value === 'switch-tenancy' && <TenancySwitcher session={session} onClose={closeDialog} />}
+      {openDialog.value === 'palette' && (
+        <Palette session={session} onCommand={(command) => runAfterDialog(command, session)} onClose={closeDialog} />
+      )}
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
     </div>
   );
+}
+
+const isMac = navigator.userAgent.includes('Mac OS');
+
+/** The window's title follows the document's. */
+function useWindowTitle(title: string): void {
+  useEffect(() => {
+    document.title = title;
+    return () => {
+      document.title = 'Callkey';
+    };
+  }, [title]);
+}
+
+/** Runs a command once the palette is gone: an open dialog would block it. */
+function runAfterDialog(command: Command, session: SessionView): void {
+  requestAnimationFrame(() => runCommand(command, session));
 }
 
 function closeDialog(): void {
@@ -69,9 +103,12 @@ function closeDialog(): void {
 }
 
 const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: SessionView) => void>> = {
-  'new-api-key': ({ viewer, tenancy }) => {
-    if (viewer.userType === 'staff' && !tenancy) openDialog.value = 'switch-tenancy';
-    else openOverApiKeys('create-key');
+  palette: () => {
+    openDialog.value = 'palette';
+  },
+  'new-api-key': (session) => {
+    if (canUseKeys(session)) openOverApiKeys('create-key');
+    else openDialog.value = 'switch-tenancy';
   },
   'which-key': () => openOverApiKeys('which-key'),
   'switch-tenancy': ({ viewer }) => {
@@ -103,19 +140,32 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
   openDialog.value = dialog;
 }
 
-function TenancyButton({ session: { tenancy } }: { session: SessionView }) {
+/** What the viewer works in, and on which server. Staff switch it here. */
+function Place({ session }: { session: SessionView }) {
+  const names = (
+    <span>
+      <span class="name clip">{placeOf(session)}</span>
+      <span class="caption clip">{hostOf(server.value)}</span>
+    </span>
+  );
+  if (session.viewer.userType !== 'staff') {
+    return (
+      <div class="place mark">
+        <MarkIcon />
+        {names}
+      </div>
+    );
+  }
   return (
     <button
       type="button"
-      class="tenancy"
+      class="place mark"
       onClick={() => {
         openDialog.value = 'switch-tenancy';
       }}
     >
-      <span>
-        <span class="caption">{tenancy ? (tenancy.kind === 'account' ? 'Account' : 'Partner') : 'Account or partner'}</span>
-        <span class="name">{tenancy?.name ?? 'None selected'}</span>
-      </span>
+      <MarkIcon />
+      {names}
       <Icon name="switch" />
     </button>
   );
@@ -126,7 +176,7 @@ function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
   return (
     <div class="who">
       <p>
-        <span class="name">{viewer.name}</span>
+        <span class="name clip">{viewer.name}</span>
         <span class="caption">
           {userTypeLabels[viewer.userType]}
           {place === '' ? '' : ` · ${place}`}
@@ -150,8 +200,7 @@ function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
 
 function NoTenancy({ title }: { title: string }) {
   return (
-    <>
-      <h1 tabIndex={-1}>{title}</h1>
+    <Page title={title}>
       <Empty title="Choose an account or partner first">
         <p>This screen shows what belongs to the one that you select.</p>
         <button
@@ -164,6 +213,6 @@ function NoTenancy({ title }: { title: string }) {
           Choose
         </button>
       </Empty>
-    </>
+    </Page>
   );
 }

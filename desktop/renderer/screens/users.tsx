@@ -1,71 +1,132 @@
-import { useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import type { SessionView, UserView } from '#contract/console.ts';
-import { folded } from '#contract/text.ts';
+import { Clip } from '../components/clip.tsx';
+import { type Column, DataTable, focusRow } from '../components/data-table.tsx';
+import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
-import { Empty, Loadable, useResource } from '../components/loadable.tsx';
+import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
+import { Freshness, Page } from '../components/page.tsx';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
-import { Time } from '../components/time.tsx';
+import { Day } from '../components/time.tsx';
+import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
 import { formatNumber, pluralize } from '../state/format.ts';
 import { membershipOf, userTypeLabels } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
+import { sortAfterPress } from '../state/sorting.ts';
+import { initialView, type UserColumn, type UserListView, userCsvHead, userCsvRow, usersInView } from '../state/user-list.ts';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
+import { ResetPassword } from './reset-password.tsx';
+import { UserDetails } from './user-details.tsx';
 
-type Created = { user: UserView; password: OneTimeSecret };
+/** @property isNew the user was created just now; otherwise, only the password is new */
+type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
 /** The users of the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
-  const resource = useResource(() => window.callkey.listUsers());
+  const resource = useFreshResource('users', () => window.callkey.listUsers());
   const [isCreating, setCreating] = useState(false);
-  const [created, setCreated] = useState<Created | null>(null);
+  const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
+  const [resetting, setResetting] = useState<UserView | null>(null);
+  const [openId, setOpenId] = useState<string | null>(null);
   const [deleting, setDeleting] = useState<UserView | null>(null);
+
+  const [settings, change] = useView('users', initialView);
+  const users = resource.state.value.value?.users ?? [];
+  const found = usersInView(users, settings);
+  const openUser = users.find(({ id }) => id === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
 
   return (
     <>
-      <div class="title-row">
-        <h1 tabIndex={-1}>{title}</h1>
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
-          <Icon name="plus" /> Create User
-        </button>
-      </div>
-      <Loadable resource={resource} what="the users">
-        {({ users }) =>
-          users.length === 0 ? (
-            <Empty title="No users yet">
-              <p>Create the first user, who can then sign in and create keys.</p>
-            </Empty>
-          ) : (
-            <UserList users={users} session={session} onDelete={setDeleting} />
+      <Page
+        title={title}
+        actions={
+          <>
+            {users.length > 0 && <ExportButton name="users" head={userCsvHead} rows={() => found.map(userCsvRow)} />}
+            <button type="button" class="primary" onClick={() => setCreating(true)}>
+              <Icon name="plus" /> Create user
+            </button>
+          </>
+        }
+        foot={
+          users.length > 0 && (
+            <>
+              <Freshness resource={resource} />
+              <span role="status">{pluralize(found.length, 'user')}</span>
+            </>
           )
         }
-      </Loadable>
+      >
+        <Loadable resource={resource} what="the users">
+          {() =>
+            users.length === 0 ? (
+              <Empty title="No users yet">
+                <p>Create the first user, who can then sign in and create keys.</p>
+              </Empty>
+            ) : (
+              <UserList
+                found={found}
+                settings={settings}
+                session={session}
+                onChange={change}
+                openId={openId}
+                onOpen={({ id }) => setOpenId(id)}
+                onDelete={setDeleting}
+              />
+            )
+          }
+        </Loadable>
+      </Page>
       {isCreating && (
         <CreateUser
           session={session}
           onClose={() => setCreating(false)}
           onCreated={(user, password) => {
             setCreating(false);
-            setCreated({ user, password: new OneTimeSecret(password) });
+            setHandedOver({ user, password: new OneTimeSecret(password), isNew: true });
             void resource.refresh();
           }}
         />
       )}
-      {created && (
+      {handedOver && (
         <SecretDialog
           title="Hand over the password"
           lead={
             <>
-              <strong>{created.user.name}</strong> signs in with <strong>{created.user.email}</strong> and this password, and then chooses
-              another. The console shows it only now.
+              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, and then
+              chooses another. The console shows it only now.
             </>
           }
           label="One-time password"
-          secret={created.password}
-          lost="Nobody can show it again. Only the operator of the core can create another one."
+          secret={handedOver.password}
+          lost="Nobody can show it again. To get another one, reset the password."
           onClose={() => {
-            setCreated(null);
-            announce(`User ${created.user.name} was created.`);
+            setHandedOver(null);
+            announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);
+          }}
+        />
+      )}
+      {openUser && (
+        <UserDetails
+          user={openUser}
+          isYou={openUser.id === session.viewer.id}
+          onReset={() => setResetting(openUser)}
+          onDelete={() => setDeleting(openUser)}
+          onClose={closeDetails}
+        />
+      )}
+      {resetting && (
+        <ResetPassword
+          user={resetting}
+          onClose={() => setResetting(null)}
+          onReset={(password) => {
+            setResetting(null);
+            setHandedOver({ user: resetting, password: new OneTimeSecret(password), isNew: false });
           }}
         />
       )}
@@ -79,6 +140,7 @@ export function Users({ session, title }: ScreenProps) {
           }}
           onDeleted={() => {
             setDeleting(null);
+            setOpenId(null);
             announce(`User ${deleting.name} was deleted.`);
             void resource.refresh().then(() => document.querySelector<HTMLElement>('main h1')?.focus());
           }}
@@ -88,12 +150,18 @@ export function Users({ session, title }: ScreenProps) {
   );
 }
 
-type UserListProps = { users: readonly UserView[]; session: SessionView; onDelete: (user: UserView) => void };
+type UserListProps = {
+  found: readonly UserView[];
+  settings: UserListView;
+  session: SessionView;
+  onChange: (changes: Partial<UserListView>) => void;
+  openId: string | null;
+  onOpen: (user: UserView) => void;
+  onDelete: (user: UserView) => void;
+};
 
-function UserList({ users, session, onDelete }: UserListProps) {
-  const [search, setSearch] = useState('');
-  const wanted = folded(search.trim());
-  const found = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(wanted));
+function UserList({ found, settings: { search, sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
+  const viewerId = session.viewer.id;
   return (
     <>
       <search class="toolbar">
@@ -103,67 +171,55 @@ function UserList({ users, session, onDelete }: UserListProps) {
             type="search"
             placeholder="Search by name or e-mail"
             value={search}
-            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+            onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
           />
         </label>
       </search>
       {found.length === 0 ? (
         <Empty title="No user matches" />
       ) : (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Type</th>
-                <th scope="col">Belongs to</th>
-                <th scope="col">API keys</th>
-                <th scope="col">Last sign-in</th>
-                <th scope="col">Created</th>
-                <th scope="col">
-                  <span class="visually-hidden">Delete</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((user) => (
-                <UserRow key={user.id} user={user} isYou={user.id === session.viewer.id} onDelete={onDelete} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <DataTable
+          label="Users"
+          columns={columnsFor(viewerId)}
+          rows={found}
+          idOf={({ id }) => id}
+          nameOf={({ name }) => name}
+          openId={openId}
+          onOpen={onOpen}
+          sort={sort}
+          onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
+          action={{
+            icon: 'trash',
+            label: ({ name }) => `Delete ${name}`,
+            isPossible: ({ id }) => id !== viewerId,
+            run: onDelete,
+          }}
+        />
       )}
-      <p class="pager" role="status">
-        {pluralize(found.length, 'user')}
-      </p>
     </>
   );
 }
 
-function UserRow({ user, isYou, onDelete }: { user: UserView; isYou: boolean; onDelete: (user: UserView) => void }) {
-  const place = membershipOf(user);
-  return (
-    <tr>
-      <th scope="row">
-        <span class="name">
-          {user.name} {isYou && <span class="tag you">You</span>}
-        </span>
-        <span class="caption">{user.email}</span>
-      </th>
-      <td>{userTypeLabels[user.userType]}</td>
-      <td>{place === '' ? <span class="faint">–</span> : place}</td>
-      <td>{formatNumber(user.apiKeys)}</td>
-      <td>{user.lastSignInAt === null ? <span class="faint">Never</span> : <Time at={user.lastSignInAt} />}</td>
-      <td>
-        <Time at={user.createdAt} />
-      </td>
-      <td class="row-action">
-        {!isYou && (
-          <button type="button" class="quiet icon-only" aria-label={`Delete ${user.name}`} onClick={() => onDelete(user)}>
-            <Icon name="trash" />
-          </button>
-        )}
-      </td>
-    </tr>
-  );
-}
+const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
+  {
+    name: 'name',
+    label: 'Name',
+    width: 'name',
+    cell: ({ id, name }) => (
+      <span class="line">
+        <Clip>{name}</Clip>
+        {id === viewerId && <span class="tag you">You</span>}
+      </span>
+    ),
+  },
+  { name: 'email', label: 'E-mail', width: 'text', isMinor: true, cell: ({ email }) => <Clip class="faint">{email}</Clip> },
+  { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
+  { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
+  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
+  {
+    name: 'seen',
+    label: 'Last sign-in',
+    width: 'day',
+    cell: ({ lastSignInAt }) => (lastSignInAt === null ? <span class="faint">Never</span> : <Day at={lastSignInAt} />),
+  },
+];

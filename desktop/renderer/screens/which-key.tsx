@@ -53,7 +53,7 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
             Close
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>
-            Find Key
+            Find key
           </button>
         </div>
       </form>

@@ -1,15 +1,37 @@
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { DateTime } from 'luxon';
 
-/** The current time, every second. Everything that shows a relative time reads it. */
+/** The current minute's time: it changes when the minute does, so at midnight too, and when the user comes back to the window. */
 export const now = signal(DateTime.now());
 
-const tickMs = 1_000;
-setInterval(() => {
+/** The machine's own time zone. It changes on a journey, while the console runs. */
+export const ownZone = signal(readZone());
+
+function readZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** Reads the machine's time and zone. */
+export function readClock(): void {
   now.value = DateTime.now();
-}, tickMs);
+  ownZone.value = readZone();
+}
 
-const minuteMs = computed(() => now.value.startOf('minute').toMillis());
+const minuteMs = 60_000;
 
-/** The current minute, for what is too costly to compute every second. It changes at midnight, too. */
-export const minute = computed(() => DateTime.fromMillis(minuteMs.value));
+function tick(): void {
+  setTimeout(
+    () => {
+      readClock();
+      tick();
+    },
+    minuteMs - (Date.now() % minuteMs),
+  );
+}
+
+/** Keeps the time. The page calls it once. */
+export function startClock(): void {
+  tick();
+  window.addEventListener('focus', readClock);
+  document.addEventListener('visibilitychange', readClock);
+}

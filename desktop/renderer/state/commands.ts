@@ -1,6 +1,11 @@
+import { computed, effect } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
+import type { SessionView } from '#contract/console.ts';
 import { CommandQueue } from '../../command-queue.ts';
 import type { Command } from '../../ipc.ts';
+import { screensFor, showCommand } from '../../screens.ts';
+import { dialogCount } from './navigation.ts';
+import { session } from './session.ts';
 
 /** The menu's commands, from the moment the page's script runs until a screen handles them. */
 const queue = new CommandQueue();
@@ -16,4 +21,31 @@ const ignore = () => undefined;
 /** Drops the menu's commands. Otherwise a "Sign Out" on the sign-in screen would end the session that begins next. */
 export function useIgnoredCommands(): void {
   useCommands(ignore);
+}
+
+/** Whether there are keys to see and create: staff must select a tenancy first. */
+export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
+  return viewer.userType !== 'staff' || tenancy !== null;
+}
+
+/** The commands that can do something now. */
+const offeredCommands = computed((): Command[] => {
+  const now = session.value;
+  if (!now || now.passwordChangeDue || dialogCount.value > 0) return [];
+  const isStaff = now.viewer.userType === 'staff';
+  return [
+    ...screensFor(now.viewer.userType).map(({ name }) => showCommand(name)),
+    ...(canUseKeys(now) ? (['new-api-key', 'which-key'] as const) : []),
+    ...(isStaff ? (['switch-tenancy'] as const) : []),
+    'palette',
+    'find',
+    'refresh',
+    'change-password',
+    'sign-out',
+  ];
+});
+
+/** Keeps the menu in step. The page calls it once. */
+export function offerCommands(): void {
+  effect(() => void window.callkey.offerCommands({ commands: offeredCommands.value }));
 }

@@ -1,9 +1,10 @@
 import { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
-import { formatDay, formatInstant, formatRelative, ownZone } from './format-time.ts';
+import { formatDay, formatInstant, formatIsoDay, formatRelative } from './format-time.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
-type ExpirationChoice = (typeof expirationChoices)[number];
+export type ExpirationChoice = (typeof expirationChoices)[number];
 
 export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
   none: 'No expiration',
@@ -36,8 +37,7 @@ export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTi
 /** The allowed days for a custom expiry. They change at midnight in that zone. */
 export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
-  const day = (iso: string) => formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
-  return `from ${day(earliest)} to ${day(latest)}`;
+  return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;
 }
 
 function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
@@ -45,5 +45,25 @@ function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Re
   return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
 }
 
-/** The machine's own zone, `UTC`, and then every zone that the machine knows. */
-export const timeZones: readonly string[] = [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+/** The day that a choice comes to, for its button. */
+export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
+  if (choice === 'none') return 'until revoked';
+  if (choice === 'custom') return 'choose a day';
+  const instant = expiryInstant({ kind: 'years', years: years[choice] }, now, timeZone);
+  return instant ? formatDay(instant) : '';
+}
+
+/** A zone, `UTC`, and then every zone that the machine knows. */
+export function timeZonesAfter(ownZone: string): string[] {
+  return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+}
+
+/** The choice that a key was created with, as far as its days tell: a custom one has no date, as that has lost its meaning. */
+export function choiceOf(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
+  if (apiKey.expiresAt === null) return 'none';
+  const zone = apiKey.expiryTimeZone ?? 'utc';
+  const created = DateTime.fromISO(apiKey.createdAt, { zone });
+  const end = DateTime.fromISO(apiKey.expiresAt).toMillis();
+  const isOf = (choice: keyof typeof years) => expiryInstant({ kind: 'years', years: years[choice] }, created, zone)?.toMillis() === end;
+  return expirationChoices.filter((choice) => choice !== 'none' && choice !== 'custom').find(isOf) ?? 'custom';
+}

@@ -1,7 +1,4 @@
-import type { DateTime } from 'luxon';
-
-/** The machine's own time zone. */
-export const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+import { DateTime } from 'luxon';
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -13,7 +10,7 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
 /** The distance in whole units of the largest one that fits, up to days: "3 days ago", "in 71 days". */
 export function formatRelative(instant: DateTime, from: DateTime): string {
   const seconds = instant.diff(from).as('seconds');
-  // The core's clock may run a little ahead of this one, which ticks once a second.
+  // The core's clock may run a little ahead of this one.
   if (seconds > -45 && seconds < 15) return 'just now';
   if (seconds < 45 && seconds > 0) return 'in a moment';
   const [unit, size] = unitSeconds.findLast(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60];
@@ -22,10 +19,33 @@ export function formatRelative(instant: DateTime, from: DateTime): string {
 
 /** A calendar day: "31 Jan 2027". */
 export function formatDay(instant: DateTime): string {
-  return instant.setLocale('en-GB').toFormat('d LLL yyyy');
+  return instant.setLocale('en').toFormat('d LLL yyyy');
+}
+
+/** A minute of a calendar day: "31 Jan 2027, 23:59". */
+export function formatMinute(instant: DateTime): string {
+  return instant.setLocale('en').toFormat('d LLL yyyy, HH:mm');
 }
 
 /** To the second, with the zone's name: "31 Jan 2027, 23:59:59 Europe/Berlin". */
 export function formatInstant(instant: DateTime): string {
-  return `${instant.setLocale('en-GB').toFormat('d LLL yyyy, HH:mm:ss')} ${instant.zoneName}`;
+  return `${instant.setLocale('en').toFormat('d LLL yyyy, HH:mm:ss')} ${instant.zoneName}`;
+}
+
+/** A calendar day in the wire's form: "31 Jan 2027" of "2027-01-31". */
+export function formatIsoDay(iso: string): string {
+  return formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
+}
+
+/** Minutes and seconds, as on a telephone: "2:16". */
+export function formatDuration(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1_000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** How long ago something was loaded: "just now", "10 s ago", "3 min ago". */
+export function formatAge(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 5_000) * 5;
+  if (seconds <= 0) return 'just now';
+  return seconds < 60 ? `${seconds} s ago` : `${Math.floor(seconds / 60)} min ago`;
 }

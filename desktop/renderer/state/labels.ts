@@ -12,26 +12,30 @@ export function membershipOf({ account, partner }: Pick<UserView, 'account' | 'p
   return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
 }
 
-/** A call's progress. How a dialed call ended is its outcome. */
+/** What became of a call, in a word. */
 export const callStateLabels: Readonly<Record<CallState, string>> = {
   queued: 'Queued',
   dialing: 'Dialing',
-  completed: 'Ended',
-  no_answer: 'Ended',
-  busy: 'Ended',
-  failed: 'Ended',
-  unknown: 'Ended',
-  cancelled: 'Cancelled',
-  lapsed: 'Lapsed',
-};
-
-/** How a dialed call ended. */
-export const outcomeLabels: Readonly<Partial<Record<CallState, string>>> = {
   completed: 'Completed',
   no_answer: 'No answer',
   busy: 'Busy',
   failed: 'Failed',
   unknown: 'Unknown',
+  cancelled: 'Cancelled',
+  lapsed: 'Lapsed',
+};
+
+/** The colour of a call's badge. */
+export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' | ''>> = {
+  queued: 'good',
+  dialing: 'good',
+  completed: 'good',
+  no_answer: '',
+  busy: '',
+  failed: 'bad',
+  unknown: 'warn',
+  cancelled: '',
+  lapsed: '',
 };
 
 const actionLabels: Readonly<Record<string, string>> = {
@@ -65,4 +69,8 @@ export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
   if (viewer.userType === 'partner') return `every campaign of every account beneath ${viewer.partner?.name ?? 'your partner'}`;
   if (!tenancy) return null;
   return tenancy.kind === 'account' ? `every campaign of ${tenancy.name}` : `every campaign of every account beneath ${tenancy.name}`;
+}
+
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -11,16 +11,38 @@ const [home] = screens;
 export const screen = signal<ScreenName>(home.name);
 
 /** A dialog over a screen. The menu opens it as well as the screen itself. */
-type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'change-password';
+type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'change-password' | 'palette';
 export const openDialog = signal<DialogName | null>(null);
 
-/** Shows a screen and moves the focus to its heading. */
+/** How many dialogs are open. While one is, nothing under it can be used. */
+export const dialogCount = signal(0);
+
+/** A key that the list scrolls to. A new object requests it again, even for the same key. */
+export const wantedKey = signal<{ id: string } | null>(null);
+
+/** Shows a screen from its top, and moves the focus to its heading. */
 export function showScreen(name: ScreenName): void {
   screen.value = name;
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('main h1')?.focus());
+  requestAnimationFrame(() => {
+    scrollToTop();
+    document.querySelector<HTMLElement>('main h1')?.focus();
+  });
+}
+
+/** Scrolls to the beginning of the screen. */
+export function scrollToTop(): void {
+  document.querySelector('.page')?.scrollTo({ top: 0 });
+  document.querySelector('.shell')?.scrollTo({ top: 0 });
+}
+
+/** Shows a key in the list. */
+export function showKey(id: string): void {
+  screen.value = 'api-keys';
+  wantedKey.value = { id };
 }
 
 export function resetNavigation(): void {
   screen.value = home.name;
   openDialog.value = null;
+  wantedKey.value = null;
 }

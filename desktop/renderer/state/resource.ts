@@ -2,19 +2,26 @@ import { type Signal, signal } from '@preact/signals';
 import type { Failure, Result } from '../../ipc.ts';
 import { handleSessionFailure } from './session.ts';
 
-/** The value stays while it reloads, and when reloading fails. */
-export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean };
+/**
+ * The value stays while it reloads, and when reloading fails.
+ *
+ * @property loadedAt when the value came, in milliseconds
+ */
+export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number };
 
 /** Something that a screen loads from the core. */
 export class Resource<Value> {
   readonly state: Signal<Loaded<Value>>;
-  readonly #load: () => Promise<Result<Value>>;
+  readonly #load: (before: Value | null) => Promise<Result<Value>>;
   #latest = 0;
 
-  /** @param value shows until the first load has finished */
-  constructor(load: () => Promise<Result<Value>>, value: Value | null = null) {
+  /**
+   * @param load gets what was loaded before
+   * @param value shows until the first load has finished
+   */
+  constructor(load: (before: Value | null) => Promise<Result<Value>>, value: Value | null = null) {
     this.#load = load;
-    this.state = signal({ value, failure: null, isLoading: true });
+    this.state = signal({ value, failure: null, isLoading: true, loadedAt: 0 });
   }
 
   /** Reloads. Of concurrent loads only the last one counts, whatever order the answers come in. */
@@ -22,11 +29,11 @@ export class Resource<Value> {
     this.#latest += 1;
     const load = this.#latest;
     this.state.value = { ...this.state.peek(), isLoading: true };
-    const result = await handleSessionFailure(this.#load());
+    const result = await handleSessionFailure(this.#load(this.state.peek().value));
     if (load !== this.#latest) return;
     this.state.value = result.ok
-      ? { value: result.value, failure: null, isLoading: false }
-      : { value: this.state.peek().value, failure: result.failure, isLoading: false };
+      ? { value: result.value, failure: null, isLoading: false, loadedAt: Date.now() }
+      : { ...this.state.peek(), failure: result.failure, isLoading: false };
   }
 
   /** Replaces the value without a request. */

@@ -3,6 +3,7 @@ import type { SessionView } from '#contract/console.ts';
 import type { Failure, Result, SignIn, StartupState } from '../../ipc.ts';
 import { announce, announcement } from './announcement.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
+import { forgetViews } from './view.ts';
 
 /** Null until the main process has answered. */
 export const startupState = signal<StartupState | null>(null);
@@ -125,6 +126,7 @@ export function sessionChangedElsewhere(result: Result<SessionView>): void {
 export function resetSession(): void {
   startupAttempt += 1;
   resetNavigation();
+  forgetViews();
   announcement.value = '';
   session.value = null;
   sessionHasEnded.value = false;

@@ -7,7 +7,7 @@ const last = (x: number, y: number, width = 900, height = 600) => ({ x, y, width
 
 describe('the bounds in which the window opens', () => {
   it('are the default size at the first start', () => {
-    expect(boundsOnScreen(null, [primary, second])).to.deep.equal({ width: 1100, height: 760 });
+    expect(boundsOnScreen(null, [primary, second])).to.deep.equal({ width: 1280, height: 800 });
   });
 
   it('are the last ones', () => {

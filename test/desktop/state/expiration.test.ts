@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { type ExpirationDraft, resolve, timeZones } from '../../../desktop/renderer/state/expiration.ts';
+import {
+  choiceOf,
+  dayOf,
+  type ExpirationDraft,
+  expirationChoices,
+  resolve,
+  timeZonesAfter,
+} from '../../../desktop/renderer/state/expiration.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });
@@ -54,7 +61,33 @@ describe('the expiration form', () => {
   });
 
   it('offers every zone once, with UTC among the first', () => {
+    const timeZones = timeZonesAfter('Europe/Berlin');
     expect(new Set(timeZones).size).to.equal(timeZones.length);
-    expect(timeZones.indexOf('UTC')).to.be.at.most(1);
+    expect(timeZones.slice(0, 2)).to.deep.equal(['Europe/Berlin', 'UTC']);
   });
+
+  it('says the day that each choice comes to', () => {
+    expect(expirationChoices.map((choice) => dayOf(choice, now, 'Europe/Berlin'))).to.deep.equal([
+      'until revoked',
+      '21 Nov 2027',
+      '21 Nov 2028',
+      '21 Nov 2029',
+      '21 Nov 2030',
+      '20 Nov 2031',
+      'choose a day',
+    ]);
+  });
+});
+
+describe('the choice that a key was created with', () => {
+  const key = (expiresAt: string | null) => ({ createdAt: '2026-11-21T12:00:00.000Z', expiresAt, expiryTimeZone: 'Europe/Berlin' });
+  const choices: readonly (readonly [string | null, string])[] = [
+    [null, 'none'],
+    ['2027-11-21T22:59:59.999Z', '1'],
+    ['2031-11-20T22:59:59.999Z', '5'],
+    ['2027-01-31T22:59:59.999Z', 'custom'],
+  ];
+  for (const [expiresAt, choice] of choices) {
+    it(`is ${choice} for an end at ${expiresAt}`, () => expect(choiceOf(key(expiresAt))).to.equal(choice));
+  }
 });

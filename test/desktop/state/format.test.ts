@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { formatNumber, pluralize } from '../../../desktop/renderer/state/format.ts';
-import { formatDay, formatInstant, formatRelative } from '../../../desktop/renderer/state/format-time.ts';
+import {
+  formatAge,
+  formatDay,
+  formatDuration,
+  formatInstant,
+  formatMinute,
+  formatRelative,
+} from '../../../desktop/renderer/state/format-time.ts';
 
 describe('a relative time', () => {
   const now = DateTime.fromISO('2026-11-21T12:00:00Z');
@@ -35,6 +42,27 @@ describe('an exact time', () => {
 
   it('is a day of its own zone', () => {
     expect(formatDay(instant.setZone('Pacific/Auckland'))).to.equal('1 Feb 2027');
+  });
+});
+
+describe('a time in a table', () => {
+  it('is a day and a minute', () => {
+    expect(formatMinute(DateTime.fromISO('2026-09-03T09:05:59Z', { zone: 'utc' }))).to.equal('3 Sep 2026, 09:05');
+  });
+
+  it('lasts minutes and seconds', () => {
+    expect([0, 4_400, 59_600, 136_000, 3_600_000].map(formatDuration)).to.deep.equal(['0:00', '0:04', '1:00', '2:16', '60:00']);
+  });
+
+  it('has an age in steps', () => {
+    expect([-1, 4_999, 5_000, 14_999, 60_000, 119_999].map(formatAge)).to.deep.equal([
+      'just now',
+      'just now',
+      '5 s ago',
+      '10 s ago',
+      '1 min ago',
+      '1 min ago',
+    ]);
   });
 });
 

@@ -1,7 +1,16 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console.ts';
-import { filterKeys, hasExpired, pageOf } from '../../../desktop/renderer/state/key-list.ts';
+import {
+  filterKeys,
+  hasExpired,
+  isNameTaken,
+  type KeyFilter,
+  keyCsvRow,
+  keysEndingSoon,
+  ownersOf,
+  pageOf,
+} from '../../../desktop/renderer/state/key-list.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({
@@ -54,6 +63,57 @@ describe('the filter for unused keys', () => {
   it('counts a key that was never used from its creation', () => {
     expect(passes({ createdAt: '2026-08-23T12:00:00.000Z' })).to.equal(true);
     expect(passes({ createdAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
+  });
+});
+
+describe('the other filters for keys', () => {
+  const keys = [
+    key({ name: 'expired', expiresAt: '2026-11-21T11:59:59.999Z', lastUsedAt: '2026-11-20T00:00:00.000Z' }),
+    key({ name: 'used', lastUsedAt: '2026-11-20T00:00:00.000Z' }),
+    key({ name: 'ends', expiresAt: '2027-11-21T12:00:00.000Z' }),
+  ];
+  const expected: readonly (readonly [KeyFilter, string[]])[] = [
+    ['expired', ['expired']],
+    ['endless', ['used']],
+    ['never-used', ['ends']],
+  ];
+  for (const [filter, found] of expected) {
+    it(`find ${found.join()} with ${filter}`, () => {
+      expect(names(filterKeys(keys, '', filter, now))).to.deep.equal(found);
+    });
+  }
+
+  it('find the keys of one owner; the viewer is You, whatever the name', () => {
+    const owned = [
+      key({ name: 'mine', owner: { isYou: true, name: 'Ada' } }),
+      key({ name: 'of another Ada', owner: { isYou: false, name: 'Ada' } }),
+    ];
+    expect(ownersOf(owned)).to.deep.equal(['You', 'Ada']);
+    expect(names(filterKeys(owned, '', 'all', now, 'You'))).to.deep.equal(['mine']);
+    expect(names(filterKeys(owned, '', 'all', now, 'Ada'))).to.deep.equal(['of another Ada']);
+  });
+});
+
+describe('the line about keys that end soon', () => {
+  it('has the next one first', () => {
+    const later = key({ name: 'later', expiresAt: '2026-12-10T00:00:00.000Z' });
+    const sooner = key({ name: 'sooner', expiresAt: '2026-11-25T00:00:00.000Z' });
+    expect(names(keysEndingSoon([later, key(), sooner], now))).to.deep.equal(['sooner', 'later']);
+  });
+});
+
+describe('a name of a key', () => {
+  it('is taken if another differs only in case, accents or spaces around it', () => {
+    const keys = [key({ name: 'Zahnärzte' })];
+    expect(isNameTaken(keys, ' zahnarzte ')).to.equal(true);
+    expect(isNameTaken(keys, 'Zahnarzt')).to.equal(false);
+    expect(isNameTaken(keys, ' ')).to.equal(false);
+  });
+});
+
+describe('a key as a row of a file', () => {
+  it('has the literals of the list', () => {
+    expect(keyCsvRow(key(), now)).to.deep.equal(['k', 'Key', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', '']);
   });
 });
 

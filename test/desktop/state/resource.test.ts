@@ -25,7 +25,7 @@ describe('a resource', () => {
     const second = resource.refresh();
     answer(1, { ok: false, failure: unreachable });
     await second;
-    expect(resource.state.value).to.deep.equal({ value: 'old', failure: unreachable, isLoading: false });
+    expect(resource.state.value).to.deep.include({ value: 'old', failure: unreachable, isLoading: false });
   });
 
   it('takes the answer of its last load, whatever order the answers come in', async () => {
@@ -35,7 +35,7 @@ describe('a resource', () => {
     await loads[1];
     answer(0, loaded('old'));
     await loads[0];
-    expect(resource.state.value).to.deep.equal({ value: 'new', failure: null, isLoading: false });
+    expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
 
   it('forgets a failure once it has loaded', async () => {
@@ -46,6 +46,6 @@ describe('a resource', () => {
     const second = resource.refresh();
     answer(1, loaded('new'));
     await second;
-    expect(resource.state.value).to.deep.equal({ value: 'new', failure: null, isLoading: false });
+    expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
 });

@@ -1,0 +1,47 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from './icons.tsx';
+
+type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
+
+/** A panel about the chosen row, beside the list; over it where there is no room. Escape closes it. */
+export function Details({ title, badge, onClose, children }: DetailsProps) {
+  const ref = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const closeOnEscape = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) onClose();
+    };
+    document.addEventListener('keydown', closeOnEscape);
+    return () => document.removeEventListener('keydown', closeOnEscape);
+  }, [onClose]);
+  return (
+    <aside ref={ref} class="details" aria-label={`Details of ${title}`}>
+      <div>
+        <div class="title-row">
+          <h2>
+            <bdi>{title}</bdi>
+          </h2>
+          <button type="button" class="quiet icon-only" aria-label="Close details" data-tip="Close (Esc)" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </div>
+        {badge}
+      </div>
+      {children}
+    </aside>
+  );
+}
+
+/** Terms and what they are. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([term, text]) => (
+        <>
+          <dt key={`${term}-term`}>{term}</dt>
+          <dd key={term}>{text}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,25 @@
+import { announce } from '../state/announcement.ts';
+import { toCsv } from '../state/csv.ts';
+import { pluralize } from '../state/format.ts';
+
+type ExportButtonProps = {
+  /** Of the file, without its end. */
+  name: string;
+  head: readonly string[];
+  rows: () => string[][];
+};
+
+/** Saves what is listed as a file for spreadsheets. */
+export function ExportButton({ name, head, rows }: ExportButtonProps) {
+  async function save(): Promise<void> {
+    const all = rows();
+    const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, all) }).catch(() => null);
+    if (isSaved === null) announce('The file could not be written. Choose another folder.');
+    else if (isSaved) announce(`Saved ${pluralize(all.length, 'row')}.`);
+  }
+  return (
+    <button type="button" onClick={() => void save()}>
+      Export CSV
+    </button>
+  );
+}

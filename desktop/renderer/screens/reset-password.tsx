@@ -1,0 +1,47 @@
+import type { UserView } from '#contract/console.ts';
+import { Dialog } from '../components/dialog.tsx';
+import { FormError } from '../components/field.tsx';
+import { useAction } from '../components/use-action.ts';
+import { describeFailure } from '../state/failure-text.ts';
+
+type ResetPasswordProps = { user: UserView; onReset: (password: string) => void; onClose: () => void };
+
+/** Asks before a user's password is replaced by a one-time password. */
+export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
+  const { isBusy, failure, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  return (
+    <Dialog
+      title="Reset password?"
+      lead={
+        <>
+          <strong>{user.name}</strong> is signed out everywhere, and signs in with a one-time password that you hand over. API keys go on
+          working.
+        </>
+      }
+      isAlert
+      onDismiss={close}
+    >
+      <FormError text={failure && describeFailure(failure)} />
+      <div class="actions">
+        <button type="button" autofocus aria-disabled={isBusy} onClick={close}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          class="danger"
+          aria-disabled={isBusy}
+          onClick={() =>
+            void run(
+              () => window.callkey.resetPassword(user.id),
+              ({ password }) => onReset(password),
+              () => void window.callkey.dismissSecret(),
+            )
+          }
+        >
+          {isBusy ? 'Resetting …' : 'Reset password'}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

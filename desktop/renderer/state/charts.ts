@@ -1,0 +1,36 @@
+type Segment = { series: number; from: number; height: number };
+/** @property counts one for each series, the lowest first */
+export type DayCounts = { day: string; counts: readonly number[] };
+type ChartColumn = DayCounts & { total: number; segments: Segment[] };
+export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColumn | null };
+
+/** The least height of a count that is not zero: one call of thousands shows, too. */
+const leastHeight = 1.5;
+
+/** Columns of stacked counts, from 0 at the base to 100 for the highest day. */
+export function stack(days: readonly DayCounts[]): Chart {
+  const totals = days.map(({ counts }) => sum(counts));
+  const most = Math.max(...totals, 1);
+  const columns = days.map((day, index) => ({ ...day, total: totals[index] ?? 0, segments: segmentsOf(day.counts, most) }));
+  const highest = columns.reduce<ChartColumn | null>((best, column) => (column.total > (best?.total ?? 0) ? column : best), null);
+  return { columns, total: sum(totals), highest };
+}
+
+function segmentsOf(counts: readonly number[], most: number): Segment[] {
+  let from = 0;
+  return counts.flatMap((count, series) => {
+    if (count === 0) return [];
+    const segment = { series, from, height: Math.max(leastHeight, (count / most) * 100) };
+    from += segment.height;
+    return [segment];
+  });
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** A part of a whole in whole percents: "71 %". */
+export function percent(part: number, whole: number): string {
+  return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
+}

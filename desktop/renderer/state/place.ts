@@ -1,0 +1,17 @@
+import type { SessionView } from '#contract/console.ts';
+
+/** The name of what the viewer works in: the selected tenancy, or the account or partner of the viewer. */
+export function placeOf({ viewer, tenancy }: SessionView): string {
+  if (viewer.userType === 'staff') return tenancy?.name ?? 'None selected';
+  return viewer.account?.name ?? viewer.partner?.name ?? '';
+}
+
+/** A server's address without its scheme: "calls.example.com". */
+export function hostOf(server: string): string {
+  return server.replace(/^https?:\/\//, '').replace(/\/+$/, '');
+}
+
+/** Of the window: "API keys · Blue Clinic · calls.example.com". */
+export function windowTitle(screen: string, session: SessionView, server: string): string {
+  return [screen, placeOf(session), hostOf(server)].filter((part) => part !== '').join(' · ');
+}

@@ -1,0 +1,32 @@
+import type { UserView } from '#contract/console.ts';
+import { folded } from '#contract/text.ts';
+import { membershipOf, userTypeLabels } from './labels.ts';
+import { type Sort, type SortValue, sorted } from './sorting.ts';
+
+export type UserColumn = 'name' | 'email' | 'type' | 'place' | 'keys' | 'seen';
+export type UserListView = { search: string; sort: Sort<UserColumn> };
+
+export const initialView: UserListView = { search: '', sort: { column: 'name', isDescending: false } };
+
+const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = {
+  name: ({ name }) => name,
+  email: ({ email }) => email,
+  type: ({ userType }) => userTypeLabels[userType],
+  place: membershipOf,
+  keys: ({ apiKeys }) => apiKeys,
+  seen: ({ lastSignInAt }) => (lastSignInAt === null ? null : Date.parse(lastSignInAt)),
+};
+
+/** The users whose name or address contains the searched text, in the chosen order. */
+export function usersInView(users: readonly UserView[], { search, sort }: UserListView): UserView[] {
+  const wanted = folded(search.trim());
+  const found = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(wanted));
+  return sorted(found, sortValues[sort.column], sort.isDescending);
+}
+
+export const userCsvHead = ['Name', 'E-mail', 'Type', 'Belongs to', 'API keys', 'Last sign-in', 'Created'] as const;
+
+export function userCsvRow(user: UserView): string[] {
+  const { name, email, userType, apiKeys, lastSignInAt, createdAt } = user;
+  return [name, email, userTypeLabels[userType], membershipOf(user), String(apiKeys), lastSignInAt ?? 'Never', createdAt];
+}

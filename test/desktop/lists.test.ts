@@ -1,0 +1,292 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Locator } from 'playwright-core';
+import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
+import { chooseCommand, describeDesktop } from '../support/electron.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { until } from '../support/until.ts';
+
+/** What names may look like at worst. */
+const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
+
+describeDesktop('the lists of the console', () => {
+  const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
+  let harness: ConsoleHarness;
+  beforeEach(async () => {
+    harness = await open();
+  });
+  afterEach(() => harness.close());
+
+  const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
+  const row = (name: string) => harness.page.getByRole('row', { name });
+  const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
+  const press = (key: string) => harness.page.keyboard.press(key);
+  const names = () => harness.page.locator('tbody th').allInnerTexts();
+  const panel = () => harness.page.getByRole('complementary');
+  const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
+
+  /** Keys with these names, the first one the newest, and a signed-in user who sees them. */
+  async function list(all: readonly string[], user: UserName = 'account'): Promise<void> {
+    for (const [index, name] of all.entries())
+      await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
+    await signInAs(harness, user);
+    await harness.page.getByRole('grid').waitFor();
+  }
+
+  it('are one tab stop each; arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
+    await list(['One', 'Two', 'Three']);
+    expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1);
+    await row('One').focus();
+    await press('ArrowDown');
+    await press('j');
+    await focusIn(row('Three'));
+    await press('k');
+    await focusIn(row('Two'));
+    await press('Enter');
+    await panel().getByRole('heading', { name: 'Two' }).waitFor();
+    await press('ArrowUp');
+    await panel().getByRole('heading', { name: 'One' }).waitFor();
+    await press('Escape');
+    await panel().waitFor({ state: 'detached' });
+    await focusIn(row('One'));
+  });
+
+  it('reach what is in a row with left and right, and the heads with up', async () => {
+    await list(['One', 'Two']);
+    await row('One').focus();
+    await press('ArrowRight');
+    await press('ArrowRight');
+    await harness.page.getByText('1 Sep 2026, 10:00:00 Europe/Berlin').waitFor();
+    await row('One').focus();
+    await press('ArrowUp');
+    await focusIn(harness.page.getByLabel('Select all on this page'));
+  });
+
+  it('sort by a column, and keep sort and search while the user is elsewhere', async () => {
+    await list(['Beta 10', 'beta 9', 'Alpha']);
+    await button('Name').click();
+    expect(await names()).to.deep.equal(['Alpha', 'beta 9', 'Beta 10']);
+    await button('Name').click();
+    await harness.page.getByLabel('Search by name').fill('BETA');
+    await harness.page.getByText('1–2 of 2 keys').waitFor();
+    await button('Activity').click();
+    await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
+    await button('API keys').click();
+    expect(await names()).to.deep.equal(['Beta 10', 'beta 9']);
+    expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA');
+  });
+
+  it('keep every row in one line and every action in sight, whatever the names', async () => {
+    await list(hostileNames, 'partner');
+    const heights = await harness.page.locator('tbody tr').evaluateAll((rows) => rows.map((each) => each.getBoundingClientRect().height));
+    expect(new Set(heights).size).to.equal(1);
+    for (const trash of await button(/^Revoke /).all()) {
+      const { x = 0, width = 0 } = (await trash.boundingBox()) ?? {};
+      expect(x + width).to.be.within(1, await harness.page.evaluate('innerWidth'));
+    }
+  });
+
+  it('show all of a name that does not fit on hover', async () => {
+    await list(hostileNames);
+    await row('WWW').locator('.clip').first().hover();
+    await harness.page
+      .getByRole('tooltip')
+      .getByText(hostileNames[0] ?? '')
+      .waitFor();
+  });
+
+  it('save what is listed as a file, without formulas', async () => {
+    await list(hostileNames);
+    await harness.desktop.app.evaluate(({ dialog: native }, filePath) => {
+      native.showSaveDialog = async () => ({ canceled: false, filePath });
+    }, `${harness.desktop.userData}/keys.csv`);
+    await button('Export CSV').click();
+    await harness.page.getByText('Saved 4 rows.').waitFor();
+    expect(readFileSync(`${harness.desktop.userData}/keys.csv`, 'utf8')).to.include('"\'=HYPERLINK(""https://example.com"")"');
+  });
+
+  it('warn of keys that end within 30 days', async () => {
+    const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
+    await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { on: soon, expiration: { kind: 'years', years: 1 } });
+    await list(['Endless']);
+    await harness.page.getByText(/^One key ends within 30 days: Zapier, on /).waitFor();
+    await button('Show it').click();
+    expect(await names()).to.deep.equal(['Zapier']);
+    await row('Zapier')
+      .getByText(/^in [3-6] days$/)
+      .waitFor();
+  });
+
+  it('stay on the screen when the core is away, also after leaving and coming back', async () => {
+    const network = await faultyProxy(harness.core.url);
+    await createKeyOn(harness, harness.tenants.users.account, 'One');
+    await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
+    await row('One').waitFor();
+    await button('Calls').click();
+    await harness.page.getByText('No calls yet').waitFor();
+    await network.close();
+    await button('API keys').click();
+    await harness.page.getByText('You see what was loaded before.').waitFor();
+    await row('One').waitFor();
+  });
+
+  it('show a key’s reach, its calls by day and its activity', async () => {
+    await list(['One']);
+    await row('One').click();
+    await panel().getByText('Every campaign of Blue Clinic').waitFor();
+    await panel().getByRole('img', { name: 'No call placed in 30 days' }).waitFor();
+    await panel().getByText('Created by Ada Account').waitFor();
+  });
+
+  it('revoke several keys at once, and name each with its creator', async () => {
+    await list(['One', 'Two', 'Three'], 'partner');
+    for (const name of ['One', 'Three']) {
+      await row(name).focus();
+      await press('Space');
+    }
+    await button('Revoke 2 keys …').click();
+    const named = await dialog('Revoke 2 API keys?').locator('tbody tr').allInnerTexts();
+    expect(named.map((text) => text.split(/\s*\t\s*/).slice(0, 2))).to.deep.equal([
+      ['One', 'Ada Account'],
+      ['Three', 'Ada Account'],
+    ]);
+    await focusIn(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
+    await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
+    await harness.page.getByText('2 keys are revoked.').waitFor();
+    await row('One').waitFor({ state: 'detached' });
+    expect(await names()).to.deep.equal(['Two']);
+  });
+
+  it('ask for the number before they revoke more than ten keys', async () => {
+    for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
+    await list([]);
+    await harness.page.getByLabel('Select all on this page').check();
+    await button('Revoke 11 keys …').click();
+    const confirm = dialog('Revoke 11 API keys?').getByRole('button', { name: 'Revoke 11 keys' });
+    await confirm.click({ force: true });
+    expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
+    await harness.page.getByLabel('To revoke 11 keys, type their number').fill('11');
+    await confirm.click();
+    await harness.page.getByText('No API keys yet').waitFor();
+  });
+
+  it('replace a key by one of the same name and choice, and show both', async () => {
+    await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { expiration: { kind: 'years', years: 2 } });
+    await list([]);
+    await row('Zapier').click();
+    await button('Replace …').click();
+    await harness.page.getByRole('radio', { name: '2 Years', checked: true }).waitFor();
+    await button('Create Key').click();
+    await button("I've Saved It").click();
+    await panel().getByText('Keys of this name').waitFor();
+    expect(await panel().locator('tbody tr').count()).to.equal(2);
+    expect(await names()).to.deep.equal(['Zapier', 'Zapier']);
+  });
+
+  it('say of an expired key that it no longer works', async () => {
+    await createKeyOn(harness, harness.tenants.users.account, 'Old', {
+      on: '2024-01-01T00:00:00.000Z',
+      expiration: { kind: 'years', years: 1 },
+    });
+    await list([]);
+    await row('Old').focus();
+    await press('Delete');
+    await dialog('Revoke API Key?').getByText('has expired and no longer works').waitFor();
+    await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+    await harness.page.getByText('Old is revoked.', { exact: true }).waitFor();
+  });
+
+  it('warn of a name that is taken, and keep a filled form when its backdrop is pressed', async () => {
+    await list(['Zapier']);
+    await button('Create API Key').click();
+    await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
+    await harness.page.getByText('A key of this name exists already.').waitFor();
+    await harness.page.mouse.click(5, 5);
+    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ZAPIER');
+  });
+
+  it('go anywhere from the palette, and find a key by its name', async () => {
+    await list(['One', 'Two']);
+    const palette = harness.page.getByRole('dialog', { name: 'Go to' });
+    await chooseCommand(harness.desktop, 'palette');
+    await palette.getByRole('combobox').fill('calls');
+    await press('Enter');
+    await harness.page.getByRole('heading', { name: 'Calls' }).waitFor();
+    await chooseCommand(harness.desktop, 'palette');
+    await palette.getByRole('combobox').fill('two');
+    await palette.getByRole('option', { name: /Two/ }).waitFor();
+    await press('Enter');
+    await focusIn(row('Two'));
+  });
+
+  it('name the server and the account in the title of the window', async () => {
+    await list(['One']);
+    const host = new URL(harness.core.url).host;
+    await until(async () => (await harness.page.title()) === `API keys · Blue Clinic · ${host}`);
+  });
+
+  it('offer in the menu what can be done, and nothing while a dialog is open', async () => {
+    await list(['One']);
+    const offered = (name: string) =>
+      harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
+    await until(async () => (await offered('new-api-key')) === true);
+    expect([await offered('switch-tenancy'), await offered('show-users')]).to.deep.equal([false, false]);
+    await button('Create API Key').click();
+    await until(async () => (await offered('new-api-key')) === false);
+  });
+
+  it('read the time zone again whenever a dialog opens', async () => {
+    await list(['One']);
+    const devtools = await harness.page.context().newCDPSession(harness.page);
+    await devtools.send('Emulation.setTimezoneOverride', { timezoneId: 'Pacific/Auckland' });
+    await button('Create API Key').click();
+    await harness.page.getByRole('radio', { name: '1 Year' }).check();
+    await harness.page.getByText(/23:59:59 Pacific\/Auckland/).waitFor();
+    await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });
+  });
+
+  it('put the focus into the password when it was wrong', async () => {
+    const { page, core, tenants } = harness;
+    await page.getByLabel('Server address').fill(core.url);
+    await page.getByLabel('E-mail').fill(tenants.users.account.email);
+    await page.getByLabel('Password').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The e-mail address or the password is wrong.').waitFor();
+    await focusIn(page.getByLabel('Password'));
+  });
+
+  it('filter the activity by person and action', async () => {
+    await list(['One', 'Two']);
+    await button('Activity').click();
+    await harness.page.getByText('3 events').waitFor();
+    await harness.page.getByLabel('Action').selectOption('Signed in');
+    await harness.page.getByText('1 event,').waitFor();
+    await harness.page.getByLabel('Person').selectOption('You');
+    expect(await names()).to.deep.equal(['signed in']);
+  });
+
+  it('give a user a new one-time password, which ends their sessions', async () => {
+    await signInAs(harness, 'partner');
+    await button('Users').click();
+    await row('Tom Teammate').click();
+    await button('Reset password …').click();
+    await dialog('Reset password?').getByRole('button', { name: 'Reset password' }).click();
+    expect((await harness.page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
+    await button("I've Saved It").click();
+    await harness.page.getByText('The password of Tom Teammate was reset.').waitFor();
+  });
+
+  it('ask for the e-mail address before they delete a user with more than ten keys', async () => {
+    for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Key ${index}`);
+    await signInAs(harness, 'partner');
+    await button('Users').click();
+    await button('Delete Tom Teammate').click();
+    const confirm = dialog('Delete Tom Teammate?').getByRole('button', { name: 'Delete' });
+    await harness.page.getByLabel('To delete 11 keys, type the e-mail address').fill('tom@');
+    expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
+    await harness.page.getByLabel('To delete 11 keys, type the e-mail address').fill(harness.tenants.users.teammate.email);
+    await confirm.click();
+    await row('Tom Teammate').waitFor({ state: 'detached' });
+  });
+});

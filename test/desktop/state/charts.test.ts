@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { percent, stack } from '../../../desktop/renderer/state/charts.ts';
+import { outcomesByDay } from '../../../desktop/renderer/state/outcomes.ts';
+
+describe('a chart of days', () => {
+  it('has its highest day at 100, and stacks each series on the one below', () => {
+    const { columns, total, highest } = stack([
+      { day: '2026-11-20', counts: [30, 10] },
+      { day: '2026-11-21', counts: [60, 20] },
+    ]);
+    expect(columns.map(({ segments }) => segments)).to.deep.equal([
+      [
+        { series: 0, from: 0, height: 37.5 },
+        { series: 1, from: 37.5, height: 12.5 },
+      ],
+      [
+        { series: 0, from: 0, height: 75 },
+        { series: 1, from: 75, height: 25 },
+      ],
+    ]);
+    expect([total, highest?.day]).to.deep.equal([120, '2026-11-21']);
+  });
+
+  it('shows one call among thousands, and none where there was none', () => {
+    const { columns } = stack([
+      { day: '2026-11-20', counts: [1] },
+      { day: '2026-11-21', counts: [5_000] },
+      { day: '2026-11-22', counts: [0] },
+    ]);
+    expect(columns.map(({ segments }) => segments.map(({ height }) => height))).to.deep.equal([[1.5], [100], []]);
+  });
+
+  it('has no highest day without a call', () => {
+    expect(stack([{ day: '2026-11-20', counts: [0] }])).to.include({ total: 0, highest: null });
+  });
+
+  it('gives parts in whole percents', () => {
+    expect([percent(1, 3), percent(0, 0)]).to.deep.equal(['33 %', '0 %']);
+  });
+});
+
+describe('the outcomes of a day', () => {
+  it('are counted in groups', () => {
+    const states = { completed: 7, no_answer: 2, busy: 1, failed: 3, unknown: 1, cancelled: 4, lapsed: 1, queued: 5, dialing: 2 };
+    expect(outcomesByDay({ days: [{ day: '2026-11-21', states }] })).to.deep.equal([{ day: '2026-11-21', counts: [7, 3, 4, 5, 7] }]);
+  });
+});

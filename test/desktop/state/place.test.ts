@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import type { SessionView } from '#contract/console.ts';
+import { windowTitle } from '../../../desktop/renderer/state/place.ts';
+
+const session = (changes: Partial<SessionView['viewer']>, tenancy: SessionView['tenancy'] = null): SessionView => ({
+  viewer: {
+    id: 'v',
+    email: 'ada@example.com',
+    name: 'Ada',
+    userType: 'partner',
+    account: null,
+    partner: { id: 'p', name: 'Northwind' },
+    ...changes,
+  },
+  tenancy,
+});
+
+describe('the title of the window', () => {
+  const titles: readonly (readonly [string, SessionView, string])[] = [
+    ['a partner user', session({}), 'Calls · Northwind · calls.example.com/eu'],
+    ['a user of an account', session({ account: { id: 'a', name: 'Blue Clinic' } }), 'Calls · Blue Clinic · calls.example.com/eu'],
+    ['staff without a tenancy', session({ userType: 'staff', partner: null }), 'Calls · None selected · calls.example.com/eu'],
+    [
+      'staff with one',
+      session({ userType: 'staff', partner: null }, { kind: 'account', id: 'a', name: 'Blue Clinic' }),
+      'Calls · Blue Clinic · calls.example.com/eu',
+    ],
+  ];
+  for (const [who, view, title] of titles) {
+    it(`says where ${who} is`, () => expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
+  }
+});
