@@ -1,6 +1,7 @@
 import { apiKeyHeader, keyExpiresHeader, replayedHeader } from './calls.ts';
 import { generation, generationHeader } from './generation.ts';
 import { requestIdHeader } from './problems.ts';
+import { signatureHeaders } from './signature.ts';
 
 type Kind = 'schemas' | 'responses' | 'headers' | 'parameters';
 
@@ -26,8 +27,7 @@ export const headers = {
   'WWW-Authenticate': { required: true, schema: text, example: 'ApiKey realm="callkey"' },
   'Set-Cookie': {
     description:
-      'Two cookies, `callkey_session` and `callkey_session.sig`, which signing out takes back. Over https their names begin with `__Host-`.',
-    required: true,
+      'Two cookies, `callkey_session` and `callkey_session.sig`: from signing in, from signing out, which takes them back, and after a change of `SESSION_SECRETS`. Over https their names begin with `__Host-`.',
     schema: text,
   },
 };
@@ -42,13 +42,13 @@ export const parameters = {
     schema: { type: 'string', pattern: '^("[A-Za-z0-9._~:-]{1,128}"|[A-Za-z0-9._~:-]{1,128})$' },
     example: 'order-4711',
   },
-  'webhook-id': {
+  [signatureHeaders.id]: {
     in: 'header',
     required: true,
     description: "The message's identifier: of a hand-off, the same on every try.",
     schema: text,
   },
-  'webhook-timestamp': {
+  [signatureHeaders.timestamp]: {
     in: 'header',
     required: true,
     description: 'Unix time in seconds, at most five minutes from now.',
@@ -73,7 +73,7 @@ export const securitySchemes = {
   signature: {
     type: 'apiKey',
     in: 'header',
-    name: 'webhook-signature',
+    name: signatureHeaders.signature,
     description:
       'Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of "id.timestamp.body" with a shared secret. Of several, separated by spaces, one has to be right.',
   },

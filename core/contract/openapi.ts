@@ -6,6 +6,7 @@ import { bodyExamples, detailExamples } from './openapi-examples.ts';
 import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './openapi-parts.ts';
 import { type DescribedRoute, describedRoutes, namedSchemas, type SchemaName } from './openapi-routes.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from './problems.ts';
+import { signatureHeaders } from './signature.ts';
 
 type Json = Record<string, unknown>;
 
@@ -73,7 +74,7 @@ function parametersOf({ id, path, by, query }: DescribedRoute): Json[] {
   const named = [
     requestIdHeader,
     ...(id === 'placeCall' ? ['Idempotency-Key'] : []),
-    ...(by === 'signature' ? ['webhook-id', 'webhook-timestamp'] : []),
+    ...(by === 'signature' ? [signatureHeaders.id, signatureHeaders.timestamp] : []),
   ];
   return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
 }
@@ -85,7 +86,7 @@ function successOf({ id, by, status, answer }: DescribedRoute): Json {
     [by === 'apiKey', keyExpiresHeader],
     [id === 'placeCall', replayedHeader],
     [isInConsole, generationHeader],
-    [id === 'signIn' || id === 'signOut', 'Set-Cookie'],
+    [isInConsole, 'Set-Cookie'],
   ]);
   return {
     description: STATUS_CODES[status],
@@ -164,7 +165,7 @@ const handoff = {
   tags: ['Dialer'],
   summary: 'Dial a call that is due. One hand-off may come several times, with the same handoffId',
   security: [{ signature: [] }],
-  parameters: ['webhook-id', 'webhook-timestamp'].map((name) => reference('parameters', name)),
+  parameters: [signatureHeaders.id, signatureHeaders.timestamp].map((name) => reference('parameters', name)),
   requestBody: { required: true, content: jsonContent('Handoff') },
   responses: {
     '2XX': { description: 'Taken: the call is being dialed.' },
