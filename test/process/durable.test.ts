@@ -40,6 +40,28 @@ const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
 
 const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
+/** Waits until commits wait for a standby: the server's processes hear of a new setting one after another. */
+async function untilCommitsWait(observer: pg.Client, database: string): Promise<void> {
+  const client = await connected(database);
+  const [{ pid }] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows as [{ pid: number }];
+  for (let hasWaited = false; !hasWaited; ) {
+    let isCommitted = false;
+    const commit = client.query(`SELECT pg_logical_emit_message(true, 'test', '')`).then(() => {
+      isCommitted = true;
+    });
+    await until(async () => {
+      const { rowCount } = await observer.query(
+        `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'`,
+        [pid],
+      );
+      hasWaited = rowCount === 1;
+      return hasWaited || isCommitted;
+    });
+    await commit;
+  }
+  await client.end();
+}
+
 /** What a test needs to place calls. */
 async function withKey(database: string, core: CoreProcess): Promise<{ tenants: Tenants; key: string; cookie: string }> {
   const direct = await openDirect(database);
@@ -172,6 +194,7 @@ describe('a core on PostgreSQL', function () {
     };
     try {
       await configure('nobody');
+      await untilCommitsWait(observer, database);
       // The second comes while the first is in doubt.
       expect([await place(), await place(), await ready()]).to.deep.equal([503, 503, 503]);
     } finally {
