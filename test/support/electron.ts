@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { type ElectronApplication, _electron as electron, type Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { freshDirectory } from './databases.ts';
+import { openHandles } from './open-handles.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;
@@ -151,8 +152,19 @@ async function launch(options: Parameters<typeof electron.launch>[0], tries = 3)
   try {
     return await electron.launch({ ...options, timeout: (4 - tries) * 5_000 });
   } catch (error) {
+    await endLaunched(options?.args ?? []);
     if (tries === 1) throw error;
     return launch(options, tries - 1);
+  }
+}
+
+/** A launch that Playwright gives up may leave its process running. */
+async function endLaunched(args: readonly string[]): Promise<void> {
+  const profile = args.find((arg) => arg.startsWith('--user-data-dir='));
+  for (const handle of openHandles()) {
+    if (!(handle instanceof ChildProcess) || !handle.spawnargs.some((arg) => arg === profile)) continue;
+    const ended = once(handle, 'exit');
+    if (handle.exitCode === null && handle.signalCode === null && handle.kill('SIGKILL')) await ended;
   }
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cleanUp } from './clean-up.ts';
+import { openHandles } from './open-handles.ts';
 
 // All that is temporary goes into one folder, which shows afterwards what was left. Other users get to it: PostgreSQL does not run as root.
 const folder = mkdtempSync(join(tmpdir(), 'callkey-tests-'));
@@ -46,12 +47,6 @@ function leftOpen(): string[] {
   const timers = process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
   // One is Mocha's own, for this hook.
   return [...openHandles().map(nameOf), ...(timers > 1 ? [`${timers - 1} timers`] : [])];
-}
-
-/** What keeps this process from ending: processes, servers and sockets, but for its own standard streams. Node documents only their types. */
-function openHandles(): unknown[] {
-  const handles: unknown[] = Reflect.get(process, '_getActiveHandles').call(process);
-  return handles.filter((handle) => !(handle instanceof Socket && Number(Reflect.get(handle, 'fd') ?? 3) < 3));
 }
 
 function nameOf(handle: unknown): string {
