@@ -5,9 +5,11 @@ import type { Core } from './core.ts';
 /**
  * What Node takes at its start alone. With the first two and {@link arenas}, the process stays below 200 MB. The third: threads that help to
  * collect young objects cost as much again as they save, and on a busy machine the main thread waits for them (measured: the slowest
- * twentieth of the pauses 17 to 25 ms with them, 3 to 6 ms without).
+ * twentieth of the pauses 17 to 25 ms with them, 3 to 6 ms without). The fourth: V8 may decide, from what outlives a burst, to allocate a
+ * kind of short-lived object among the old ones, where each keeps its whole request until the next full collection (measured: some starts,
+ * and all that began with a sign-in, served less than half of the requests, with pauses of 5 to 11 ms instead of 0.4).
  */
-const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=40', '--no-parallel-scavenge'];
+const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
 /** glibc would give each thread an arena of its own. */
 const arenas = '2';
 

@@ -52,7 +52,7 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
   );
 
   return async (ctx, next) => {
-    ctx.cookies = hostCookies(ctx, app.keys, deps.isSecure(ctx));
+    ctx.cookies = new HostCookies(ctx, app.keys, deps.isSecure(ctx));
     await openSession(ctx, next);
   };
 }
@@ -115,13 +115,26 @@ function koaSession(ctx: Context): KoaSession {
 
 /**
  * Over https a cookie's name gets the `__Host-` prefix, with which browsers hold it to this very host and to https
- * (RFC 6265bis §4.1.3.2).
+ * (RFC 6265bis §4.1.3.2). A class: an object made from a prototype of its own for each request would outlive it until a full collection.
  */
-function hostCookies(ctx: Context, keys: Koa['keys'], secure: boolean): Cookies {
-  const cookies = new Cookies(ctx.req, ctx.res, { keys, secure });
-  const prefix = secure ? '__Host-' : '';
-  return Object.assign(Object.create(cookies), {
-    get: (name: string, options?: Cookies.GetOption) => cookies.get(prefix + name, options),
-    set: (name: string, value?: string | null, options?: Cookies.SetOption) => cookies.set(prefix + name, value, options),
-  });
+class HostCookies extends Cookies {
+  readonly #prefix: string;
+
+  constructor({ req, res }: Context, keys: Koa['keys'], secure: boolean) {
+    super(req, res, { keys, secure });
+    this.#prefix = secure ? '__Host-' : '';
+  }
+
+  override get(name: string, options?: Cookies.GetOption): string | undefined {
+    return super.get(this.#prefixed(name), options);
+  }
+
+  override set(name: string, value?: string | null, options?: Cookies.SetOption): this {
+    return super.set(this.#prefixed(name), value, options);
+  }
+
+  /** `Cookies` itself comes back with the prefixed name of a signature. */
+  #prefixed(name: string): string {
+    return name.startsWith(this.#prefix) ? name : this.#prefix + name;
+  }
 }
