@@ -182,9 +182,10 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
   return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
 }
 
-function parse<Schema extends z.ZodType>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
+function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  for (const name of secretVariables) {
+  // Those that are asked for: `admin` may be run by a user who must not read the others' files.
+  for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;
     const file = set[variable];
     if (file === undefined) continue;

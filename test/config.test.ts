@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ConfigError, readConfig } from '../core/config.ts';
+import { ConfigError, readConfig, readDatabaseLocation } from '../core/config.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/receiver.ts';
 
@@ -86,6 +86,11 @@ describe('the configuration', () => {
     expect(config.database).to.include({ kind: 'postgres' });
     expect(config.sessionSecrets).to.deep.equal([`${secret} new`, `${secret} old`]);
     expect(config.dialer).to.deep.include({ secrets: [DIALER_SECRETS] });
+  });
+
+  it('reads no secret that was not asked for', () => {
+    const environment = { DATABASE_URL: 'postgres://localhost/callkey', SESSION_SECRETS_FILE: '/nowhere/secrets' };
+    expect(readDatabaseLocation(environment)).to.include({ kind: 'postgres' });
   });
 
   for (const url of ['https://calls.example/x', 'http://127.0.0.1:9000/', 'http://localhost/', 'http://[::1]:1/']) {

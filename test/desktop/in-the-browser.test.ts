@@ -6,6 +6,7 @@ import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-co
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { heapOf } from '../support/heap.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { password, signIn } from '../support/tenants.ts';
@@ -303,7 +304,7 @@ describeBrowser('the console in a browser', () => {
       expect(JSON.stringify(places)).not.to.include(secret);
       expect(places.slice(0, 4)).to.deep.equal([{}, {}, [], []]);
       expect(JSON.stringify(harness.core.log)).not.to.include(secret);
-      expect(await heapOf(), 'the heap of the page').not.to.include(secret);
+      expect(await heapOf(page), 'the heap of the page').not.to.include(secret);
     });
 
     it('that was found is hashed in the page: the core gets the hash alone', async () => {
@@ -376,17 +377,4 @@ describeBrowser('the console in a browser', () => {
     await button('Sign out').click();
     await page.getByText('This connection is not encrypted').waitFor();
   });
-
-  /** A snapshot of the page's heap after a garbage collection. */
-  async function heapOf(): Promise<string> {
-    const devtools = await context.newCDPSession(page);
-    const chunks: string[] = [];
-    devtools.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
-    await devtools.send('HeapProfiler.collectGarbage');
-    await devtools.send('HeapProfiler.collectGarbage');
-    await devtools.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false, captureNumericValue: false });
-    const snapshot = chunks.join('');
-    expect(snapshot, 'a snapshot that would show it').to.include('Canary');
-    return snapshot;
-  }
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
+import { heapOf } from '../support/heap.ts';
 
 describeDesktop('a key value in the console', () => {
   const open = sharedConsole();
@@ -97,7 +98,7 @@ describeDesktop('a key value in the console', () => {
     await harness.page.getByText('Canary is ready for use.').waitFor({ state: 'hidden' });
     for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
 
-    expect(await heapOf(), 'the heap of the page').not.to.include(secret);
+    expect(await heapOf(harness.page), 'the heap of the page').not.to.include(secret);
     const storages = await harness.page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])',
     );
@@ -107,19 +108,6 @@ describeDesktop('a key value in the console', () => {
     expect(harness.desktop.output(), 'the output').not.to.include(secret);
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
-
-  /** A snapshot of the page's heap after a garbage collection. */
-  async function heapOf(): Promise<string> {
-    const devtools = await harness.page.context().newCDPSession(harness.page);
-    const chunks: string[] = [];
-    devtools.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
-    await devtools.send('HeapProfiler.collectGarbage');
-    await devtools.send('HeapProfiler.collectGarbage');
-    await devtools.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false, captureNumericValue: false });
-    const snapshot = chunks.join('');
-    expect(snapshot, 'a snapshot that would show it').to.include('Canary');
-    return snapshot;
-  }
 
   function filesUnder(folder: string): [string, string][] {
     return readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -42,8 +42,9 @@ const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_databas
 
 /** Waits until commits wait for a standby: the server's processes hear of a new setting one after another. */
 async function untilCommitsWait(observer: pg.Client, database: string): Promise<void> {
-  const client = await connected(database);
-  const [{ pid }] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows as [{ pid: number }];
+  const url = new URL(database);
+  url.searchParams.set('application_name', 'probe');
+  const client = await connected(url.href);
   for (let hasWaited = false; !hasWaited; ) {
     let isCommitted = false;
     const commit = client.query(`SELECT pg_logical_emit_message(true, 'test', '')`).then(() => {
@@ -51,8 +52,7 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
     });
     await until(async () => {
       const { rowCount } = await observer.query(
-        `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'`,
-        [pid],
+        `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'probe' AND wait_event = 'SyncRep'`,
       );
       hasWaited = rowCount === 1;
       return hasWaited || isCommitted;

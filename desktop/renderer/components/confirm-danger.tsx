@@ -52,36 +52,57 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
       <Loadable resource={preview} what="what this affects">
         {describe}
       </Loadable>
-      {queuedCalls > 0 && (
-        <div class="check">
-          <input
-            id="cancel-calls"
-            type="checkbox"
-            checked={cancelQueuedCalls}
-            onChange={({ currentTarget }) => setCancel(currentTarget.checked)}
-          />
-          <label for="cancel-calls">Also cancel {pluralize(queuedCalls, 'call')} not yet dialed</label>
-          <p class="hint">Otherwise they are still dialed.</p>
-        </div>
-      )}
+      {queuedCalls > 0 && <CancelCalls what={pluralize(queuedCalls, 'call')} isChosen={cancelQueuedCalls} onChoose={setCancel} />}
       {proof && <ProofField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={failure && describeFailure(failure)} />
-      <div class="actions">
-        <button type="button" autofocus aria-disabled={isBusy} onClick={close}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class="danger"
-          aria-disabled={isBusy || !isReady}
-          onClick={() => {
-            if (isReady) void run(() => act(cancelQueuedCalls), onDone);
-          }}
-        >
-          {isBusy ? verbing : verb}
-        </button>
-      </div>
+      <DangerActions
+        {...{ verb, verbing, isBusy, isReady }}
+        onCancel={close}
+        onAct={() => void run(() => act(cancelQueuedCalls), onDone)}
+      />
     </Dialog>
+  );
+}
+
+type DangerActionsProps = {
+  verb: string;
+  verbing: string;
+  isBusy: boolean;
+  isReady?: boolean;
+  onCancel: () => void;
+  onAct: () => void;
+};
+
+/** The buttons of a dialog before what cannot be undone. The focus starts on Cancel. */
+export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel, onAct }: DangerActionsProps) {
+  return (
+    <div class="actions">
+      <button type="button" autofocus aria-disabled={isBusy} onClick={onCancel}>
+        Cancel
+      </button>
+      <button
+        type="button"
+        class="danger"
+        aria-disabled={isBusy || !isReady}
+        onClick={() => {
+          if (isReady) onAct();
+        }}
+      >
+        {isBusy ? verbing : verb}
+      </button>
+    </div>
+  );
+}
+
+type CancelCallsProps = { what: string; isChosen: boolean; onChoose: (isChosen: boolean) => void };
+
+export function CancelCalls({ what, isChosen, onChoose }: CancelCallsProps) {
+  return (
+    <div class="check">
+      <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
+      <label for="cancel-calls">Also cancel {what} not yet dialed</label>
+      <p class="hint">Otherwise they are still dialed.</p>
+    </div>
   );
 }
 

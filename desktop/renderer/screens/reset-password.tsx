@@ -1,4 +1,5 @@
 import type { UserView } from '#contract/console.ts';
+import { DangerActions } from '../components/confirm-danger.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { FormError } from '../components/field.tsx';
 import { useAction } from '../components/use-action.ts';
@@ -23,25 +24,19 @@ export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
       onDismiss={close}
     >
       <FormError text={failure && describeFailure(failure)} />
-      <div class="actions">
-        <button type="button" autofocus aria-disabled={isBusy} onClick={close}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class="danger"
-          aria-disabled={isBusy}
-          onClick={() =>
-            void run(
-              () => window.callkey.resetPassword(user.id),
-              ({ password }) => onReset(password),
-              () => void window.callkey.dismissSecret(),
-            )
-          }
-        >
-          {isBusy ? 'Resetting …' : 'Reset password'}
-        </button>
-      </div>
+      <DangerActions
+        verb="Reset password"
+        verbing="Resetting …"
+        isBusy={isBusy}
+        onCancel={close}
+        onAct={() =>
+          void run(
+            () => window.callkey.resetPassword(user.id),
+            ({ password }) => onReset(password),
+            () => void window.callkey.dismissSecret(),
+          )
+        }
+      />
     </Dialog>
   );
 }

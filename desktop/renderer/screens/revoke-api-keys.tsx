@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { Clip } from '../components/clip.tsx';
-import { isProven, type Proof, ProofField } from '../components/confirm-danger.tsx';
+import { CancelCalls, DangerActions, isProven, type Proof, ProofField } from '../components/confirm-danger.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { FormError } from '../components/field.tsx';
 import { Time } from '../components/time.tsx';
@@ -36,33 +36,17 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       onDismiss={close}
     >
       <KeyTable apiKeys={apiKeys} />
-      <div class="check">
-        <input
-          id="cancel-calls"
-          type="checkbox"
-          checked={cancelQueuedCalls}
-          onChange={({ currentTarget }) => setCancel(currentTarget.checked)}
-        />
-        <label for="cancel-calls">Also cancel their calls not yet dialed</label>
-        <p class="hint">Otherwise they are still dialed.</p>
-      </div>
+      <CancelCalls what="their calls" isChosen={cancelQueuedCalls} onChoose={setCancel} />
       {proof && !isTooMany && <ProofField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
-      <div class="actions">
-        <button type="button" autofocus aria-disabled={isBusy} onClick={close}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class="danger"
-          aria-disabled={isBusy || !isReady}
-          onClick={() => {
-            if (isReady) void run(() => window.callkey.revokeApiKeys({ ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked);
-          }}
-        >
-          {isBusy ? 'Revoking …' : `Revoke ${count} keys`}
-        </button>
-      </div>
+      <DangerActions
+        verb={`Revoke ${count} keys`}
+        verbing="Revoking …"
+        isBusy={isBusy}
+        isReady={isReady}
+        onCancel={close}
+        onAct={() => void run(() => window.callkey.revokeApiKeys({ ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked)}
+      />
     </Dialog>
   );
 }

@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+
+/** A snapshot of the page's heap after a garbage collection. Fails unless it has the canary that the page shows. */
+export async function heapOf(page: Page): Promise<string> {
+  const devtools = await page.context().newCDPSession(page);
+  const chunks: string[] = [];
+  devtools.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
+  await devtools.send('HeapProfiler.collectGarbage');
+  await devtools.send('HeapProfiler.collectGarbage');
+  await devtools.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false, captureNumericValue: false });
+  const snapshot = chunks.join('');
+  expect(snapshot, 'a snapshot that would show it').to.include('Canary');
+  return snapshot;
+}
