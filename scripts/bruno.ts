@@ -48,7 +48,7 @@ function requestFile(path: string, method: string, { summary, security, paramete
   return [
     block('meta', { name: summary.replace(/\. .*/, ''), type: 'http', seq: String(seq) }),
     block(method, { url: [url, ...query].join('?'), body: body ? 'json' : 'none', auth: 'none' }),
-    // Disabled by the tilde: all of them may be left out.
+    // A tilde disables what may be left out.
     block('params:query', Object.fromEntries(inQuery.map(({ name, required }) => [required ? name : `~${name}`, exampleOf(name)]))),
     block('params:path', Object.fromEntries(inPath.map(({ name }) => [name, exampleOf(name)]))),
     block('headers', security.some((scheme) => 'apiKey' in scheme) ? { 'X-API-Key': '{{keyValue}}' } : {}),
