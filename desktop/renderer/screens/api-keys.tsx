@@ -1,10 +1,10 @@
 import { useCallback, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
-import { focusRow, neighbourOf } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Freshness, Page } from '../components/page.tsx';
+import { focusRow, neighbourOf } from '../components/table-focus.ts';
 import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
 import { now } from '../state/clock.ts';

@@ -1,12 +1,14 @@
 import { useCallback, useState } from 'preact/hooks';
 import type { SessionView, UserView } from '#contract/console.ts';
 import { Clip } from '../components/clip.tsx';
-import { type Column, DataTable, focusRow } from '../components/data-table.tsx';
+import { DataTable } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
+import { focusRow } from '../components/table-focus.ts';
+import type { Column } from '../components/table-model.ts';
 import { Day } from '../components/time.tsx';
 import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
