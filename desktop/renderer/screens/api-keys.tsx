@@ -10,11 +10,13 @@ import { announce } from '../state/announcement.ts';
 import { now } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
 import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from '../state/key-list.ts';
+import { initialKeyListView, keysInView } from '../state/key-list-view.ts';
 import { openDialog, type ScreenProps, wantedKey } from '../state/navigation.ts';
 import { ApiKeyDetails } from './api-key-details.tsx';
-import { ApiKeyList, initialKeyListView, KeyPager, keysInView } from './api-key-list.tsx';
+import { ApiKeyList } from './api-key-list.tsx';
 import { CreateApiKey } from './create-api-key.tsx';
 import { FirstKey } from './first-key.tsx';
+import { KeyPager } from './key-pager.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
 import { RevokeApiKeys } from './revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './save-key-value.tsx';
@@ -84,7 +86,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
               <ExportButton
                 name="api-keys"
                 head={keyCsvHead}
-                rows={() => keysInView(listed.apiKeys, settings).map((key) => keyCsvRow(key, now.peek()))}
+                rows={() => keysInView(listed.apiKeys, settings, now.peek()).map((key) => keyCsvRow(key, now.peek()))}
               />
             )}
             <button type="button" onClick={() => open('which-key')}>
