@@ -20,6 +20,7 @@ import { KeyPager } from './key-pager.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
 import { RevokeApiKeys } from './revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './save-key-value.tsx';
+import { SelectionBar } from './selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
 
 /** The keys of the viewer's scope, and the dialogs about them. */
@@ -192,23 +193,4 @@ export function ApiKeys({ session, title }: ScreenProps) {
 
 function open(what: 'create-key' | 'which-key'): void {
   openDialog.value = what;
-}
-
-type SelectionBarProps = { count: number; onRevoke: () => void; onClear: () => void };
-
-/** What can be done with the selected keys. */
-function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
-  return (
-    <div class="notice selection">
-      <span role="status">{pluralize(count, 'key')} selected</span>
-      <span class="actions">
-        <button type="button" class="quiet" onClick={onClear}>
-          Clear
-        </button>
-        <button type="button" class="warns" onClick={onRevoke}>
-          Revoke {pluralize(count, 'key')} …
-        </button>
-      </span>
-    </div>
-  );
 }
