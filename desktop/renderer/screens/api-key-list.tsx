@@ -59,8 +59,8 @@ export function ApiKeyList({ bulk, view, settings, onChange, highlighted, openId
       {bulk}
       {view.total > view.apiKeys.length && (
         <p class="notice">
-          Newest {formatNumber(view.apiKeys.length)} of {formatNumber(view.total)}. Older keys are not listed, but they still work. Find one
-          with “Which key is this?”
+          Newest {formatNumber(view.apiKeys.length)} of {formatNumber(view.total)}: search and filters cover these. Older keys still work.
+          Find one with “Which key is this?”
         </p>
       )}
       {found.length === 0 ? (

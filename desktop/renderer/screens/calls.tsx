@@ -121,7 +121,7 @@ function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsPr
           }
         </Loadable>
       </Page>
-      {openCall && <CallDetails call={openCall} onClose={closeDetails} />}
+      {openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
     </>
   );
 }
