@@ -172,7 +172,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           onClose={close}
         />
       )}
-      {saving && <SaveKeyValue shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
+      {saving && <SaveKeyValue session={session} shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
       {isRevokingSelected && (
         <RevokeApiKeys apiKeys={selectedKeys} onRevoked={revokedSelected} onClose={() => setRevokingSelected(false)} />
       )}
