@@ -5,17 +5,19 @@ import { Problem } from '../domain/problem.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { flushToDisk } from './flush.ts';
+import { withExamples } from './help.ts';
 import { ended, startPostgresTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
-  program
+  const command = program
     .command('backup')
     .argument('<file>')
-    .description('write a consistent copy of the database, while cores work on')
-    .action(withDatabase(runBackup, 'inspect'));
+    .description('write a consistent copy of the database, while cores work on');
+  withExamples(command, 'backup /backups/callkey-2026-11-22.db').action(withDatabase(runBackup, 'inspect'));
 }
 
-async function runBackup({ storage, location, output }: AdminContext, file: string): Promise<void> {
+async function runBackup({ storage, location, output, fileOf }: AdminContext, path: string): Promise<void> {
+  const file = fileOf(path);
   createFile(file);
   try {
     if (location.kind === 'sqlite') await storage.database.read.raw('VACUUM INTO ?', [file]);

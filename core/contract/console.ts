@@ -197,6 +197,8 @@ export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
+  /** Since when neither the user nor their keys get in. Absent from earlier cores. */
+  disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
 });
 export type UserView = z.infer<typeof userSchema>;

@@ -6,6 +6,9 @@ export type Account = Named & { partnerId: string };
 
 export type Campaign = Named & { account: Named };
 
+/** `externalId` is what an import has named it by; null without one. */
+export type ExternalNamed = Named & { externalId: string | null };
+
 /** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the one above the account. */
 export type Tenancy = Named & { kind: TenancyKind; partnerId: string };
 
@@ -25,7 +28,7 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
-export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
+export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; disabledAt: DateTime | null; apiKeys: number };
 
 /** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
 export type DeletionImpact = {
@@ -34,12 +37,13 @@ export type DeletionImpact = {
 };
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export type UserChange = Omit<UserInput, 'email'>;
 export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
 
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };
 
-export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null };
+export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null; disabledAt: DateTime | null };
 
 export type Session = {
   user: User;
@@ -146,6 +150,8 @@ export type AuditAction =
   | 'api-key.revoked'
   | 'user.added'
   | 'user.changed'
+  | 'user.disabled'
+  | 'user.enabled'
   | 'user.deleted'
   | 'partner.added'
   | 'partner.changed'

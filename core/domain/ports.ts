@@ -16,6 +16,7 @@ import type {
   Credentials,
   DeletionImpact,
   Digest,
+  ExternalNamed,
   ImportAddition,
   ImportChange,
   ImportedThing,
@@ -29,6 +30,7 @@ import type {
   NewUser,
   Session,
   Tenancy,
+  UserChange,
 } from './model.ts';
 import type { ActivityVisibility, CampaignAccess, KeyVisibility, UserVisibility } from './scope.ts';
 
@@ -81,6 +83,8 @@ export type ApiKeyStore = {
   /** The newest first, ties broken by id. */
   list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
+  /** The newest ids first, from after the cursor: for a look through all of them. */
+  page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
   /** The visible ones among these, in no order. */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
@@ -214,7 +218,7 @@ export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; befor
 
 /** Knows sessions by the digest of their id. */
 export type SessionStore = {
-  /** @returns false, and starts none, if the user no longer has that password hash */
+  /** @returns false, and starts none, if the user no longer has that password hash, or is disabled */
   start(id: Digest, userId: string, passwordHash: string, at: DateTime, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Changes an existing session only: a slow request must not bring a deleted session back. */
@@ -242,6 +246,14 @@ export type UserStore = {
    * @returns false, and changes nothing, if the user has another hash
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
+  /** Changes name and place; the user's keys follow. @returns false if there is no such user */
+  change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
+  /**
+   * Keeps the user and their keys out, and ends their sessions; null lets them in again.
+   *
+   * @returns how many sessions it ended, or null if the user was so before, or there is none
+   */
+  setDisabled(userId: string, disabledAt: DateTime | null, event: AuditEvent): Promise<number | null>;
   /** Deletes the user with keys and sessions, in one transaction. @returns how many of each, or null if there is no such user */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
 };
@@ -252,6 +264,10 @@ export type TenancyStore = {
   createPartner(partner: Named, event: AuditEvent): Promise<void>;
   createAccount(account: Account, event: AuditEvent): Promise<void>;
   createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  /** All of them, ordered by name; for the operator. */
+  allPartners(): Promise<ExternalNamed[]>;
+  allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
+  allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
   listAccounts(access: CampaignAccess): Promise<Named[]>;
   listCampaigns(access: CampaignAccess): Promise<Campaign[]>;
   /** Best match first. */

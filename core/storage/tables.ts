@@ -39,6 +39,7 @@ export type UserRow = {
   password_expires_at: number | null;
   created_at: number;
   last_sign_in_at: number | null;
+  disabled_at: number | null;
 };
 
 export type ApiKeyRow = {

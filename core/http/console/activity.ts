@@ -6,8 +6,9 @@ import { viewerOf } from '../session.ts';
 import { eventView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
   const { cursor = null } = readQuery(ctx, activityQuerySchema);
-  const { items, nextCursor } = await listActivity(ports, viewerOf(ctx), cursor);
-  const view: ActivityView = { events: items.map(eventView), nextCursor };
+  const { items, nextCursor } = await listActivity(ports, viewer, cursor);
+  const view: ActivityView = { events: items.map((event) => eventView(event, viewer)), nextCursor };
   ctx.body = view;
 }

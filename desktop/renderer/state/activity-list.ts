@@ -15,8 +15,10 @@ export function actorOf({ actor }: ActivityEvent, viewerId: string): string {
   return actor.id === viewerId ? 'You' : actor.name;
 }
 
+/** Of the operator, the service's staff see the name that the server's system knows: `local:ada`. */
 export function addressLabel(address: string): string {
-  return address === 'local' ? 'the server itself' : address;
+  if (address === 'local') return 'the server itself';
+  return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
 }
 
 /** Signing in and out concern nobody but the actor. */

@@ -49,6 +49,8 @@ const actionLabels: Readonly<Record<string, string>> = {
   'api-key.revoked': 'revoked the API key',
   'user.added': 'created the user',
   'user.changed': 'changed the user',
+  'user.disabled': 'disabled the user',
+  'user.enabled': 'enabled the user',
   'user.deleted': 'deleted the user',
   'partner.added': 'created the partner',
   'partner.changed': 'changed the partner',
