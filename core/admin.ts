@@ -1,9 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
 import { accountCommands } from './admin/account.ts';
+import { auditCommands } from './admin/audit.ts';
 import { backupCommand } from './admin/backup.ts';
 import { campaignCommands } from './admin/campaign.ts';
 import { checkCommand } from './admin/check.ts';
+import { contactCommands } from './admin/contact.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/context.ts';
 import { dialerCommands } from './admin/dialer.ts';
 import { fileOfCaller } from './admin/files.ts';
@@ -46,7 +48,9 @@ function createProgram(): Command {
   userCommands(program, runner);
   keyCommands(program, runner);
   sessionCommands(program, runner);
+  contactCommands(program, runner);
   retentionCommands(program, runner);
+  auditCommands(program, runner);
   dialerCommands(program, runner);
   importCommand(program, runner);
   backupCommand(program, runner);
@@ -90,12 +94,14 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     stores: storage.stores,
     onOutcome: () => undefined,
   };
+  const days = readRetentionDays(process.env);
   return {
     ...settings,
     ports,
     storage,
     actor: operatorOf(process.env),
-    retentionDays: readRetentionDays(process.env),
+    retentionDays: days.contacts,
+    auditRetentionDays: days.auditEvents,
     readInput: () => text(process.stdin),
   };
 }

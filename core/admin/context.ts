@@ -22,6 +22,8 @@ export type AdminContext = Settings & {
   actor: Actor;
   /** Null keeps contact data. */
   retentionDays: number | null;
+  /** Null keeps audit events. */
+  auditRetentionDays: number | null;
   readInput(): Promise<string>;
 };
 

@@ -137,6 +137,28 @@ export type ListedCall = {
   isSimulated: boolean;
 };
 
+/** What storage knows a call by. */
+export type CallKey = { campaignId: string; contactId: string };
+
+/** All that the service knows of a call to a person. */
+export type ContactCall = CallKey & {
+  campaignName: string;
+  accountName: string;
+  requestId: string;
+  state: CallState;
+  phone: string;
+  name: string | null;
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>>;
+  notBefore: DateTime | null;
+  notAfter: DateTime | null;
+  placedAt: DateTime;
+  dialedAt: DateTime | null;
+  endedAt: DateTime | null;
+  durationSeconds: number | null;
+  detail: string | null;
+};
+
 export type CallFilter = { state: CallState | null; search: string; cursor: string | null };
 
 export type AuditAction =
@@ -158,9 +180,13 @@ export type AuditAction =
   | 'account.added'
   | 'account.changed'
   | 'campaign.added'
-  | 'campaign.changed';
+  | 'campaign.changed'
+  | 'contact.erased'
+  | 'contact.exported'
+  | 'retention.run'
+  | 'audit.pruned';
 
-export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' };
+export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'call-log' | 'audit-log' };
 
 /** Who did what, when and from where. Never holds a secret. */
 export type AuditEvent = {

@@ -1,6 +1,7 @@
 import type { DateTime } from 'luxon';
 import type { Named } from '#contract/console.ts';
 import type { OutcomeState } from '#contract/dialer.ts';
+import type { ChainedEvent, Seal } from './audit-chain.ts';
 import type { Conclusion, Settlement } from './call-states.ts';
 import type {
   Account,
@@ -10,9 +11,11 @@ import type {
   CallCount,
   Caller,
   CallFilter,
+  CallKey,
   CallReference,
   Campaign,
   ClaimedCall,
+  ContactCall,
   Credentials,
   DeletionImpact,
   Digest,
@@ -199,15 +202,38 @@ export type DialingStore = {
 };
 
 export type RetentionStore = {
-  /** Counts calls that ended before this and still have contact data. */
-  countErasable(endedBefore: DateTime): Promise<number>;
+  /** Counts calls that ended before this and still have contact data, and finds when the oldest of all those ended. */
+  countErasable(endedBefore: DateTime): Promise<{ erasable: number; oldestEndedAt: DateTime | null }>;
   /** Erases phone number, name, zone, variables and the provider's detail, in short steps. @returns of how many calls */
   erase(endedBefore: DateTime, signal?: AbortSignal): Promise<number>;
   /** Deletes counts of what happened before an instant, in short steps: they are in no chart any more. @returns how many */
   forgetCounts(before: DateTime, signal?: AbortSignal): Promise<number>;
 };
 
+/** The chain of audit events: see audit-chain.ts. */
+export type AuditChainStore = {
+  /** Chains the events that are not yet, the oldest first, in short steps. @returns how many */
+  extend(signal?: AbortSignal): Promise<number>;
+  /** The newest event in the chain, the newest that was pruned, and how many are not chained yet. */
+  state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
+  /** Chained events in order, from after one number to another. */
+  read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
+  /** The instant of the oldest chained event, in epoch milliseconds. */
+  oldestAt(): Promise<number | null>;
+  /** Deletes the chain's oldest events, up to the first that is not from before, in short steps. @returns how many */
+  prune(before: DateTime, signal?: AbortSignal): Promise<number>;
+};
+
+/** What the service knows of one phone number. */
+export type ContactStore = {
+  /** Its calls, the newest last. Reads all calls that there are, in short steps. */
+  findCalls(phone: string): Promise<ContactCall[]>;
+  /** Cancels those that are queued, and erases all that have ended. Passes over those that are being dialed. */
+  erase(calls: readonly CallKey[], at: DateTime): Promise<{ cancelled: number; erased: number }>;
+};
+
 export type ActivityStore = {
+  record(event: AuditEvent): Promise<void>;
   /** The newest first, from after the cursor. */
   list(visibility: ActivityVisibility, cursor: string | null, limit: number): Promise<ListedEvent[]>;
   /** The visible events about a key, the newest first. */
@@ -297,6 +323,8 @@ export type Stores = {
   activity: ActivityStore;
   dialing: DialingStore;
   retention: RetentionStore;
+  auditChain: AuditChainStore;
+  contacts: ContactStore;
 };
 
 /** All that the domain needs of the outside. */

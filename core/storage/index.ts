@@ -2,8 +2,10 @@ import type { Knex } from 'knex';
 import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { activityStore } from './audit.ts';
+import { auditChainStore } from './audit-chain.ts';
 import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
+import { contactStore } from './contacts.ts';
 import type { Database, DatabaseLocation } from './database.ts';
 import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './errors.ts';
@@ -74,6 +76,8 @@ export function openStorage(
       activity: reportingOutages(activityStore(database)),
       dialing: reportingOutages(dialingStore(database)),
       retention: reportingOutages(retentionStore(database)),
+      auditChain: reportingOutages(auditChainStore(database)),
+      contacts: reportingOutages(contactStore(database)),
     },
     throttle: reportingOutages(throttleStore(database)),
     imports: reportingOutages(importStore(database)),

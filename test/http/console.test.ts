@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { activitySchema, callsSchema, createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console.ts';
+import { operator } from '../../core/domain/audit.ts';
 import { eraseOldContacts } from '../../core/domain/retention.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -135,9 +136,9 @@ describe('calls, people and activity in the console', () => {
         }
         await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/over`, { key: keyValue });
         clock.advance({ days: 90 });
-        expect(await eraseOldContacts(direct.ports.stores.retention, clock, 90)).to.equal(0);
+        expect(await eraseOldContacts(direct.ports, operator, 90)).to.equal(0);
         clock.advance({ seconds: 1 });
-        expect(await eraseOldContacts(direct.ports.stores.retention, clock, 90)).to.equal(1);
+        expect(await eraseOldContacts(direct.ports, operator, 90)).to.equal(1);
         const { calls } = await listed(await as('ada'));
         expect(calls.map(({ requestId, contact, state }) => [requestId, contact.phone !== null, contact.name, state])).to.deep.equal([
           ['queued', true, 'Ada', 'queued'],

@@ -58,6 +58,10 @@ const actionLabels: Readonly<Record<string, string>> = {
   'account.changed': 'changed the account',
   'campaign.added': 'created the campaign',
   'campaign.changed': 'changed the campaign',
+  'contact.erased': 'erased a contact:',
+  'contact.exported': 'exported a contact:',
+  'retention.run': 'erased contact data of',
+  'audit.pruned': 'deleted old audit events:',
 };
 
 /** An audit action as a verb. A newer core may send an action without a label: it shows as it is. */
