@@ -1,5 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { Command } from 'commander';
+import { auditEvent } from '../domain/audit.ts';
 import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
@@ -16,7 +18,8 @@ export function backupCommand(program: Command, { withDatabase }: Runner): void 
   withExamples(command, 'backup /backups/callkey-2026-11-22.db').action(withDatabase(runBackup, 'inspect'));
 }
 
-async function runBackup({ storage, location, output, fileOf }: AdminContext, path: string): Promise<void> {
+async function runBackup(context: AdminContext, path: string): Promise<void> {
+  const { storage, location, output, fileOf } = context;
   const file = fileOf(path);
   createFile(file);
   try {
@@ -28,7 +31,20 @@ async function runBackup({ storage, location, output, fileOf }: AdminContext, pa
     const explained = explainDatabaseError(error);
     throw explained ? new Error(`The backup ${file} cannot be made: ${explained.cause}. ${explained.remedy}`.trimEnd()) : error;
   }
-  output.answer({ backup: { file } }, `Wrote ${file}.`);
+  const recorded = await record(context, file);
+  output.answer({ backup: { file }, recorded }, recorded ? `Wrote ${file}.` : `Wrote ${file}. The database could not record that.`);
+}
+
+/** From its audit event a core tells the age of the last backup. A database of an older schema, or a read-only one, takes no event. */
+async function record({ storage, ports, actor }: AdminContext, file: string): Promise<boolean> {
+  try {
+    if ((await storage.schema()).missing.length > 0) return false;
+    const subject = { kind: 'backup', id: ports.randomness.id(), name: basename(file) } as const;
+    await ports.stores.activity.record(auditEvent(ports, actor, 'backup.created', subject, null));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** @throws Problem `conflict` rather than to write over a file */

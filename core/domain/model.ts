@@ -164,6 +164,7 @@ export type CallFilter = { state: CallState | null; search: string; cursor: stri
 export type AuditAction =
   | 'session.started'
   | 'session.ended'
+  | 'session.refused'
   | 'session.revoked'
   | 'tenancy.selected'
   | 'password.changed'
@@ -184,9 +185,10 @@ export type AuditAction =
   | 'contact.erased'
   | 'contact.exported'
   | 'retention.run'
+  | 'backup.created'
   | 'audit.pruned';
 
-export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'call-log' | 'audit-log' };
+export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'call-log' | 'backup' | 'audit-log' };
 
 /** Who did what, when and from where. Never holds a secret. */
 export type AuditEvent = {

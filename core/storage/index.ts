@@ -9,6 +9,7 @@ import { contactStore } from './contacts.ts';
 import type { Database, DatabaseLocation } from './database.ts';
 import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './errors.ts';
+import { type DatabaseFigures, databaseFigures } from './figures.ts';
 import { importStore } from './import.ts';
 import { keyUseOf } from './key-use.ts';
 import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
@@ -46,6 +47,9 @@ export type Storage = {
   throttle: ThrottleStore;
   imports: ImportStore;
   pools: readonly Pool[];
+  figures(): Promise<DatabaseFigures>;
+  /** For how many ms a key's last use has not been written. */
+  lastUsedLag(): number;
   /** @returns the names of the migrations that were applied */
   migrate(signal?: AbortSignal): Promise<string[]>;
   /** @throws Problem `conflict` if the database is newer than this program */
@@ -82,6 +86,8 @@ export function openStorage(
     throttle: reportingOutages(throttleStore(database)),
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
+    figures: () => databaseFigures(database),
+    lastUsedLag: keyUse.lag,
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
     async isReady() {
       try {

@@ -23,7 +23,7 @@ export function addressLabel(address: string): string {
 
 /** Signing in and out concern nobody but the actor. */
 export function isAboutItself(action: string): boolean {
-  return action === 'session.started' || action === 'session.ended';
+  return ['session.started', 'session.ended', 'session.refused'].includes(action);
 }
 
 /** The events of a person, an action and a day in the given zone. */

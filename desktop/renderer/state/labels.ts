@@ -41,6 +41,7 @@ export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' 
 const actionLabels: Readonly<Record<string, string>> = {
   'session.started': 'signed in',
   'session.ended': 'signed out',
+  'session.refused': 'failed to sign in',
   'session.revoked': 'ended the sessions of',
   'tenancy.selected': 'switched to',
   'password.changed': 'changed the password of',
@@ -60,6 +61,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'campaign.changed': 'changed the campaign',
   'contact.erased': 'erased a contact:',
   'contact.exported': 'exported a contact:',
+  'backup.created': 'made the backup',
   'retention.run': 'erased contact data of',
   'audit.pruned': 'deleted old audit events:',
 };
