@@ -248,6 +248,13 @@ export type EventView = z.infer<typeof eventSchema>;
 export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable() });
 export type ActivityView = z.infer<typeof activitySchema>;
 
+/** The console has saved a list as a file. It says so by itself: the core has only answered the list's requests. */
+export const recordExportSchema = z.strictObject({
+  list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Give api-keys, calls, users or activity.' }),
+  rows: z.number().int().min(0).max(10_000_000),
+});
+export type RecordExport = z.infer<typeof recordExportSchema>;
+
 // Details of an API key
 
 export const apiKeyDetailsSchema = z.object({

@@ -184,11 +184,12 @@ export type AuditAction =
   | 'campaign.changed'
   | 'contact.erased'
   | 'contact.exported'
+  | 'list.exported'
   | 'retention.run'
   | 'backup.created'
   | 'audit.pruned';
 
-export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'call-log' | 'backup' | 'audit-log' };
+export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'list' | 'call-log' | 'backup' | 'audit-log' };
 
 /** Who did what, when and from where. Never holds a secret. */
 export type AuditEvent = {

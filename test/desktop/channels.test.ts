@@ -36,6 +36,7 @@ describeDesktop('the bridge to the page', () => {
       'onSessionChange',
       'previewDeletion',
       'previewRevocation',
+      'recordExport',
       'resetPassword',
       'revokeApiKey',
       'revokeApiKeys',

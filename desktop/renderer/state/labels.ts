@@ -62,6 +62,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'contact.erased': 'erased a contact:',
   'contact.exported': 'exported a contact:',
   'backup.created': 'made the backup',
+  'list.exported': 'exported',
   'retention.run': 'erased contact data of',
   'audit.pruned': 'deleted old audit events:',
 };
