@@ -39,20 +39,26 @@ describe('who is refused', () => {
       await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
       await core.close();
 
-      const lines = core.log.filter(({ address }) => address !== undefined).map(({ msg, address, count }) => [msg, address, count]);
-      expect(lines).to.have.deep.members([
-        ['API keys refused', '203.0.113.7', 4],
-        ['API keys refused', '2001:db8::7', 1],
-        ['sign-ins refused', '203.0.113.8', 10],
-        ['sign-ins refused', '203.0.113.9', 1],
-        ['sign-ins throttled', '203.0.113.8', 1],
-      ]);
+      // One line each, or two where the ten seconds were over in between.
+      const counted: Record<string, number> = {};
+      for (const { msg, address, count } of core.log) {
+        if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);
+      }
+      expect(counted).to.deep.equal({
+        'API keys refused 203.0.113.7': 4,
+        'API keys refused 2001:db8::7': 1,
+        'sign-ins refused 203.0.113.8': 10,
+        'sign-ins refused 203.0.113.9': 1,
+        'sign-ins throttled 203.0.113.8': 1,
+      });
       for (const secret of ['canary', 'ada@', unknown.slice(12, 40), keyValue.slice(12, 40)]) expect(JSON.stringify(core.log)).not.to.contain(secret);
       const events = await direct.storage.database.read('audit_events').where({ action: 'session.refused' });
       await direct.close();
-      expect(events.map(({ actor_name, subject_id, account_id, address }) => [actor_name, subject_id, account_id, address])).to.deep.equal([
-        ['Ada Account', tenants.users.account.id, tenants.account.id, '203.0.113.8'],
-      ]);
+      expect(events).not.to.deep.equal([]);
+      for (const { actor_name, subject_id, account_id, address } of events) {
+        const ofAda = ['Ada Account', tenants.users.account.id, tenants.account.id, '203.0.113.8'];
+        expect([actor_name, subject_id, account_id, address]).to.deep.equal(ofAda);
+      }
     });
   });
 
