@@ -13,7 +13,7 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
   const command = program
     .command('restore')
     .argument('<file>')
-    .description('replace the database by a backup, while no core runs; list the revoked keys and deleted users that it brings back');
+    .description('replace the database by a backup, while no core runs; list the revoked keys, and the deleted and disabled users, that it brings back');
   withExamples(command, 'restore /backups/callkey-2026-11-22.db').action(withoutDatabase(runRestore));
 }
 
@@ -33,6 +33,7 @@ async function runRestore({ location, isDatabaseNamed, output, fileOf }: Setting
     restored: { file, before, missing },
     revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
     deletedUsers: revived?.users.map(userJson) ?? null,
+    disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
   output.answer(json, textOf(file, restored));
 }
@@ -62,6 +63,11 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
     const rows = revived.users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]);
     lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
     lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
+  }
+  if (revived && revived.enabled.length > 0) {
+    const rows = revived.enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]);
+    lines.push('', 'These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: npm run admin -- user disable EMAIL');
+    lines.push(table(['E-MAIL', 'NAME', 'DISABLED'], rows));
   }
   return lines.join('\n');
 }
