@@ -1,8 +1,9 @@
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import { pruneAudit } from './domain/audit-chain.ts';
 import { operator } from './domain/audit.ts';
 import type { Ports } from './domain/ports.ts';
-import { pruneAudit } from './domain/audit-chain.ts';
 import { Problem } from './domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from './domain/retention.ts';
 import { sweepSessions } from './domain/sessions.ts';
@@ -12,16 +13,13 @@ const everyMinute = Duration.fromObject({ minutes: 1 });
 const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
-/** After how many days what is erased; null keeps it. */
-export type RetentionDays = { contacts: number | null; auditEvents: number | null };
-
 type Housekeeping = {
   /** Ends after the step that is under way. */
   close(): Promise<void>;
 };
 
 /** Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. */
-export function startHousekeeping(ports: Ports, days: RetentionDays, log: Logger): Housekeeping {
+export function startHousekeeping(ports: Ports, days: Config['retentionDays'], log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, retention } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;

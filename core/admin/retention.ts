@@ -16,10 +16,12 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(run, 'retention run').action(withDatabase(runErase));
 }
 
+/** In days. */
+const longerThanAny = 365_000;
+
 async function runShow({ ports, output, retentionDays, auditRetentionDays }: AdminContext): Promise<void> {
   const { retention, auditChain } = ports.stores;
-  const endedBefore = retentionDays === null ? ports.clock.now().minus({ years: 1_000 }) : ports.clock.now().minus({ days: retentionDays });
-  const { erasable, oldestEndedAt } = await retention.countErasable(endedBefore);
+  const { erasable, oldestEndedAt } = await retention.countErasable(ports.clock.now().minus({ days: retentionDays ?? longerThanAny }));
   const oldestEventAt = await auditChain.oldestAt();
   const lapseDays = dialingLimits.life.as('days');
   const lines = [
