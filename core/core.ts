@@ -85,9 +85,7 @@ export async function startCore(
       refusals,
       webConsole,
     });
-    const management =
-      config.management &&
-      createManagementApp({ registry: metrics.registry, isReady, log });
+    const management = config.management && createManagementApp({ registry: metrics.registry, isReady, log });
 
     const opened = async (opening: Promise<Listener>) => {
       const listener = await opening;

@@ -1,8 +1,8 @@
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import { pruneAudit } from './domain/audit-chain.ts';
 import { operator } from './domain/audit.ts';
+import { pruneAudit } from './domain/audit-chain.ts';
 import type { Ports } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from './domain/retention.ts';

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { paths } from '#contract/paths.ts';
 import { outcomeStates } from '#contract/dialer.ts';
+import { paths } from '#contract/paths.ts';
 import type { DialerObserver } from './dialer/loop.ts';
 import type { ObserveBatch } from './storage/calls.ts';
 import { watchedGauges } from './watched-gauges.ts';

@@ -22,7 +22,8 @@ type Refusals = ObserveRefusals & {
  * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by the address that they came from, which fail2ban
  * can read, and an audit event for each user and address. Log lines have neither keys nor e-mail addresses.
  */
-export function collectRefusals({ stores, ...ports }: Pick<Ports, 'clock' | 'randomness' | 'stores'>, log: Logger): Refusals {
+export function collectRefusals(ports: Ports, log: Logger): Refusals {
+  const { users, activity } = ports.stores;
   const keys = countByAddress();
   const signIns = countByAddress();
   const throttled = countByAddress();
@@ -33,10 +34,10 @@ export function collectRefusals({ stores, ...ports }: Pick<Ports, 'clock' | 'ran
     attempts = new Map();
     for (const { email, address } of taken) {
       // Here, and not when the password is checked: that must take as long for an address that nobody has.
-      const user = isPrintable(email) ? (await stores.users.findByEmail(email))?.user : undefined;
+      const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
       if (!user) continue;
-      const event = auditEvent({ ...ports, stores }, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
-      await stores.activity.record(event);
+      const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
+      await activity.record(event);
     }
   }
 

@@ -11,10 +11,7 @@ import { withExamples } from './help.ts';
 import { ended, startPostgresTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
-  const command = program
-    .command('backup')
-    .argument('<file>')
-    .description('write a consistent copy of the database, while cores work on');
+  const command = program.command('backup').argument('<file>').description('write a consistent copy of the database, while cores work on');
   withExamples(command, 'backup /backups/callkey-2026-11-22.db').action(withDatabase(runBackup, 'inspect'));
 }
 

@@ -9,7 +9,14 @@ import { explainDatabaseError } from '../storage/error-text.ts';
 import { isLocked } from '../storage/errors.ts';
 import { migrationsTable } from '../storage/migrations/index.ts';
 import { flushToDisk } from './flush.ts';
-import { type EnabledUser, missingMigrations, type RestoreResult, type Revived, type RevivedKey, type RevivedUser } from './restore-result.ts';
+import {
+  type EnabledUser,
+  missingMigrations,
+  type RestoreResult,
+  type Revived,
+  type RevivedKey,
+  type RevivedUser,
+} from './restore-result.ts';
 
 /** SQLite keeps these beside a database. It would apply them to the backup that replaces it. */
 const companions = ['-wal', '-shm', '-journal'];

@@ -13,7 +13,9 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
   const command = program
     .command('restore')
     .argument('<file>')
-    .description('replace the database by a backup, while no core runs; list the revoked keys, and the deleted and disabled users, that it brings back');
+    .description(
+      'replace the database by a backup, while no core runs; list the revoked keys, and the deleted and disabled users, that it brings back',
+    );
   withExamples(command, 'restore /backups/callkey-2026-11-22.db').action(withoutDatabase(runRestore));
 }
 
@@ -55,7 +57,12 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
     lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
   if (!revived) lines.push('The database that was there cannot be read: the API keys that were revoked since the backup are not known.');
   if (revived && revived.apiKeys.length > 0) {
-    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [id, shortName(name), shortName(creatorName), timestamp(revokedAt)]);
+    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [
+      id,
+      shortName(name),
+      shortName(creatorName),
+      timestamp(revokedAt),
+    ]);
     lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
     lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
   }
@@ -66,7 +73,10 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
   }
   if (revived && revived.enabled.length > 0) {
     const rows = revived.enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]);
-    lines.push('', 'These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: npm run admin -- user disable EMAIL');
+    lines.push(
+      '',
+      'These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: npm run admin -- user disable EMAIL',
+    );
     lines.push(table(['E-MAIL', 'NAME', 'DISABLED'], rows));
   }
   return lines.join('\n');

@@ -46,7 +46,12 @@ export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact
     ['Sessions', String(sessions)],
     ['API keys', String(apiKeys.length)],
   ].filter(([, value]) => value !== '');
-  const keys = apiKeys.map((key) => [key.id, shortName(key.name), key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never', `${key.queuedCalls}`]);
+  const keys = apiKeys.map((key) => [
+    key.id,
+    shortName(key.name),
+    key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never',
+    `${key.queuedCalls}`,
+  ]);
   const lines = [table(['E-mail', user.email], facts)];
   if (keys.length > 0) lines.push('', table(['KEY', 'NAME', 'LAST USED', 'QUEUED CALLS'], keys));
   return lines.join('\n');

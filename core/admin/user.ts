@@ -106,10 +106,7 @@ async function runList({ ports, output }: AdminContext): Promise<void> {
 
 async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {
   const { id } = await findUser(ports, email);
-  const [[user], impact] = await Promise.all([
-    ports.stores.users.list({ kind: 'all' }, id),
-    ports.stores.users.deletionImpact(id),
-  ]);
+  const [[user], impact] = await Promise.all([ports.stores.users.list({ kind: 'all' }, id), ports.stores.users.deletionImpact(id)]);
   if (!user) throw noSuchUser(email);
   output.answer({ user: shownJson(user, impact) }, userText(user, impact));
 }

@@ -1,13 +1,7 @@
 import { hash } from 'node:crypto';
 import { auditEvent } from './audit.ts';
-import type { Actor } from './model.ts';
+import type { Actor, ChainedEvent, Seal } from './model.ts';
 import type { AuditChainStore, Ports } from './ports.ts';
-
-/** An audit event with its place in the chain, as storage keeps it. `fields` are all that it says, in a fixed order. */
-export type ChainedEvent = { seq: number; hash: string; at: number; fields: readonly (string | number | null)[] };
-
-/** Names a state of the chain: what comes up to it cannot change without changing the hash. */
-export type Seal = { seq: number; hash: string };
 
 /** The hash of an event, over itself and the event before: SHA-256, in hexadecimal. */
 export function chainHash(before: string, seq: number, fields: ChainedEvent['fields']): string {
@@ -44,7 +38,8 @@ export async function verifyChain(store: AuditChainStore, known: Seal | null): P
       if (event.seq !== seq + 1) faults.push(missing(seq + 1, event.seq - 1));
       else if (chainHash(before, event.seq, event.fields) !== event.hash)
         faults.push(`Event ${event.seq} does not follow from the one before: one of the two was changed.`);
-      if (event.seq === known?.seq && event.hash !== known.hash) faults.push(`Event ${event.seq} is not the one that the seal was made of.`);
+      if (event.seq === known?.seq && event.hash !== known.hash)
+        faults.push(`Event ${event.seq} is not the one that the seal was made of.`);
       ({ seq, hash: before } = event);
       events++;
     }

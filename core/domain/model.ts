@@ -189,7 +189,9 @@ export type AuditAction =
   | 'backup.created'
   | 'audit.pruned';
 
-export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'list' | 'call-log' | 'backup' | 'audit-log' };
+export type AuditSubject = Named & {
+  kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'list' | 'call-log' | 'backup' | 'audit-log';
+};
 
 /** Who did what, when and from where. Never holds a secret. */
 export type AuditEvent = {
@@ -207,6 +209,12 @@ export type AuditEvent = {
 
 /** The action is any text: an older or newer release may have written it. */
 export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
+
+/** An audit event with its place in the chain, as storage keeps it. `fields` are all that it says, in a fixed order. */
+export type ChainedEvent = { seq: number; hash: string; at: number; fields: readonly (string | number | null)[] };
+
+/** Names a state of the chain: what comes up to it cannot change without changing the hash. */
+export type Seal = { seq: number; hash: string };
 
 /** Who acts, and from where. */
 export type Actor = { who: Named | null; address: string };

@@ -1,7 +1,6 @@
 import type { DateTime } from 'luxon';
 import type { Named } from '#contract/console.ts';
 import type { OutcomeState } from '#contract/dialer.ts';
-import type { ChainedEvent, Seal } from './audit-chain.ts';
 import type { Conclusion, Settlement } from './call-states.ts';
 import type {
   Account,
@@ -14,6 +13,7 @@ import type {
   CallKey,
   CallReference,
   Campaign,
+  ChainedEvent,
   ClaimedCall,
   ContactCall,
   Credentials,
@@ -31,6 +31,7 @@ import type {
   NewCall,
   NewPassword,
   NewUser,
+  Seal,
   Session,
   Tenancy,
   UserChange,

@@ -9,7 +9,8 @@ export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Cont
   const isTrusted = proxyAddress.compile([...proxies]);
   return {
     // Without proxies there is nothing to read: each refused key asks for this.
-    addressOf: ({ req }) => (proxies.length === 0 ? (req.socket.remoteAddress ?? '') : proxyAddress(req, isTrusted)).replace(/^::ffff:(?=\d+\.)/, ''),
+    addressOf: ({ req }) =>
+      (proxies.length === 0 ? (req.socket.remoteAddress ?? '') : proxyAddress(req, isTrusted)).replace(/^::ffff:(?=\d+\.)/, ''),
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
       const { remoteAddress } = ctx.req.socket;

@@ -1,4 +1,5 @@
-import { type ChainedEvent, chainHash } from '../domain/audit-chain.ts';
+import { chainHash } from '../domain/audit-chain.ts';
+import type { ChainedEvent } from '../domain/model.ts';
 import type { AuditChainStore } from '../domain/ports.ts';
 import { inShortTransactions } from './chunks.ts';
 import { required } from './columns.ts';
@@ -63,7 +64,8 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           if (!last || kept === 0) return 0;
           const { seq, hash } = chainedEvent(last);
           await trx('audit_chain').update({ pruned_seq: seq, pruned_hash: hash });
-          return trx('audit_events').where('seq', '<=', seq).delete();
+          const deleted: number = await trx('audit_events').where('seq', '<=', seq).delete();
+          return deleted;
         });
       return inShortTransactions(pruneSome, prunedAtOnce, signal);
     },

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { pruneAudit } from '../../core/domain/audit-chain.ts';
 import { operator } from '../../core/domain/audit.ts';
+import { pruneAudit } from '../../core/domain/audit-chain.ts';
 import { createPartner } from '../../core/domain/tenancies.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { at, fakeClock } from '../support/clock.ts';
@@ -104,7 +104,9 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
       ...{ retentionDays: 90, erasable: 0, oldestEndedAt: null, lapseDays: 30 },
       ...{ auditRetentionDays: null, oldestEventAt: at('2026-11-21T09:00:00.000Z').toISO() },
     });
-    expect((await admin(['retention', 'show'])).stdout).to.contain('Audit events: kept').and.to.contain('erased 90 days after');
+    expect((await admin(['retention', 'show'])).stdout)
+      .to.contain('Audit events: kept')
+      .and.to.contain('erased 90 days after');
     expect(await json('retention', 'run')).to.include({ erased: 0, auditEvents: 0 });
   });
 });

@@ -58,10 +58,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(known.map(({ request_id }) => request_id)).to.deep.equal(['dialing', 'of-somebody-else']);
     const [elsewhere] = (await rows()).filter(({ request_id }) => request_id === 'elsewhere');
     expect(elsewhere).to.deep.include({ state: 'cancelled', name: null, variables: null, time_zone: null, detail: null, due_at: null });
-    await direct.storage.database
-      .write('calls')
-      .where({ request_id: 'dialing' })
-      .update({ state: 'completed', due_at: null, ended_at: 1 });
+    await direct.storage.database.write('calls').where({ request_id: 'dialing' }).update({ state: 'completed', due_at: null, ended_at: 1 });
     expect(await json('contact', 'erase', phone)).to.deep.equal({ erased: 1, cancelled: 0, dialing: 0 });
     expect((await events()).map(({ action, subject_name }) => [action, subject_name])).to.deep.equal([
       ['contact.erased', '3 calls'],
@@ -74,7 +71,10 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
   it('looks through all calls in short steps, and misses none at their ends', async () => {
     for (const atOnce of [1, 2, 3, 4, 5, 6]) {
       const found = await contactStore(direct.storage.database, atOnce).findCalls(phone);
-      expect(found.map(({ requestId }) => requestId), String(atOnce)).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
+      expect(
+        found.map(({ requestId }) => requestId),
+        String(atOnce),
+      ).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
     }
   });
 

@@ -22,7 +22,7 @@ describe('a table of admin', () => {
 
   for (const [what, cell, columns] of [
     ['Chinese, Japanese and Korean, two columns a character', '山田한글', 8],
-    ['fullwidth letters', 'Ａｂ', 3],
+    ['fullwidth letters', 'Ａｂ', 4],
     ['an emoji', '😀', 2],
     ['a family of emoji, drawn as one', '👨‍👩‍👧', 2],
     ['a heart that is drawn as an emoji', '❤️', 2],

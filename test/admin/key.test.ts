@@ -44,7 +44,8 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       ...{ creator_id: n < 1_003 ? pat : pia, creator_partner_id: partner.id, partner_id: partner.id },
     });
     const keys = Array.from({ length: 1_010 }, (_, n) => key(n));
-    for (let start = 0; start < keys.length; start += 100) await direct.storage.database.write('api_keys').insert(keys.slice(start, start + 100));
+    for (let start = 0; start < keys.length; start += 100)
+      await direct.storage.database.write('api_keys').insert(keys.slice(start, start + 100));
     await direct.close();
     const list = async (...args: string[]) => {
       const { apiKeys, total } = await json('key', 'list', ...args);

@@ -76,7 +76,9 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     const { user } = await json('user', 'show', 'Stan@Example.com');
     expect(user).to.deep.include({ name: 'Stan the Man', sessions: 1, disabledAt: null });
     expect(user.apiKeys).to.deep.equal([{ id, name: 'CRM', lastUsedAt: null, queuedCalls: 0 }]);
-    expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.match(/^Name +Stan the Man$/m).and.match(/^[\w-]{36} +CRM +Never +0$/m);
+    expect((await admin(['user', 'show', 'stan@example.com'])).stdout)
+      .to.match(/^Name +Stan the Man$/m)
+      .and.match(/^[\w-]{36} +CRM +Never +0$/m);
     expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
   });
 

@@ -93,7 +93,9 @@ describe('a disabled user', () => {
       const cookie = await signIn(url, 'pat@example.com');
       const { users } = (await ask('GET', `${url}/console/users`, { cookie })).json as { users: { email: string; disabledAt: string }[] };
       const disabled = users.filter(({ disabledAt }) => disabledAt !== null).map(({ email }) => email);
-      const { events } = (await ask('GET', `${url}/console/activity`, { cookie })).json as { events: { action: string; address: string }[] };
+      const { events } = (await ask('GET', `${url}/console/activity`, { cookie })).json as {
+        events: { action: string; address: string }[];
+      };
       const found = events.find(({ action }) => action === 'user.disabled');
       // A partner does not learn the names of the server's users.
       expect([disabled, found?.address]).to.deep.equal([['sue@example.com'], 'local']);

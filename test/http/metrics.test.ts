@@ -31,7 +31,13 @@ describe('the metrics', () => {
     });
 
     const scrape = async () => (await ask('GET', `${core.managementUrl}/metrics`)).text;
-    const figure = (text: string, name: string) => Number(text.split('\n').find((line) => line.startsWith(`${name} `))?.slice(name.length));
+    const figure = (text: string, name: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.slice(name.length),
+      );
 
     it('are of the database as it is at that scrape', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
@@ -55,7 +61,9 @@ describe('the metrics', () => {
       for (const series of [
         ...['accepted', 'refused', 'undecided'].map((result) => `callkey_api_key_authentications_total{result="${result}"} 0`),
         ...['accepted', 'refused', 'throttled', 'undecided'].map((result) => `callkey_sign_ins_total{result="${result}"} 0`),
-        ...['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'].map((result) => `callkey_dialer_handoffs_total{result="${result}"} 0`),
+        ...['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'].map(
+          (result) => `callkey_dialer_handoffs_total{result="${result}"} 0`,
+        ),
         ...['completed', 'no_answer', 'busy', 'failed'].map((state) => `callkey_outcomes_total{state="${state}"} 0`),
         ...['look up', 'place', 'cancel', 'explain'].map((operation) => `callkey_batch_size_count{operation="${operation}"} 0`),
       ]) {
@@ -66,7 +74,9 @@ describe('the metrics', () => {
     it('have all that the alerts and the dashboard ask for', async () => {
       await signIn(core.url, 'ada@example.com');
       const text = await scrape();
-      const files = ['prometheus/callkey-alerts.yml', 'grafana/callkey-dashboard.json'].map((file) => readFileSync(new URL(file, deploy), 'utf8'));
+      const files = ['prometheus/callkey-alerts.yml', 'grafana/callkey-dashboard.json'].map((file) =>
+        readFileSync(new URL(file, deploy), 'utf8'),
+      );
       const asked = new Set(files.join().match(/\b(?:callkey|process)_[a-z_]+/g));
       expect(asked.size).to.be.greaterThan(15);
       const missing = [...asked].filter((name) => !text.includes(`\n${name}{`) && !text.includes(`\n${name} `));
@@ -80,7 +90,9 @@ describe('the metrics', () => {
         const text = await scrape();
         renameSync(`${file}.away`, file);
         expect(figure(text, 'callkey_ready')).to.equal(0);
-        expect(text).to.match(/^callkey_queue_due Nan$/m).and.not.to.contain('callkey_api_keys{');
+        expect(text)
+          .to.match(/^callkey_queue_due Nan$/m)
+          .and.not.to.contain('callkey_api_keys{');
         expect(figure(await scrape(), 'callkey_ready')).to.equal(1);
       });
 

@@ -4,7 +4,6 @@ import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { createLog } from '../../core/log.ts';
 import { collectRefusals } from '../../core/refusals.ts';
-import { fakeClock, testRandomness } from '../support/clock.ts';
 import { type LogLine, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -51,7 +50,8 @@ describe('who is refused', () => {
         'sign-ins refused 203.0.113.9': 1,
         'sign-ins throttled 203.0.113.8': 1,
       });
-      for (const secret of ['canary', 'ada@', unknown.slice(12, 40), keyValue.slice(12, 40)]) expect(JSON.stringify(core.log)).not.to.contain(secret);
+      for (const secret of ['canary', 'ada@', unknown.slice(12, 40), keyValue.slice(12, 40)])
+        expect(JSON.stringify(core.log)).not.to.contain(secret);
       const events = await direct.storage.database.read('audit_events').where({ action: 'session.refused' });
       await direct.close();
       expect(events).not.to.deep.equal([]);
@@ -72,7 +72,7 @@ describe('who is refused', () => {
       },
     });
     const direct = await openDirect(await freshDatabase('sqlite'));
-    const refusals = collectRefusals({ clock: fakeClock(), randomness: testRandomness, stores: direct.ports.stores }, createLog('info', lines));
+    const refusals = collectRefusals(direct.ports, createLog('info', lines));
     for (const address of addresses) refusals.onKeyRefused(address);
     await refusals.close();
     await direct.close();
