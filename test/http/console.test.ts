@@ -309,13 +309,13 @@ describe('calls, people and activity in the console', () => {
       });
 
       it('has the lists that the console has saved as files', async () => {
-        const cookie = await as('ada');
+        const [tia, cookie] = [await as('tia'), await as('ada')];
         const record = (body: object) => ask('POST', `${core.url}/console/exports`, { cookie, body });
         expect((await record({ list: 'api-keys', rows: 12 })).status).to.equal(204);
         for (const body of [{ list: 'passwords', rows: 1 }, { list: 'users', rows: -1 }, { list: 'users' }]) {
           expect((await record(body)).status, JSON.stringify(body)).to.equal(422);
         }
-        expect((await activity(await as('tia'))).events[0]).to.deep.include({
+        expect((await activity(tia)).events[0]).to.deep.include({
           actor: { id: tenants.users.account.id, name: 'Ada Account' },
           action: 'list.exported',
           subject: { kind: 'list', id: 'api-keys', name: 'api-keys (12 rows)' },
