@@ -7,7 +7,7 @@ type Operation = {
   tags: string[];
   security: Record<string, unknown>[];
   parameters: (Parameter | { $ref: string })[];
-  requestBody?: { content: { 'application/json': { example: object } } };
+  requestBody?: { content: { 'application/json': { example?: object } } };
 };
 export type OpenapiDocument = { paths: Record<string, Record<string, Operation>> };
 

@@ -24,11 +24,11 @@ describe('the OpenAPI document', () => {
   for (const path of Object.keys(openapi.paths)) {
     it(`describes every method of ${path} and no other`, async () => {
       const pathname = path.replace(/\{\w+\}/g, 'some');
-      const described = pathsOf(pathname).flatMap((matching) => Object.keys(openapi.paths[matching] ?? {}));
+      const described = new Set(pathsOf(pathname).flatMap((matching) => Object.keys(openapi.paths[matching] ?? {})));
       const answer = await ask('PATCH', core.url + pathname, { cookie });
       expect(answer.status).to.equal(405);
       const allowed = String(answer.headers['allow']).toLowerCase().split(', ');
-      expect(allowed.filter((method) => method !== 'head')).to.have.members(described);
+      expect(allowed.filter((method) => method !== 'head')).to.have.members([...described]);
     });
   }
 
