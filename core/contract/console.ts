@@ -183,6 +183,24 @@ export type CallView = z.infer<typeof callSchema>;
 export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
 export type CallsView = z.infer<typeof callsSchema>;
 
+/** What a list does not show of a call. Time zone and variables are null once contact data has been erased, too. */
+export const callDetailsSchema = z.object({
+  call: callSchema,
+  /** The contact's. */
+  timeZone: z.string().nullable(),
+  variables: z.record(z.string(), z.string()).nullable(),
+  notBefore: instantSchema.nullable(),
+  notAfter: instantSchema.nullable(),
+  /** As the provider reports it. */
+  durationSeconds: z.number().nullable(),
+  /** How many times a dialer has taken the call up, to hand it off to the provider or to see what became of it. */
+  attempts: z.number().int(),
+  firstAttemptAt: instantSchema.nullable(),
+  /** When a dialer takes it up next; null while a provider has it, and once it has ended. */
+  nextAttemptAt: instantSchema.nullable(),
+});
+export type CallDetailsView = z.infer<typeof callDetailsSchema>;
+
 /** The calendar days of a chart are those of this zone. */
 export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
 

@@ -30,6 +30,7 @@ export const namedSchemas = {
   Campaigns: inConsole.campaignsSchema,
   Calls: inConsole.callsSchema,
   CallsSummary: inConsole.callsSummarySchema,
+  CallDetails: inConsole.callDetailsSchema,
   Users: inConsole.usersSchema,
   CreateUser: inConsole.createUserSchema,
   CreatedUser: inConsole.createdUserSchema,
@@ -228,6 +229,15 @@ export const describedRoutes: readonly DescribedRoute[] = [
     query: inConsole.chartQuerySchema,
     status: 200,
     answer: 'CallsSummary',
+  },
+  {
+    ...session,
+    id: 'showCall',
+    method: 'GET',
+    path: paths.call,
+    summary: 'Show a call, with its window, its variables and its hand-off',
+    status: 200,
+    answer: 'CallDetails',
   },
   {
     ...session,

@@ -133,6 +133,21 @@ export type ListedCall = {
   isSimulated: boolean;
 };
 
+export type CallDetails = {
+  call: ListedCall;
+  /** The contact's. */
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>> | null;
+  notBefore: DateTime | null;
+  notAfter: DateTime | null;
+  durationSeconds: number | null;
+  /** How many times a dialer has claimed it. */
+  attempts: number;
+  firstAttemptAt: DateTime | null;
+  /** Null unless it waits for a dialer. */
+  nextAttemptAt: DateTime | null;
+};
+
 export type CallFilter = { state: CallState | null; search: string; cursor: string | null };
 
 export type AuditAction =

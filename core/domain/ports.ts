@@ -8,6 +8,7 @@ import type {
   ApiKeyDetails,
   AuditEvent,
   CallCount,
+  CallDetails,
   Caller,
   CallFilter,
   CallReference,
@@ -141,6 +142,8 @@ export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /** The newest first, from after the cursor. */
   list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
+  /** @returns null if the campaign has no such call */
+  find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** The calls placed since an instant in epoch milliseconds. */
   summary(campaignId: string, since: number): Promise<CallCount[]>;
   /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */

@@ -29,9 +29,9 @@ export function parameter(ctx: Context, name: string): string {
   return parameters[name] ?? '';
 }
 
-/** The `:id` of the path. @throws Problem `not-found` when it cannot be an identifier */
-export function idOf(ctx: Context): string {
-  const id = parameter(ctx, 'id');
+/** The `:id` of the path, or its other identifier. @throws Problem `not-found` when it cannot be an identifier */
+export function idOf(ctx: Context, name = 'id'): string {
+  const id = parameter(ctx, name);
   if (!isIdentifier(id)) throw new Problem('not-found', 'There is no such thing in your scope.');
   return id;
 }

@@ -1,11 +1,21 @@
 import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
-import type { ApiKeyDetailsView, ApiKeyView, CallView, DeletionView, EventView, Named, SessionView, UserView } from '#contract/console.ts';
+import type {
+  ApiKeyDetailsView,
+  ApiKeyView,
+  CallDetailsView,
+  CallView,
+  DeletionView,
+  EventView,
+  Named,
+  SessionView,
+  UserView,
+} from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { ApiKey, DeletionImpact, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
+import type { ApiKey, CallDetails, DeletionImpact, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
 import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
@@ -58,6 +68,18 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
     endedAt: call.endedAt && timestamp(call.endedAt),
     apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
     simulated: call.isSimulated,
+  };
+}
+
+export function callDetailsView({ call, ...details }: CallDetails, viewer: Viewer): CallDetailsView {
+  const { timeZone, variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt } = details;
+  return {
+    call: callView(call, viewer),
+    ...{ timeZone, variables, durationSeconds, attempts },
+    notBefore: notBefore && timestamp(notBefore),
+    notAfter: notAfter && timestamp(notAfter),
+    firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),
+    nextAttemptAt: nextAttemptAt && timestamp(nextAttemptAt),
   };
 }
 

@@ -17,6 +17,9 @@ type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<
  */
 export const channelSchemas: ChannelSchemas = {
   getStartupState: nothing,
+  listServers: nothing,
+  selectServer: text,
+  forgetServer: text,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   signOut: nothing,
   changePassword: z.strictObject({ currentPassword: text, newPassword: text }),
@@ -38,6 +41,7 @@ export const channelSchemas: ChannelSchemas = {
     search: text,
     cursor: identifierSchema.nullable(),
   }),
+  getCall: z.strictObject({ campaignId: identifierSchema, contactId: identifierSchema }),
   summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
   listUsers: nothing,
   createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
