@@ -74,7 +74,10 @@ describe('two cores behind a proxy, as core/deploy configures it', () => {
         await another(50);
         for (const [host, core] of cores) {
           expect(await core.stop()).to.equal(0);
-          cores.set(host, await start(host));
+          const again = await start(host);
+          cores.set(host, again);
+          // As people are told to: the next one when the proxy uses this one again.
+          await until(async () => (await send({ method: 'GET', url: `${again.managementUrl}/metrics` })).text.includes('status="202"'));
           await another(50);
         }
       } finally {
@@ -93,7 +96,8 @@ describe('two cores behind a proxy, as core/deploy configures it', () => {
       const rows: { state: string }[] = await direct.storage.database.read('calls').select('state');
       const addresses = await direct.storage.database.read('audit_events').whereNot({ address: 'local' }).distinct().pluck('address');
       await direct.close();
-      expect(failures, proxy.said.join('')).to.deep.equal([]);
+      expect(failures.length, JSON.stringify(failures[0])).to.equal(0);
+      expect(proxy.said.join('')).not.to.contain(keyValue);
       expect([rows.length, rows.filter(({ state }) => state === 'cancelled').length]).to.deep.equal([placed, cancelled]);
       expect(String(signedIn.headers['set-cookie'])).to.match(/^__Host-.*; secure/i);
       expect(addresses).to.deep.equal(['127.0.0.1']);

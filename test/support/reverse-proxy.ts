@@ -34,7 +34,9 @@ const kinds = {
   caddy: {
     file: 'Caddyfile',
     around: (snippet, directory) =>
-      `{\nadmin off\nauto_https disable_redirects\nstorage file_system ${directory}\n}\n${snippet.replace('callkey.example.com', 'https://localhost:443')}`,
+      snippet
+        .replace(/^\{$/m, `{\nadmin off\nauto_https disable_redirects\nstorage file_system ${directory}`)
+        .replace('callkey.example.com', 'https://localhost:443'),
     command: (file) => ['caddy', 'run', '--adapter', 'caddyfile', '--config', file],
   },
 } satisfies Record<string, Kind>;
