@@ -5,7 +5,7 @@ const packageJson = new URL('../package.json', import.meta.url);
 const { name, version }: { name: string; version: string } = JSON.parse(readFileSync(packageJson, 'utf8'));
 
 /** Only the package has its commands on the PATH. */
-const isPackage = name === 'callkey-core';
+const isPackage = name === '@callkey/core';
 
 export { version };
 export const adminName = isPackage ? 'callkey-admin' : 'admin';

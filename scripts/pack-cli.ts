@@ -1,24 +1,49 @@
-// Builds the package that is published as `callkey`, and packs it: dist/callkey-VERSION.tgz. It has the command alone, bundled to
-// JavaScript. Another folder than dist may be given.
-import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+// Builds the package @callkey/cli, and packs it: dist/callkey-cli-VERSION.tgz. It has the command and its client library, bundled to
+// JavaScript; the root's package.json is the core's, so that this one gets its own. Another folder than dist may be given.
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundle, dependenciesOf, emptyFolder, pack, root } from './pack.ts';
+import { leastNode } from '../cli/least-node.ts';
+import { bundle, dependenciesOf, emptyFolder, pack, root, run } from './pack.ts';
 
 /** Has a binary for each platform, which npm picks at the installation. */
 const external = ['@napi-rs/keyring'];
+
 const out = emptyFolder('callkey');
-await bundle(out, { entryPoints: ['cli/main.ts'], target: 'node22', minify: true, external });
-const main = join(out, 'lib', 'main.js');
-writeFileSync(main, `#!/usr/bin/env node\n${readFileSync(main, 'utf8')}`);
-chmodSync(main, 0o755);
+await bundle(out, {
+  entryPoints: { callkey: 'cli/launch.ts', client: 'cli/client/index.ts' },
+  target: 'node22',
+  minify: true,
+  external,
+});
+writeTypes();
+const launcher = join(out, 'lib', 'callkey.js');
+writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
+chmodSync(launcher, 0o755);
 copyFileSync(join(root, 'cli', 'README.md'), join(out, 'README.md'));
 copyFileSync(join(root, 'LICENSE'), join(out, 'LICENSE'));
-pack(out, {
-  name: 'callkey',
-  description: 'Places and cancels on-demand calls from the command line',
-  bin: { callkey: 'lib/main.js' },
-  // The least that the bundled undici runs on.
-  engines: { node: '>=22.19.0' },
-  dependencies: dependenciesOf(external),
-  files: ['lib', 'THIRD-PARTY-LICENSES.txt'],
+pack(out, 'cli', {
+  name: '@callkey/cli',
+  description: 'Places and cancels on-demand calls, from the command line and from programs, and never one of them twice',
+  bin: { callkey: 'lib/callkey.js' },
+  exports: { '.': { types: './types/index.d.ts', default: './lib/client.js' } },
+  engines: { node: `>=${leastNode.major}.${leastNode.minor}.0` },
+  // Only keeping a key in the system's keychain needs it.
+  optionalDependencies: dependenciesOf(external),
+  files: ['lib', 'types', 'THIRD-PARTY-LICENSES.txt'],
 });
+
+/** What the client's modules declare. They name no type of another package or of the contract. */
+function writeTypes(): void {
+  const declared = mkdtempSync(join(tmpdir(), 'callkey-types-'));
+  mkdirSync(join(out, 'types'));
+  try {
+    run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', join('cli', 'client'), '--outDir', declared]);
+    for (const name of ['index', 'callkey-client', 'errors', 'types']) {
+      const text = readFileSync(join(declared, 'cli', 'client', `${name}.d.ts`), 'utf8');
+      writeFileSync(join(out, 'types', `${name}.d.ts`), text.replace(/from '(.*)\.ts'/g, "from '$1.js'"));
+    }
+  } finally {
+    rmSync(declared, { recursive: true });
+  }
+}

@@ -1,4 +1,4 @@
-// Builds the package that is published as `callkey-core`, and packs it: dist/callkey-core-VERSION.tgz. It has the core and `admin`,
+// Builds the package @callkey/core, and packs it: dist/callkey-core-VERSION.tgz. It has the core and `admin`,
 // bundled to JavaScript, the console's page (npm run build:web) and core/deploy. Another folder than dist may be given.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const oldestNode = 24;
 const commands = { 'callkey-core': 'main', 'callkey-admin': 'admin' };
 
 const out = emptyFolder('callkey-core');
-await bundle(out, { entryPoints: ['core/main.ts', 'core/admin.ts'], target: `node${oldestNode}`, minify: false, external });
+await bundle(out, { entryPoints: { main: 'core/main.ts', admin: 'core/admin.ts' }, target: `node${oldestNode}`, minify: false, external });
 // An older Node cannot even parse the bundle.
 const startOf = (command: string, entry: string) => `#!/usr/bin/env node
 if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
@@ -29,8 +29,8 @@ cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true })
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
 copyFileSync(join(root, 'core', 'deploy', 'README.md'), join(out, 'README.md'));
 for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, file), join(out, file));
-pack(out, {
-  name: 'callkey-core',
+pack(out, 'core', {
+  name: '@callkey/core',
   description: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them',
   bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
   engines: { node: `>=${oldestNode}` },

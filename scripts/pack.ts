@@ -5,6 +5,9 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
+/** npm takes a provenance from this repository alone. */
+const repository = 'https://github.com/callkey/callkey';
+
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
 type PackageJson = { version: string; license: string; dependencies: Record<string, string> };
@@ -18,7 +21,7 @@ export function emptyFolder(name: string): string {
   return folder;
 }
 
-type Bundle = { entryPoints: string[]; target: string; minify: boolean; external: string[] };
+type Bundle = { entryPoints: Record<string, string>; target: string; minify: boolean; external: string[] };
 
 /** Bundles to JavaScript in the package's `lib`, with the licences of what is bundled: most want to travel with it. */
 export async function bundle(folder: string, options: Bundle): Promise<void> {
@@ -46,16 +49,29 @@ export function dependenciesOf(names: readonly string[]): Record<string, string>
   return Object.fromEntries(names.map((name) => [name, rootPackage.dependencies[name] ?? '']));
 }
 
-/** Writes package.json, and the package beside its folder: NAME-VERSION.tgz. */
-export function pack(folder: string, packageJson: Record<string, unknown>): void {
+/**
+ * Writes package.json, and the package beside its folder: NAME-VERSION.tgz. Names are in a scope: anybody may publish a bare one.
+ *
+ * @param directory of its source in the repository
+ */
+export function pack(folder: string, directory: string, packageJson: { name: `@callkey/${string}`; [field: string]: unknown }): void {
   const { version, license } = rootPackage;
-  // npm publishes no provenance without it. GitHub sets the variable.
-  const { GITHUB_REPOSITORY: name } = process.env;
-  const repository = name === undefined ? {} : { repository: { type: 'git', url: `git+https://github.com/${name}.git` } };
-  const content = { version, license, ...repository, type: 'module', ...packageJson };
+  const content = {
+    version,
+    license,
+    repository: { type: 'git', url: `git+${repository}.git`, directory },
+    bugs: { url: `${repository}/issues` },
+    type: 'module',
+    publishConfig: { access: 'public', provenance: true },
+    ...packageJson,
+  };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(content, undefined, 2)}\n`);
-  const { status } = spawnSync('npm', ['pack', '--pack-destination', '..'], { cwd: folder, stdio: 'inherit' });
-  process.exitCode = status ?? 1;
+  run('npm', ['pack', '--pack-destination', '..'], folder);
+}
+
+export function run(command: string, args: string[], cwd = root): void {
+  const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit', shell: process.platform === 'win32' });
+  if (status !== 0) throw error ?? new Error(`${command} has failed.`);
 }
 
 function licensesOf({ inputs }: Metafile): string {
