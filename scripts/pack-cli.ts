@@ -4,7 +4,9 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { leastNode } from '../cli/least-node.ts';
-import { bundle, dependenciesOf, emptyFolder, pack, root, run } from './pack.ts';
+import { manPage } from '../cli/man-page.ts';
+import { createProgram } from '../cli/program.ts';
+import { bundle, dependenciesOf, emptyFolder, pack, root, rootPackage, run } from './pack.ts';
 
 /** Has a binary for each platform, which npm picks at the installation. */
 const external = ['@napi-rs/keyring'];
@@ -17,6 +19,9 @@ await bundle(out, {
   external,
 });
 writeTypes();
+const { version } = rootPackage;
+mkdirSync(join(out, 'man'));
+writeFileSync(join(out, 'man', 'callkey.1'), `${manPage(createProgram(version, () => Promise.resolve()), version)}\n`);
 const launcher = join(out, 'lib', 'callkey.js');
 writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
 chmodSync(launcher, 0o755);
@@ -30,7 +35,8 @@ pack(out, 'cli', {
   engines: { node: `>=${leastNode.major}.${leastNode.minor}.0` },
   // Only keeping a key in the system's keychain needs it.
   optionalDependencies: dependenciesOf(external),
-  files: ['lib', 'types', 'THIRD-PARTY-LICENSES.txt'],
+  man: ['man/callkey.1'],
+  files: ['lib', 'types', 'man', 'THIRD-PARTY-LICENSES.txt'],
 });
 
 /** What the client's modules declare. They name no type of another package or of the contract. */
