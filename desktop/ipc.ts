@@ -1,4 +1,4 @@
-import type { CallState } from '#contract/calls.ts';
+import type { CallState } from '#contract/states.ts';
 import type {
   AccountsView,
   ActivityView,

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { CallState } from '#contract/calls.ts';
+import type { CallState } from '#contract/states.ts';
 import type { CallsView, CallView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 import { useResource } from '../components/loadable.tsx';

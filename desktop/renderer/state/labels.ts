@@ -1,4 +1,4 @@
-import type { CallState } from '#contract/calls.ts';
+import type { CallState } from '#contract/states.ts';
 import type { SessionView, UserType, UserView } from '#contract/console.ts';
 
 export const userTypeLabels: Readonly<Record<UserType, string>> = {

@@ -1,4 +1,4 @@
-import type { CallState } from '#contract/calls.ts';
+import type { CallState } from '#contract/states.ts';
 import type { CallsSummaryView } from '#contract/console.ts';
 import { type DayCounts, sum } from './charts.ts';
 
