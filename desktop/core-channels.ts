@@ -110,6 +110,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),
     deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
 
+    recordExport: (input) => send(post(paths.exports, nothing, input)),
     listActivity: (cursor) => send(get(`${paths.activity}${queryOf({ cursor })}`, activitySchema)),
   } satisfies Partial<Channels>;
 }

@@ -12,6 +12,7 @@ import type {
   CreateApiKey,
   CreatedApiKeyView,
   DeletionView,
+  RecordExport,
   ResetPasswordView,
   RevocationView,
   RevokeApiKeys,
@@ -114,6 +115,8 @@ export type Channels = {
   previewDeletion(id: string): Promise<Result<DeletionView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
+  /** Leaves an event that a list was saved as a file. */
+  recordExport(input: RecordExport): Promise<Result<null>>;
   /** Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
   copySecret(secret: string): Promise<void>;
   /** Copies a text that is no secret. */
@@ -156,6 +159,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   previewDeletion: 'previewDeletion',
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
+  recordExport: 'recordExport',
   copySecret: 'copySecret',
   copyText: 'copyText',
   saveFile: 'saveFile',

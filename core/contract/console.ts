@@ -215,6 +215,8 @@ export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
+  /** Since when neither the user nor their keys get in. Absent from earlier cores. */
+  disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
 });
 export type UserView = z.infer<typeof userSchema>;
@@ -263,6 +265,13 @@ export type EventView = z.infer<typeof eventSchema>;
 
 export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable() });
 export type ActivityView = z.infer<typeof activitySchema>;
+
+/** The console has saved a list as a file. It says so by itself: the core has only answered the list's requests. */
+export const recordExportSchema = z.strictObject({
+  list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Give api-keys, calls, users or activity.' }),
+  rows: z.number().int().min(0).max(10_000_000),
+});
+export type RecordExport = z.infer<typeof recordExportSchema>;
 
 // Details of an API key
 

@@ -37,6 +37,7 @@ export const namedSchemas = {
   Deletion: inConsole.deletionSchema,
   ResetPassword: inConsole.resetPasswordSchema,
   Activity: inConsole.activitySchema,
+  RecordExport: inConsole.recordExportSchema,
   Handoff: handoffSchema,
   Outcome: outcomeSchema,
   Problem: problemSchema,
@@ -299,6 +300,15 @@ export const describedRoutes: readonly DescribedRoute[] = [
     query: inConsole.activityQuerySchema,
     status: 200,
     answer: 'Activity',
+  },
+  {
+    ...session,
+    id: 'recordExport',
+    method: 'POST',
+    path: paths.exports,
+    summary: 'Record that a list was saved as a file',
+    body: 'RecordExport',
+    status: 204,
   },
   {
     id: 'reportOutcome',

@@ -23,6 +23,7 @@ export const paths = {
   userDeletion: '/console/users/:id/deletion',
   userPassword: '/console/users/:id/password',
   activity: '/console/activity',
+  exports: '/console/exports',
 
   outcomes: '/dialer/outcomes',
 } as const;

@@ -44,6 +44,7 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string,
   ['DELETE', paths.user, users.deleteUser],
   ['POST', paths.userPassword, users.resetPassword],
   ['GET', paths.activity, activity.list],
+  ['POST', paths.exports, activity.recordExport],
 ];
 
 /** The session routes. The key header is not read here. */

@@ -15,12 +15,20 @@ export type State = {
 export type Context = Koa.ParameterizedContext<State>;
 export type Middleware = Koa.Middleware<State>;
 
+/** Hears who is refused, and from where. It must cost nothing: refusals come in floods. */
+export type ObserveRefusals = {
+  onKeyRefused(address: string): void;
+  onSignInRefused(email: string, address: string): void;
+  onSignInThrottled(address: string): void;
+};
+
 /** What all routes share. */
 export type HttpDeps = {
   ports: Ports;
   /** Where a request comes from: see `client-address.ts`. */
   addressOf(ctx: Context): string;
   isSecure(ctx: Context): boolean;
+  refusals: ObserveRefusals;
 };
 
 /** A parameter of the route's path, decoded; empty where the path has none of that name. */

@@ -44,7 +44,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
 
 export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: DateTime): ApiKeyDetailsView {
   const { apiKey, createdIn, reach, usage, activity } = details;
-  return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map(eventView) };
+  return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map((event) => eventView(event, viewer)) };
 }
 
 export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>): SessionView {
@@ -88,6 +88,7 @@ export function userView(user: ListedUser): UserView {
     ...viewerView(user),
     createdAt: timestamp(user.createdAt),
     lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
+    disabledAt: user.disabledAt && timestamp(user.disabledAt),
     apiKeys: user.apiKeys,
   };
 }
@@ -100,8 +101,9 @@ export function deletionView({ user, apiKeys, sessions }: { user: ListedUser } &
   };
 }
 
-export function eventView({ id, at, actor, action, subject, address }: ListedEvent): EventView {
-  return { id, at: timestamp(at), actor, action, subject, address };
+/** Only the service's own staff learn the names of the system's users. */
+export function eventView({ id, at, actor, action, subject, address }: ListedEvent, { userType }: Viewer): EventView {
+  return { id, at: timestamp(at), actor, action, subject, address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local') };
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {

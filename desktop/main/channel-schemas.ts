@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
+import { recordExportSchema, tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { callStates } from '#contract/states.ts';
 import { identifierSchema } from '#contract/text.ts';
@@ -49,6 +49,7 @@ export const channelSchemas: ChannelSchemas = {
   previewDeletion: identifierSchema,
   deleteUser: deletion,
   listActivity: identifierSchema.nullable(),
+  recordExport: recordExportSchema,
   copySecret: text,
   copyText: text,
   saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),

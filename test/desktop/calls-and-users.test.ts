@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import { disableUser } from '../../core/domain/users.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
@@ -163,6 +165,15 @@ describeDesktop('calls and users in the console', () => {
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
     expect(await page.getByLabel('Tied to').inputValue()).to.equal(harness.tenants.account.id);
+  });
+
+  it('marks a user who is disabled', async () => {
+    const { page, tenants, direct } = harness;
+    await disableUser(direct.ports, operator, tenants.users.sibling);
+    await signInAs(harness, 'partner');
+    await button('Users').click();
+    await row('Sue Sibling').getByText('Disabled', { exact: true }).waitFor();
+    expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1);
   });
 
   it('lists the keys that a deletion revokes, with their last use, and then deletes', async () => {

@@ -39,6 +39,7 @@ describeDesktop('the bridge to the page', () => {
       'onSessionChange',
       'previewDeletion',
       'previewRevocation',
+      'recordExport',
       'resetPassword',
       'revokeApiKey',
       'revokeApiKeys',

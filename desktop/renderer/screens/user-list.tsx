@@ -65,10 +65,11 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
     name: 'name',
     label: 'Name',
     width: 'name',
-    cell: ({ id, name }) => (
+    cell: ({ id, name, disabledAt }) => (
       <span class="line">
         <Clip>{name}</Clip>
         {id === viewerId && <span class="tag you">You</span>}
+        {disabledAt !== null && <span class="badge warn">Disabled</span>}
       </span>
     ),
   },
