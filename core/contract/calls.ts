@@ -141,4 +141,3 @@ export const cancelledCallSchema = z.object({
   cancelledAt: instantSchema,
 });
 export type CancelledCallView = z.infer<typeof cancelledCallSchema>;
-
