@@ -60,6 +60,7 @@ atTheEnd(async () => {
   if (!host) return;
   const ended = once(host, 'exit');
   host.kill('SIGKILL');
+  host = undefined;
   await ended;
 });
 

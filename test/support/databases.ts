@@ -8,8 +8,10 @@ import { atTheEnd } from './clean-up.ts';
 import { killAll } from './core.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.ts';
 
-export const databaseKinds = ['sqlite', 'postgres'] as const;
-export type DatabaseKind = (typeof databaseKinds)[number];
+const kinds = ['sqlite', 'postgres'] as const;
+export type DatabaseKind = (typeof kinds)[number];
+/** Both, but for `npm run mutants`. */
+export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASES'] === 'sqlite' ? ['sqlite'] : kinds;
 
 let postgres: Promise<PostgresServer> | undefined;
 const templates = new Map<DatabaseKind, Promise<string>>();
@@ -72,6 +74,12 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
   for (const kind of databaseKinds) describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => tests(kind));
 }
 
+/** For what there is on PostgreSQL alone. */
+export function itOnPostgres(title: string, test: Mocha.AsyncFunc): void {
+  const define = databaseKinds.includes('postgres') ? it : it.skip;
+  define(title, test);
+}
+
 atTheEnd(cleanUp);
 
 /** Leaves nothing behind: no process, no server, no file. */
@@ -79,5 +87,7 @@ export async function cleanUp(): Promise<void> {
   killAll();
   // One that did not start has said so, and has nothing to stop.
   await (await postgres?.catch(() => undefined))?.stop();
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  postgres = undefined;
+  templates.clear();
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }
