@@ -23,11 +23,13 @@ process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 Object.assign(process.env, { TMPDIR: directory, TEST_DATABASES: 'sqlite' });
 
 async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[]> {
+  // Now: somebody may edit them while it runs.
+  const texts = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
   const stryker = new Stryker({
     mutate: [...files],
     testRunner: 'mocha',
     mochaOptions: { 'no-config': true, require: ['test/support/mutants.ts'], spec: testsOf(folder) },
-    plugins: ['@stryker-mutator/mocha-runner', './scripts/mutants/ignored.ts'],
+    plugins: ['./scripts/mutants/plugins.ts'],
     ignorers: ['sql'],
     coverageAnalysis: 'perTest',
     concurrency: availableParallelism(),
@@ -38,9 +40,8 @@ async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[
     disableTypeChecks: false,
     tsconfigFile: 'none',
     reporters: ['progress-append-only'],
-    logLevel: 'warn',
   });
-  return mutantsOf(await stryker.runMutationTest());
+  return mutantsOf(await stryker.runMutationTest(), (file) => texts.get(file) ?? '');
 }
 
 /** Replaces a folder's row in the table of test/README.md. */

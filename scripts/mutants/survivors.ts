@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Stryker } from '@stryker-mutator/core';
 
@@ -8,12 +7,13 @@ export type Known = Readonly<Record<string, readonly { why: string; mutants: rea
 /** `change` names a mutant by the line that it is in and by what it replaces, which stay when other lines move. */
 export type Mutant = { file: string; line: number; change: string; hasSurvived: boolean };
 
-export function mutantsOf(results: Awaited<ReturnType<Stryker['runMutationTest']>>): Mutant[] {
+/** @param textOf the text of a file, as it was mutated */
+export function mutantsOf(results: Awaited<ReturnType<Stryker['runMutationTest']>>, textOf: (file: string) => string): Mutant[] {
   const counted = results.filter(({ status }) => ['Killed', 'Timeout', 'Survived', 'NoCoverage'].includes(status));
   return counted.map((result) => {
     const file = relative('.', result.fileName);
     const { start, end } = result.location;
-    const lines = readFileSync(file, 'utf8')
+    const lines = textOf(file)
       .split('\n')
       .slice(start.line - 1, end.line);
     const first = lines[0] ?? '';

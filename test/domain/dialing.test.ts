@@ -137,6 +137,11 @@ describe('what the result of a hand-off means', () => {
       { event: 'answer-lost', to: 'doubt', dueAt: now + 600 },
     ],
     [
+      'a lost answer is retried at the very end of the window',
+      () => settle(claimed({ notAfter: now + 600 }), lost, deduplicating),
+      { event: 'answer-lost', to: 'doubt', dueAt: now + 600 },
+    ],
+    [
       'a lost answer makes the call unknown when its window is over',
       () => settle(claimed(windowOver), lost, deduplicating),
       unknown('must-not-repeat', 'lost'),
@@ -166,5 +171,6 @@ describe('limits that depend on each other', () => {
     ['a call is given up before it is forgotten', Math.max(window.toMillis(), outcome.toMillis()), life.toMillis()],
     ['clocks may differ by less than the window', clockSkew.toMillis(), window.toMillis()],
   ];
+  it('a provider has ten seconds for its answer', () => expect(answer.toMillis()).to.equal(10_000));
   for (const [rule, shorter, longer] of ordered) it(rule, () => expect(shorter).to.be.below(longer));
 });

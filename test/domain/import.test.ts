@@ -172,6 +172,7 @@ describe('an import', () => {
     asked.length = 0;
     await run(all);
     expect(asked.filter((externalIds) => externalIds.includes('p1'))).to.deep.equal([['p1', 'p2']]);
+    expect(asked.flat()).not.to.include(undefined);
   });
 
   for (const [what, file, refusal] of [
@@ -241,6 +242,13 @@ describe('an import', () => {
     const taken = 'conflict: Another user has the e-mail address b@example.com already.';
     expect(await refusalOf(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
     expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
+  });
+
+  it('refuses the address of an imported user who is not in the file', async () => {
+    const { run } = importsOf();
+    await run({ users: [stan] });
+    const taken = 'conflict: Another user has the e-mail address stan@example.com already.';
+    expect(await refusalOf(run({ users: [{ ...stan, externalId: 'u9' }] }))).to.equal(taken);
   });
 
   it('refuses the address of a user who was not imported', async () => {

@@ -99,6 +99,12 @@ describe('partners, accounts and campaigns', () => {
     ]);
   });
 
+  it('leave a page of events, with a cursor to the next one', async () => {
+    const event = auditEvent(fakePorts(), operator, 'partner.added', { kind: 'partner', id: 'p', name: 'P' }, null);
+    const list = async () => Array.from({ length: 51 }, (_, n) => ({ ...event, id: `e${n}` }));
+    expect((await listActivity(fakePorts({ stores: { activity: { list } } }), staff, null)).nextCursor).to.equal('e49');
+  });
+
   it('are searched by staff alone, fifty at most', async () => {
     const { ports, asked } = portsOf();
     await searchTenancies(ports, staff, 'clinic');

@@ -177,6 +177,15 @@ describe('a new password', () => {
     await checkPassword(signingIn.ports, { email: account.email, address: '192.0.2.1', trusted: false }, account.email, 'x');
     expect(changing.throttleKeys.filter((key) => signingIn.throttleKeys.includes(key))).to.have.length(1);
     expect(changing.throttleKeys).to.have.length(3);
+    const other = usersOf();
+    await changePassword(
+      other.ports,
+      { who: partner, address: '192.0.2.1' },
+      partner,
+      { currentPassword: 'old password', newPassword: 'x' },
+      's',
+    );
+    expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.have.length(1);
   });
 
   it('by somebody else is made for seven days, and ends all sessions', async () => {
@@ -232,6 +241,12 @@ describe('users whom others manage', () => {
       { userType: 'partner', partnerId: 'p2' },
       'invalid at partnerId: There is no such partner in your scope.',
     ],
+    [
+      'users of a sibling account by a tied user',
+      tied,
+      { accountId: 'a3' },
+      'invalid at accountId: There is no such account in your scope.',
+    ],
     ['users of another account by a tied user', tied, { accountId: 'a2' }, 'invalid at accountId: There is no such account in your scope.'],
     ["users of another partner's account", partner, { accountId: 'a2' }, 'invalid at accountId: There is no such account in your scope.'],
     ['users of no account', partner, { accountId: 'a9' }, 'invalid at accountId: There is no such account in your scope.'],
@@ -265,6 +280,7 @@ describe('users whom others manage', () => {
   for (const [what, viewer, more, place] of [
     ['staff', staff, { userType: 'staff' }, { accountId: null, partnerId: null }],
     ['the account that was given', partner, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ['the account of the creator, which was given', tied, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
     ['the account of the creator', tied, {}, { accountId: 'a1', partnerId: 'p1' }],
     ['the account that staff have selected', staffInAccount, {}, { accountId: 'a1', partnerId: 'p1' }],
     ['the partner of the creator', partner, { userType: 'partner' }, { accountId: null, partnerId: 'p1' }],

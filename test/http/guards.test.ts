@@ -98,7 +98,9 @@ describe('what guards every route', () => {
   });
 
   it('finds nothing by what cannot be an identifier', async () => {
-    expect(await problemOf(inConsole('GET', '/console/api-keys/a%20b'))).to.equal('404 not-found: There is no such thing in your scope.');
+    expect(await problemOf(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
+      '404 not-found: There is no such thing in your scope.',
+    );
   });
 
   it('refuses what another site sends', async () => {

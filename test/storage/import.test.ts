@@ -93,7 +93,7 @@ describe('what an import finds and writes', () => {
       ]);
     });
 
-    it('takes the keys of a user along to the other partner, and leaves them where the user becomes staff', async () => {
+    it('takes the keys of a user along to the other partner, and gives them back to the one they were made for where the user becomes staff', async () => {
       await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
       if (!credentials) throw new Error('The user was not imported.');
@@ -106,11 +106,10 @@ describe('what an import finds and writes', () => {
       );
       const partnerOfKey = async () => (await direct.storage.database.read('api_keys').first())?.creator_partner_id;
       await run({ users: [{ ...user, partner: 'p2' }] });
-      const { id } = await find('partners', 'p2');
-      expect(await partnerOfKey()).to.equal(id);
+      expect(await partnerOfKey()).to.equal((await find('partners', 'p2')).id);
       const { partner: _, ...withoutPartner } = user;
       await run({ users: [{ ...withoutPartner, userType: 'staff' }] });
-      expect([await partnerOfKey(), (await find('users', 'u1')).partnerId]).to.deep.equal([id, null]);
+      expect([await partnerOfKey(), (await find('users', 'u1')).partnerId]).to.deep.equal([(await find('partners', 'p1')).id, null]);
     });
 
     it('is refused where somebody else has taken the same address meanwhile, and nothing of it is left', async () => {

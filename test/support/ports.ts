@@ -70,9 +70,10 @@ export const viewers = {
   staffInAccount: user('stan', 'Stan Staff', { tenancy: { kind: 'account', ...account } }),
 };
 
-/** The account `a1` of the partner `p1`, the account `a2` of the partner `p2`, and nothing else. */
+/** The accounts `a1` and `a3` of the partner `p1`, the account `a2` of the partner `p2`, and nothing else. */
 export const tenancies: Partial<TenancyStore> = {
-  findAccount: async (id) => ({ a1: account, a2: { id: 'a2', name: 'Red Garage', partnerId: 'p2' } })[id] ?? null,
+  findAccount: async (id) =>
+    ({ a1: account, a2: { id: 'a2', name: 'Red Garage', partnerId: 'p2' }, a3: { ...account, id: 'a3' } })[id] ?? null,
   findPartner: async (id) => ({ p1: partner, p2: { id: 'p2', name: 'Southgate Calling' } })[id] ?? null,
 };
 

@@ -1,3 +1,11 @@
+import { createRequire } from 'node:module';
+
+// Mocha 12.0.3 has .cjs files where @stryker-mutator/mocha-runner 10.0.0 expects .js, and asks for them without an ending.
+const { extensions } = createRequire(import.meta.url);
+extensions['.cjs'] = extensions['.js'];
+const mochaRunner: { strykerPlugins: readonly object[]; strykerValidationSchema: object } = await import('@stryker-mutator/mocha-runner');
+export const { strykerValidationSchema } = mochaRunner;
+
 /** What Stryker asks of a plugin, and of Babel's paths to the nodes of a file. */
 type Path = { node: { type: string; quasis?: readonly { value: { raw: string } }[] } };
 
@@ -6,6 +14,7 @@ const keyword =
 
 /** SQL: no statement is left without its text, and no part of it is a mutant of its own. */
 export const strykerPlugins = [
+  ...mochaRunner.strykerPlugins,
   {
     kind: 'Ignore',
     name: 'sql',
