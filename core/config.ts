@@ -14,7 +14,7 @@ export type Config = Readonly<{
   /** Seconds for which a draining core still takes requests, so that load balancers notice first that it is not ready. */
   drainDelay: number;
   management: Readonly<{ host: string; port: number }> | null;
-  tls: Readonly<{ cert: Buffer; key: Buffer }> | null;
+  tls: Tls | null;
   database: DatabaseLocation;
   /** Newest first. Null: made once, and kept beside the SQLite file. */
   sessionSecrets: readonly string[] | null;
@@ -23,9 +23,12 @@ export type Config = Readonly<{
   webConsole: boolean;
   logLevel: LogLevel;
   dialer: DialerConfig;
-  /** After how many days the contact data of ended calls is erased; null keeps it. */
-  retentionDays: number | null;
+  /** After how many days contact data of ended calls, and audit events, are erased; null keeps them. */
+  retentionDays: Readonly<{ contacts: number | null; auditEvents: number | null }>;
 }>;
+
+/** In PEM form. */
+export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
 
 export type DialerConfig =
   | Readonly<{ kind: 'off' }>
@@ -81,9 +84,8 @@ const drainDelay = z
   .transform(Number)
   .optional();
 
-const retentionDays = z
+const days = z
   .string()
-  .default('90')
   .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'give a number of days, or off' })
   .transform((text) => (text === 'off' ? null : Number(text)));
 
@@ -125,7 +127,8 @@ const schema = z.object({
     .default('10')
     .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'give a number from 1 to 1000' })
     .transform(Number),
-  RETENTION_DAYS: retentionDays,
+  RETENTION_DAYS: days.prefault('90'),
+  AUDIT_RETENTION_DAYS: days.prefault('off'),
   LOG_LEVEL: z.enum(logLevels, { error: `give one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -144,14 +147,14 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     // No load balancer reaches loopback.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
-    tls: readTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
+    tls: tlsOf(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
     database: env.DATABASE_URL,
     sessionSecrets: env.SESSION_SECRETS,
     trustedProxies: env.TRUSTED_PROXIES,
     webConsole: env.WEB_CONSOLE === 'on',
     logLevel: env.LOG_LEVEL,
     dialer: dialerOf(env),
-    retentionDays: env.RETENTION_DAYS,
+    retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
   });
 }
 
@@ -172,9 +175,10 @@ function isSafeUrl(text: string): boolean {
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** RETENTION_DAYS alone, for `admin`. @throws ConfigError */
-export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): number | null {
-  return parse(z.object({ RETENTION_DAYS: retentionDays }), environment).RETENTION_DAYS;
+/** What is kept for how long, for `admin`. @throws ConfigError */
+export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Config['retentionDays'] {
+  const env = parse(schema.pick({ RETENTION_DAYS: true, AUDIT_RETENTION_DAYS: true }), environment);
+  return { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS };
 }
 
 /** DATABASE_URL alone, for `admin`. @throws ConfigError */
@@ -207,10 +211,15 @@ function readSecretFile(variable: string, file: string): string {
   return text;
 }
 
-function readTls(certFile: string | undefined, keyFile: string | undefined): Config['tls'] {
+function tlsOf(certFile: string | undefined, keyFile: string | undefined): Tls | null {
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is needed where TLS_KEY_FILE is set');
   if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is needed where TLS_CERT_FILE is set');
+  return readTls(certFile, keyFile);
+}
+
+/** @throws ConfigError */
+export function readTls(certFile: string, keyFile: string): Tls {
   const cert = readNamedFile('TLS_CERT_FILE', certFile);
   const key = readNamedFile('TLS_KEY_FILE', keyFile);
   const certificate = parsePem('TLS_CERT_FILE', `${certFile} holds no certificate in PEM form`, () => new X509Certificate(cert));
@@ -221,7 +230,7 @@ function readTls(certFile: string | undefined, keyFile: string | undefined): Con
     throw new ConfigError('TLS_KEY_FILE', `${keyFile} is not the key of the certificate in ${certFile}`);
   }
   parsePem('TLS_CERT_FILE', `${certFile} and its key cannot be used`, () => createSecureContext({ cert, key }));
-  return { cert, key };
+  return { certFile, keyFile, cert, key };
 }
 
 /** The reason is OpenSSL's. It contains nothing of the key. */

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
+import { reloadCertificate } from './certificate-reload.ts';
 import type { Config, DialerConfig } from './config.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
@@ -13,6 +14,8 @@ import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { argon2Passwords } from './passwords.ts';
+import { version } from './program.ts';
+import { collectRefusals } from './refusals.ts';
 import { asDatabaseError } from './start-errors.ts';
 import { openStorage } from './storage/index.ts';
 
@@ -42,7 +45,7 @@ export async function startCore(
   outside: { log: Logger; clock: Clock; randomness: Randomness; signal?: AbortSignal },
 ): Promise<Core> {
   const { log, clock, randomness } = outside;
-  const metrics = createMetrics();
+  const metrics = createMetrics(version);
   let dialer: Dialer | undefined;
   const storage = await usableStorage(config.database, () =>
     openStorage(config.database, clock, {
@@ -71,6 +74,8 @@ export async function startCore(
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
     if (webConsole === null) log.warn('the console in the browser is not built: run npm run build:web, and start again');
     let isDraining = false;
+    const isReady = async () => !isDraining && (await storage.isReady());
+    const refusals = collectRefusals(ports, log);
     const app = createApp({
       ports,
       log,
@@ -79,11 +84,10 @@ export async function startCore(
       sessionSecrets,
       trustedProxies: config.trustedProxies,
       dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
+      refusals,
       webConsole,
     });
-    const management =
-      config.management &&
-      createManagementApp({ registry: metrics.registry, isReady: async () => !isDraining && (await storage.isReady()), log });
+    const management = config.management && createManagementApp({ version, registry: metrics.registry, isReady, log });
 
     const opened = async (opening: Promise<Listener>) => {
       const listener = await opening;
@@ -97,8 +101,11 @@ export async function startCore(
     // Only now: the one-time password of a start that fails would be shown to nobody.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);
-    metrics.watchQueue(() => queueLook(ports));
-    metrics.watchKeys(() => ports.stores.apiKeys.countByDaysLeft(clock.now()));
+    const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
+    metrics.watch.queue(() => queueLook(ports));
+    metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
+    metrics.watch.database(storage.figures);
+    metrics.watch.process(async () => ({ ready: (await isReady()) ? 1 : 0, lastUsedLag: storage.lastUsedLag() / 1_000 }));
     dialer = startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
 
     return {
@@ -108,10 +115,12 @@ export async function startCore(
       firstUser,
       async close() {
         isDraining = true;
+        endReloading?.();
         // Until then load balancers see that this core is not ready, and each answer closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await managementListener?.drain();
+        await refusals.close();
         await storage.close();
       },
     };

@@ -1,15 +1,9 @@
 // By hand: undici's RetryAgent cuts a Retry-After short at its own longest pause, and p-retry does not read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
-import { CallkeyError, errorCode } from './errors.ts';
-
-export type RetryPolicy = {
-  /** How often a request is sent before the client gives up. */
-  attempts: number;
-  /** Ends the waiting; a request in flight still gets its answer. */
-  signal?: AbortSignal;
-  onRetry?: (reason: string) => void;
-};
+import { temporaryReason } from './connection-errors.ts';
+import { CallkeyError } from './errors.ts';
+import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call: at most 8 s of pauses. A file must outlast a restart of the core: up to 56 s of pauses. */
 export const oneCallPolicy = { attempts: 6 };
@@ -41,16 +35,22 @@ const temporaryStatuses = [429, 502, 503, 504];
 /**
  * Sends a request until a final answer arrives. Use it only for requests that are safe to repeat: a call under its request id, a cancel.
  *
- * @throws CallkeyError `unreachable`
+ * @throws CallkeyError `unreachable`, `failed`; the reason of the signal
  */
 export async function withRetries(
   send: () => Promise<Answer>,
   server: string,
-  { attempts, signal, onRetry }: RetryPolicy,
+  { attempts = oneCallPolicy.attempts, until, onRetry }: RetryPolicy,
+  signal?: AbortSignal,
   timing: Timing = systemTiming,
 ): Promise<Answer> {
+  const waitsUntil = until && signal ? AbortSignal.any([until, signal]) : (until ?? signal);
   for (let attempt = 1; ; attempt++) {
-    const outcome = await send().catch((error: unknown) => networkError(error));
+    signal?.throwIfAborted();
+    const outcome = await send().catch((error: unknown) => {
+      signal?.throwIfAborted();
+      return temporaryReason(error, server);
+    });
     if (typeof outcome !== 'string' && !temporaryStatuses.includes(outcome.status)) return outcome;
 
     const reason = typeof outcome === 'string' ? outcome : `it answers ${outcome.status}`;
@@ -59,11 +59,11 @@ export async function withRetries(
       const seconds = Math.ceil(requested / 1000);
       throw new CallkeyError('unreachable', `${server} asks for a pause of ${seconds} s.`);
     }
-    if (attempt < attempts && !signal?.aborted) {
+    if (attempt < attempts && !until?.aborted) {
       onRetry?.(reason);
-      await timing.wait(Math.max(requested, backoff(attempt, timing.random())), signal);
+      await timing.wait(Math.max(requested, backoff(attempt, timing.random())), waitsUntil);
     }
-    if (attempt >= attempts || signal?.aborted) {
+    if (attempt >= attempts || until?.aborted) {
       throw new CallkeyError('unreachable', `Could not reach ${server} (${attempt} attempts): ${reason}.`);
     }
   }
@@ -80,25 +80,4 @@ export function parseRetryAfter(header: string | undefined, now: number): number
   if (header === undefined) return 0;
   const milliseconds = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
   return Number.isNaN(milliseconds) ? 0 : Math.max(0, milliseconds);
-}
-
-const networkErrors: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'the connection broke off',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the host name could not be looked up',
-  UND_ERR_SOCKET: 'the connection broke off',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
-  UND_ERR_BODY_TIMEOUT: 'no complete answer in time',
-};
-
-/** @throws the error itself where it did not come from the network */
-function networkError(error: unknown): string {
-  const code = errorCode(error);
-  if (code === undefined || code.startsWith('UND_ERR_INVALID') || code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') throw error;
-  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
-    return `its certificate is not trusted (${code}); set NODE_EXTRA_CA_CERTS=FILE to add a certificate authority`;
-  }
-  return networkErrors[code] ?? code;
 }

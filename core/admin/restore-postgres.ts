@@ -1,12 +1,13 @@
 import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
 import { inChunks } from '../storage/chunks.ts';
 import type { Database } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import { migrationsTable } from '../storage/migrations/index.ts';
 import { applicationName, migrationLock, openPostgres } from '../storage/postgres.ts';
-import { ended, startPostgresTool } from './postgres-tools.ts';
+import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
@@ -14,7 +15,8 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   const database = openPostgres(url);
   try {
     const gone = await findGone(database);
-    await replaceAll(url, file, await refuseOthers(database));
+    const own = await refuseOthers(database);
+    await replaceAll(url, file, own, await ownSchema(database));
     return { before: null, revived: await findRevived(database, gone), missing };
   } finally {
     await database.close();
@@ -54,11 +56,11 @@ async function refuseOthers(database: Database): Promise<number> {
 
 const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
 
-type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[] };
+type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
-/** The API keys that are revoked and the users who are deleted before the restore. */
+/** The API keys that are revoked, and the users who are deleted or disabled before the restore. */
 async function findGone({ read }: Database): Promise<Gone> {
-  if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [] };
+  if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   return {
     apiKeys: await read('retired_api_keys')
       .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'retired_at as revokedAt')
@@ -68,7 +70,13 @@ async function findGone({ read }: Database): Promise<Gone> {
       .groupBy('subject_id')
       .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
       .orderBy('deletedAt'),
+    disabled: await findDisabled(read),
   };
+}
+
+async function findDisabled(read: Knex): Promise<Revived['enabled']> {
+  if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
+  return read('users').whereNotNull('disabled_at').select('id', 'email', 'name', 'disabled_at as disabledAt').orderBy('disabled_at');
 }
 
 /** The keys and users that the restore has brought back. */
@@ -82,7 +90,13 @@ async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
     const rows: { id: string; email: string; name: string }[] = await read('users').select('id', 'email', 'name').whereIn('id', ids);
     for (const { id, ...user } of rows) users.set(id, user);
   }
+  const still = new Set((await findDisabled(read)).map(({ id }) => id));
+  const there = new Set<string>();
+  for (const ids of inChunks(gone.disabled.map(({ id }) => id))) {
+    for (const id of await read('users').whereIn('id', ids).pluck('id')) there.add(id);
+  }
   return {
+    enabled: gone.disabled.filter(({ id }) => there.has(id) && !still.has(id)),
     apiKeys: gone.apiKeys.filter(({ id }) => keys.has(id)),
     users: gone.users.flatMap(({ id, deletedAt }) => {
       const user = users.get(id);
@@ -94,9 +108,9 @@ async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
 /**
  * Replaces all in one transaction. `pg_restore --clean` drops only what the backup contains: a table that a later release has added would
  * make its migration fail. So everything is dropped first, then pg_restore's script runs. A core that starts meanwhile waits for the
- * migrations' lock.
+ * migrations' lock. The schema itself stays.
  */
-async function replaceAll(url: string, file: string, own: number): Promise<void> {
+async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
   const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
@@ -104,7 +118,7 @@ async function replaceAll(url: string, file: string, own: number): Promise<void>
   // Awaited below: a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
-  const restoring = startPostgresTool(url, 'pg_restore', ['--no-owner', '--file=-', file]);
+  const restoring = startPostgresTool(url, 'pg_restore', ['--no-owner', `--schema=${schema}`, '--file=-', file]);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
   // When psql fails, nothing reads pg_restore's output any more, and it would wait for ever.
   psql.child.once('close', () => restoring.child.kill());

@@ -1,5 +1,5 @@
 import { getCACertificates } from 'node:tls';
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { type Answer, failed, readAnswer } from '../core-answers.ts';
 import type { CoreRequest, Send } from '../core-channels.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
@@ -21,15 +21,7 @@ const maxAnswerBytes = 8 * 1024 * 1024;
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
-  const agent = new Agent({
-    connections: 4,
-    pipelining: 1,
-    // Self-hosters install their own certificate authority in the system's store.
-    connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
-    headersTimeout: timeoutsMs.answer,
-    bodyTimeout: timeoutsMs.answer,
-    maxResponseSize: maxAnswerBytes,
-  });
+  let agent: Promise<Agent> | undefined;
 
   async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<Answer> {
     const cookie = jar.header();
@@ -44,7 +36,8 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       },
       body: body === undefined ? null : JSON.stringify(body),
     };
-    const { statusCode, headers, body: answer } = await agent.request(options);
+    agent ??= newAgent();
+    const { statusCode, headers, body: answer } = await (await agent).request(options);
     const text = await answer.text();
     jar.update(headers['set-cookie'] ?? []);
     return { status: statusCode, header: (name) => headers[name]?.toString(), text };
@@ -60,6 +53,20 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       }
     },
     cookies: () => jar.all(),
-    close: () => agent.destroy(),
+    close: async () => (await agent)?.destroy(),
   };
+}
+
+/** Loads undici and the system's certificates, which would hold up the start: most servers are only remembered. */
+async function newAgent(): Promise<Agent> {
+  const undici = await import('undici');
+  return new undici.Agent({
+    connections: 4,
+    pipelining: 1,
+    // Self-hosters install their own certificate authority in the system's store.
+    connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
+    headersTimeout: timeoutsMs.answer,
+    bodyTimeout: timeoutsMs.answer,
+    maxResponseSize: maxAnswerBytes,
+  });
 }

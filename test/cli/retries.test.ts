@@ -1,15 +1,8 @@
 import { expect } from 'chai';
 import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import {
-  backoff,
-  filePolicy,
-  oneCallPolicy,
-  parseRetryAfter,
-  type RetryPolicy,
-  type Timing,
-  withRetries,
-} from '../../cli/client/retries.ts';
+import { backoff, filePolicy, oneCallPolicy, parseRetryAfter, type Timing, withRetries } from '../../cli/client/retries.ts';
+import type { RetryPolicy } from '../../cli/client/types.ts';
 
 type Outcome = number | Answer | Error;
 
@@ -38,7 +31,7 @@ async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy
     if (outcome instanceof Error) throw outcome;
     return typeof outcome === 'object' ? outcome : answer(outcome ?? 0);
   };
-  const result = await withRetries(send, 'http://core', policy, timing).catch((error: unknown) => error);
+  const result = await withRetries(send, 'http://core', policy, undefined, timing).catch((error: unknown) => error);
   return { result, pauses, attempts };
 }
 
@@ -115,10 +108,24 @@ describe('retries', () => {
     });
   }
 
-  it('names the way to trust a certificate that it does not trust', async () => {
-    const { result } = await sendInto([systemError('SELF_SIGNED_CERT_IN_CHAIN')]);
-    expect(result).to.have.property('message').that.contains('NODE_EXTRA_CA_CERTS');
-  });
+  const final: [string, RegExp][] = [
+    ['SELF_SIGNED_CERT_IN_CHAIN', /NODE_EXTRA_CA_CERTS/],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', /NODE_EXTRA_CA_CERTS/],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', /NODE_EXTRA_CA_CERTS/],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /NODE_EXTRA_CA_CERTS/],
+    ['CERT_HAS_EXPIRED', /expired.*clock/],
+    ['CERT_NOT_YET_VALID', /not valid yet.*clock/],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', /another name/],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/],
+  ];
+  for (const [code, says] of final) {
+    it(`does not send again after ${code}, which no other try changes, and says what does`, async () => {
+      const { result, attempts, pauses } = await sendInto([systemError(code), 202]);
+      expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'untrusted-certificate' });
+      expect(result).to.have.property('message').that.matches(says);
+      expect([attempts, pauses]).to.deep.equal([1, []]);
+    });
+  }
 
   it('tells the reason before each pause', async () => {
     const reasons: string[] = [];
@@ -127,15 +134,15 @@ describe('retries', () => {
   });
 
   it('sends nothing more once the signal has aborted, before a pause or during it', async () => {
-    expect(await sendInto([503], { attempts: 6, signal: AbortSignal.abort() })).to.deep.include({ attempts: 1, pauses: [] });
+    expect(await sendInto([503], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ attempts: 1, pauses: [] });
     const controller = new AbortController();
-    const stopped = await sendInto([503], { attempts: 6, signal: controller.signal }, () => controller.abort());
+    const stopped = await sendInto([503], { attempts: 6, until: controller.signal }, () => controller.abort());
     expect(stopped).to.include({ attempts: 1 });
     expect(stopped.result).to.be.instanceOf(CallkeyError);
   });
 
   it('still returns the answer of a request that was in flight when the signal aborted', async () => {
-    expect(await sendInto([202], { attempts: 6, signal: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
+    expect(await sendInto([202], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
   });
 
   for (const [header, milliseconds] of [

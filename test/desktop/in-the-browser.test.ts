@@ -13,19 +13,19 @@ import { password, signIn } from '../support/tenants.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What the page's policy has refused, and what the page has thrown. */
+/** What the browser complains about, and what the page has thrown. */
 function watch(page: Page): string[] {
   const found: string[] = [];
   page.on('console', (message: ConsoleMessage) => {
-    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)/i.test(message.text())) found.push(message.text());
+    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) found.push(message.text());
   });
   page.on('pageerror', (error) => found.push(error.message));
   return found;
 }
 
 describeBrowser('the screens in a browser', () => {
-  /** In CSS pixels: a large window, a tablet, or a large window at 200 %. */
-  const widths = [1600, 800, 480];
+  /** In CSS pixels: a large window, a tablet, a narrow window, and a phone or a narrow window at 100 % and at 200 %. */
+  const widths = [1600, 800, 480, 320, 240];
 
   /** By how much anything that scrolls is wider than its room. */
   const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
@@ -121,6 +121,14 @@ describeBrowser('the console in a browser', () => {
     await heading('Calls').waitFor();
     await button('API keys').click();
     await heading('API keys').waitFor();
+  }
+
+  /** The page itself may not read the clipboard: another one does. */
+  async function clipboardText(): Promise<string> {
+    const other = await context.newPage();
+    await other.route('**/*', (route) => route.fulfill({ body: '' }));
+    await other.goto(harness.core.url);
+    return other.evaluate('navigator.clipboard.readText()');
   }
 
   async function createKey(): Promise<string> {
@@ -269,11 +277,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByText('a web page cannot clear the clipboard later.').first().waitFor();
       await button('Copy').click();
       await button('Copied').waitFor();
-      // The page itself may not read the clipboard: another one does.
-      const other = await context.newPage();
-      await other.route('**/*', (route) => route.fulfill({ body: '' }));
-      await other.goto(harness.core.url);
-      expect(await other.evaluate('navigator.clipboard.readText()')).to.equal(keyValue);
+      expect(await clipboardText()).to.equal(keyValue);
     });
 
     it('is selected for copying by hand where the browser refuses to copy', async () => {
@@ -317,6 +321,26 @@ describeBrowser('the console in a browser', () => {
       expect((await sent).postData()).to.match(/^\{"sha256":"[0-9a-f]{64}"\}$/);
       await page.locator('tr', { hasText: 'Found in a log' }).first().waitFor();
     });
+  });
+
+  it('saves what is listed as a download', async () => {
+    await open();
+    const started = page.waitForEvent('download');
+    await button('Export CSV').click();
+    const download = await started;
+    expect(download.suggestedFilename()).to.equal('api-keys.csv');
+    expect(readFileSync(await download.path(), 'utf8')).to.include('Practice software');
+    await page.getByText(/^Saved \d+ rows?\.$/).waitFor();
+  });
+
+  it('copies an id', async () => {
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open();
+    await page.getByRole('row', { name: 'Practice software' }).first().click();
+    const id = await page.getByRole('complementary').locator('code').innerText();
+    await button('Copy id').click();
+    await page.getByText('Id copied.').waitFor();
+    expect(await clipboardText()).to.equal(id);
   });
 
   describe('several tabs', () => {

@@ -1,25 +1,15 @@
 import { expect } from 'chai';
+import { verifyChain } from '../../core/domain/audit-chain.ts';
+import { auditChainStore } from '../../core/storage/audit-chain.ts';
 import { callListStore } from '../../core/storage/call-list.ts';
 import type { Database } from '../../core/storage/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
-import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
-
-/** Brings an empty database to the first schema that there was. */
-async function migrateToFirst({ write, kind }: Database): Promise<void> {
-  await write.migrate.latest({
-    tableName: 'schema_migrations',
-    migrationSource: {
-      getMigrations: async () => ['001-core'],
-      getMigrationName: (name: string) => name,
-      getMigration: async () => ({ up: (trx) => core.up(trx, kind), down: () => Promise.reject(new Error('forward only')) }),
-    },
-  });
-}
+import { migrateToRelease } from '../support/earlier-schema.ts';
 
 const call = (number: number, more: Partial<CallRow> = {}): CallRow => ({
   contact_id: `contact-${number}`,
@@ -78,7 +68,7 @@ describe('a database of an earlier release', () => {
       const location = parseDatabaseUrl(await emptyDatabase(kind));
       if (!location) throw new Error('The database has no address.');
       database = openDatabase(location, 'make');
-      await migrateToFirst(database);
+      await migrateToRelease(database, 'first');
       for (const row of calls) await database.write('calls').insert(row);
     });
     afterEach(() => database.close());
@@ -109,6 +99,17 @@ describe('a database of an earlier release', () => {
       expect([await seen('api_keys'), await seen('retired_api_keys')]).to.deep.equal([['key-1', 'key-2'], ['key-3']]);
       const counted = await read('api_key_tallies').where({ scope: 'creator_partner_id' }).sum({ keys: 'keys' }).first();
       expect(Number(counted?.keys)).to.equal(2);
+    });
+
+    it('chains the audit events that there were already, in their order', async () => {
+      const event = { actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'user' };
+      const ids = Array.from({ length: 250 }, (_, n) => `event-${String(n).padStart(3, '0')}`);
+      for (const id of ids) await database.write('audit_events').insert({ ...event, id, at: 1, subject_name: 'Ada', address: 'local' });
+      await migrate(database);
+      const chain = auditChainStore(database);
+      expect(await chain.extend()).to.equal(250);
+      expect(await database.read('audit_events').orderBy('seq').pluck('id')).to.deep.equal(ids);
+      expect(await verifyChain(chain, null)).to.deep.include({ events: 250, unchained: 0, faults: [] });
     });
 
     const stored = () => database.read('calls').orderBy('placed_at');

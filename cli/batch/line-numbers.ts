@@ -1,0 +1,62 @@
+/** A set of line numbers: a bit a line, since a file may have millions. */
+export class LineSet {
+  #bits = new Uint8Array(1024);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  has(line: number): boolean {
+    return ((this.#bits[line >> 3] ?? 0) & (1 << (line & 7))) !== 0;
+  }
+
+  add(line: number): void {
+    if (this.has(line)) return;
+    const at = line >> 3;
+    if (at >= this.#bits.length) {
+      const larger = new Uint8Array(Math.max(at + 1, this.#bits.length * 2));
+      larger.set(this.#bits);
+      this.#bits = larger;
+    }
+    this.#bits[at] = (this.#bits[at] ?? 0) | (1 << (line & 7));
+    this.#size++;
+  }
+}
+
+/** What a FirstLines knows a text by: whole numbers of up to 53 and 32 bits, which two texts of a file do not share. */
+export type Mark = { high: number; low: number };
+
+/**
+ * The first line that each mark is on. An open hash table of 16 bytes a slot, seven slots for five lines: a Map of texts takes five times as
+ * much, and for a million lines that is all the memory that the command may use.
+ */
+export class FirstLines {
+  readonly #capacity: number;
+  readonly #high: Float64Array;
+  readonly #low: Uint32Array;
+  /** A slot with 0 is free: lines begin at 1. */
+  readonly #lines: Uint32Array;
+
+  /** @param most how many marks may be added */
+  constructor(most: number) {
+    this.#capacity = Math.ceil(most * 1.4) + 1;
+    this.#high = new Float64Array(this.#capacity);
+    this.#low = new Uint32Array(this.#capacity);
+    this.#lines = new Uint32Array(this.#capacity);
+  }
+
+  /** Keeps the line unless an earlier one has the mark. @returns the earlier line */
+  add({ high, low }: Mark, line: number): number | undefined {
+    // Fibonacci hashing: the upper bits of the product depend on all bits of the mark.
+    const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;
+    let slot = Math.floor((hash / 0x1_0000_0000) * this.#capacity);
+    for (; this.#lines[slot]; slot = (slot + 1) % this.#capacity) {
+      if (this.#high[slot] === high && this.#low[slot] === low) return this.#lines[slot];
+    }
+    this.#high[slot] = high;
+    this.#low[slot] = low;
+    this.#lines[slot] = line;
+    return undefined;
+  }
+}
