@@ -47,13 +47,7 @@ export const folders: readonly Folder[] = [
   {
     name: 'cli',
     sources: ['cli/client/retries.ts', 'cli/batch/run-journal.ts', 'cli/keys/key-store.ts', 'cli/durable-file.ts'],
-    tests: [
-      'test/cli/retries.test.ts',
-      'test/cli/run-journal.test.ts',
-      'test/cli/key-store.test.ts',
-      'test/cli/durable-file.test.ts',
-      'test/cli/choose-run.test.ts',
-    ],
+    tests: ['test/cli/retries.test.ts', 'test/cli/key-store.test.ts', 'test/cli/choose-run.test.ts'],
   },
 ];
 

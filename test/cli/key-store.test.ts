@@ -142,7 +142,7 @@ describe("a profile's key", () => {
   });
 
   it('that was never stored is asked for', async () => {
-    const advice = 'Run callkey key set to store one, or set CALLKEY_API_KEY.';
+    const advice = 'Run callkey key set to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
   });
 

@@ -81,7 +81,7 @@ describe('a session', () => {
   });
 
   it('starts with an event, unless the password was changed meanwhile', async () => {
-    const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null };
+    const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
     const { ports, events } = sessionOf();
     await startSession(ports, 'id', credentials, '192.0.2.1');
     expect(events[0]).to.deep.include({
@@ -113,6 +113,7 @@ describe('signing in', () => {
             user,
             passwordHash: 'hash',
             passwordExpiresAt: expiresIn === null ? null : fakePorts().clock.now().plus(expiresIn),
+            disabledAt: null,
           }),
         },
       },

@@ -5,7 +5,7 @@ import { byDay, startOf } from '../../core/domain/days.ts';
 import { codeOf } from '../../core/domain/error-code.ts';
 import type { AuditEvent } from '../../core/domain/model.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../../core/domain/retention.ts';
+import { endOverdueCalls } from '../../core/domain/retention.ts';
 import { createAccount, createCampaign, createPartner, listAccounts, listCampaigns, searchTenancies } from '../../core/domain/tenancies.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
@@ -127,18 +127,6 @@ describe('an event', () => {
 describe('housekeeping', () => {
   const { clock } = fakePorts();
   const signal = new AbortController().signal;
-  const ago = (instant: { toMillis(): number }) => (clock.millis() - instant.toMillis()) / 86_400_000;
-
-  it('erases the contacts of calls that ended so many days ago, and forgets what no chart shows', async () => {
-    const asked: unknown[] = [];
-    const note = async (before: { toMillis(): number }, given?: unknown) => {
-      asked.push(ago(before), given);
-      return 3;
-    };
-    const store = { erase: note, forgetCounts: note, countErasable: note };
-    expect([await eraseOldContacts(store, clock, 90, signal), await forgetOldCounts(store, clock, signal)]).to.deep.equal([3, 3]);
-    expect(asked).to.deep.equal([90, signal, 31, signal]);
-  });
 
   it('ends calls that nobody ends, after what a wrong clock has left', async () => {
     const asked: unknown[] = [];

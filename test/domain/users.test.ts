@@ -32,7 +32,7 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
     },
     list: async (visibility) => {
       asked.push(visibility);
-      return found.map((user): ListedUser => ({ ...user, createdAt: ports.clock.now(), lastSignInAt: null, apiKeys: 0 }));
+      return found.map((user): ListedUser => ({ ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }));
     },
     deletionImpact: async () => ({ apiKeys: [], sessions: 3 }),
     delete: async (id, { cancelQueuedCalls }, event) => {
@@ -45,7 +45,7 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
       events.push(event);
       return isThere;
     },
-    findByEmail: async () => ({ user: account, passwordHash: 'old hash', passwordExpiresAt: null }),
+    findByEmail: async () => ({ user: account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null }),
   };
   const throttleKeys: string[] = [];
   const ports = fakePorts({

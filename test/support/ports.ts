@@ -39,6 +39,8 @@ export function fakePorts({
       activity: some('activity', stores.activity),
       dialing: some('dialing', stores.dialing),
       retention: some('retention', stores.retention),
+      auditChain: some('auditChain', stores.auditChain),
+      contacts: some('contacts', stores.contacts),
     },
     onOutcome: () => undefined,
   };
