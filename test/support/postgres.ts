@@ -20,7 +20,9 @@ export type PostgresServer = {
 /** The server that TEST_POSTGRES_URL names, such as the one that `npm test` starts for all files; or one of this process's own. */
 export async function sharedPostgres(): Promise<PostgresServer> {
   const given = process.env['TEST_POSTGRES_URL'];
-  return given === undefined ? startPostgres() : databasesOn(given, async () => undefined);
+  // It would visit each of some hundred databases every minute, all of them new.
+  const settings = ['autovacuum=off'];
+  return given === undefined ? startPostgres(settings) : databasesOn(given, async () => undefined);
 }
 
 /**
