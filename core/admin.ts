@@ -1,14 +1,18 @@
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
 import { accountCommands } from './admin/account.ts';
+import { auditCommands } from './admin/audit.ts';
 import { backupCommand } from './admin/backup.ts';
 import { campaignCommands } from './admin/campaign.ts';
 import { checkCommand } from './admin/check.ts';
+import { contactCommands } from './admin/contact.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/context.ts';
 import { dialerCommands } from './admin/dialer.ts';
+import { fileOfCaller } from './admin/files.ts';
 import { importCommand } from './admin/import.ts';
 import { keyCommands } from './admin/key.ts';
 import { migrateCommand } from './admin/migrate.ts';
+import { operatorOf } from './admin/operator.ts';
 import { type Output, outputTo, stripControls } from './admin/output.ts';
 import { partnerCommands } from './admin/partner.ts';
 import { restoreCommand } from './admin/restore.ts';
@@ -32,10 +36,10 @@ create, import and migrate create the database that DATABASE_URL names if it doe
 function createProgram(): Command {
   const program = new Command('admin')
     .description("The self-hoster's tool, on the machine itself.")
-    .option('--json', 'answer with one JSON object')
+    .option('--json', 'answer with one JSON object, errors too')
     .addHelpText('after', notes)
     .showHelpAfterError('(--help shows the usage)')
-    .configureOutput({ writeErr: (message) => process.stderr.write(stripControls(message)) })
+    .configureOutput({ writeErr: (message) => asJson || process.stderr.write(stripControls(message)) })
     .exitOverride();
   const runner: Runner = { withDatabase, withoutDatabase };
   partnerCommands(program, runner);
@@ -44,7 +48,9 @@ function createProgram(): Command {
   userCommands(program, runner);
   keyCommands(program, runner);
   sessionCommands(program, runner);
+  contactCommands(program, runner);
   retentionCommands(program, runner);
+  auditCommands(program, runner);
   dialerCommands(program, runner);
   importCommand(program, runner);
   backupCommand(program, runner);
@@ -76,7 +82,7 @@ function withoutDatabase<Input extends unknown[]>(run: (settings: Settings, ...i
 
 function readSettings(): Settings {
   const isDatabaseNamed = ['DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => (process.env[name] ?? '') !== '');
-  return { location: readDatabaseLocation(process.env), isDatabaseNamed, output: output() };
+  return { location: readDatabaseLocation(process.env), isDatabaseNamed, output, fileOf: (path) => fileOfCaller(process.env, path) };
 }
 
 function contextOf(settings: Settings, storage: Storage): AdminContext {
@@ -88,7 +94,16 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     stores: storage.stores,
     onOutcome: () => undefined,
   };
-  return { ...settings, ports, storage, retentionDays: readRetentionDays(process.env), readInput: () => text(process.stdin) };
+  const days = readRetentionDays(process.env);
+  return {
+    ...settings,
+    ports,
+    storage,
+    actor: operatorOf(process.env),
+    retentionDays: days.contacts,
+    auditRetentionDays: days.auditEvents,
+    readInput: () => text(process.stdin),
+  };
 }
 
 /** A migration can take long and cannot be undone: no command applies one on the way to something else. */
@@ -103,10 +118,6 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
   await storage.migrate();
 }
 
-function output(): Output {
-  return outputTo(process, program.opts<{ json?: true }>().json ?? false);
-}
-
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof ConfigError) return 2;
@@ -117,6 +128,15 @@ function exitCodeOf(error: unknown): number {
   return error.status === 503 ? 5 : 1;
 }
 
+const missingCommand = 'Name a command: --help lists them.';
+
+/** For programs that read the error: a problem's code, `usage`, `configuration`, or `failed` for all else. */
+function codeOf(error: unknown): string {
+  if (error instanceof CommanderError) return 'usage';
+  if (error instanceof ConfigError) return 'configuration';
+  return error instanceof Problem ? error.code : 'failed';
+}
+
 /** What happened, and what to do about it. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -124,17 +144,21 @@ function textOf(error: unknown): string {
     return `The import stopped on the way: ${textOf(error.cause)} The database has what is shown above. Run the import again for the rest.`;
   }
   if (error instanceof ConfigError) return error.message;
+  if (error instanceof CommanderError) return error.code === 'commander.help' ? missingCommand : error.message.replace(/^error: /, '');
   return databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
 }
 
 // A reader can stop before the end: `admin user list | head -1`.
 process.stdout.on('error', () => process.exit());
 
-const program = createProgram();
+// Not from commander: its errors come before it has read all options.
+const asJson = process.argv.includes('--json');
+const output: Output = outputTo(process, asJson);
 try {
-  await program.parseAsync();
+  await createProgram().parseAsync();
 } catch (error) {
   process.exitCode = exitCodeOf(error);
-  // Commander has shown its own errors already.
-  if (!(error instanceof CommanderError)) output().note(`error: ${textOf(error)}`);
+  // Commander has shown its own errors already, and help is none.
+  const isShown = error instanceof CommanderError && (!asJson || error.exitCode === 0);
+  if (!isShown) output.error(codeOf(error), textOf(error));
 }

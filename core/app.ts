@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Ports } from './domain/ports.ts';
 import { clientAddress } from './http/client-address.ts';
 import { consoleRoutes } from './http/console-routes.ts';
-import type { State } from './http/context.ts';
+import type { ObserveRefusals, State } from './http/context.ts';
 import { notFound } from './http/not-found.ts';
 import { onDemand, onDemandMethods } from './http/on-demand.ts';
 import { outcomeMethods, outcomes } from './http/outcomes.ts';
@@ -23,6 +23,7 @@ type AppDeps = {
   sessionSecrets: readonly string[];
   trustedProxies: readonly string[];
   dialerSecrets: readonly string[];
+  refusals: ObserveRefusals;
   /** Undefined serves no page. */
   webConsole: WebConsole | undefined;
 };
@@ -31,7 +32,7 @@ type AppDeps = {
 export function createApp(deps: AppDeps): Koa<State> {
   const { ports, log } = deps;
   const app = new Koa<State>();
-  const httpDeps = { ports, ...clientAddress(deps.trustedProxies) };
+  const httpDeps = { ports, refusals: deps.refusals, ...clientAddress(deps.trustedProxies) };
   const inConsole = consoleRoutes(httpDeps);
   const methodsOf = (path: string) => [
     ...onDemandMethods(path),
@@ -49,7 +50,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(requestMetrics(deps.observeRequest, log))
     .use(closeWhileDraining(deps.isDraining))
     .use(problems(log))
-    .use(onDemand(ports))
+    .use(onDemand(httpDeps))
     .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))
     .use(webConsole(deps.webConsole))

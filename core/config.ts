@@ -23,8 +23,8 @@ export type Config = Readonly<{
   webConsole: boolean;
   logLevel: LogLevel;
   dialer: DialerConfig;
-  /** After how many days the contact data of ended calls is erased; null keeps it. */
-  retentionDays: number | null;
+  /** After how many days contact data of ended calls, and audit events, are erased; null keeps them. */
+  retentionDays: Readonly<{ contacts: number | null; auditEvents: number | null }>;
 }>;
 
 export type DialerConfig =
@@ -81,9 +81,8 @@ const drainDelay = z
   .transform(Number)
   .optional();
 
-const retentionDays = z
+const days = z
   .string()
-  .default('90')
   .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'give a number of days, or off' })
   .transform((text) => (text === 'off' ? null : Number(text)));
 
@@ -125,7 +124,8 @@ const schema = z.object({
     .default('10')
     .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'give a number from 1 to 1000' })
     .transform(Number),
-  RETENTION_DAYS: retentionDays,
+  RETENTION_DAYS: days.prefault('90'),
+  AUDIT_RETENTION_DAYS: days.prefault('off'),
   LOG_LEVEL: z.enum(logLevels, { error: `give one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -151,7 +151,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     webConsole: env.WEB_CONSOLE === 'on',
     logLevel: env.LOG_LEVEL,
     dialer: dialerOf(env),
-    retentionDays: env.RETENTION_DAYS,
+    retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
   });
 }
 
@@ -172,9 +172,10 @@ function isSafeUrl(text: string): boolean {
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** RETENTION_DAYS alone, for `admin`. @throws ConfigError */
-export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): number | null {
-  return parse(z.object({ RETENTION_DAYS: retentionDays }), environment).RETENTION_DAYS;
+/** What is kept for how long, for `admin`. @throws ConfigError */
+export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Config['retentionDays'] {
+  const env = parse(schema.pick({ RETENTION_DAYS: true, AUDIT_RETENTION_DAYS: true }), environment);
+  return { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS };
 }
 
 /** DATABASE_URL alone, for `admin`. @throws ConfigError */

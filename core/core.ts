@@ -12,6 +12,7 @@ import { createManagementApp } from './http/management.ts';
 import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
+import { collectRefusals } from './refusals.ts';
 import { asDatabaseError } from './start-errors.ts';
 import { openStorage } from './storage/index.ts';
 
@@ -70,6 +71,8 @@ export async function startCore(
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
     if (webConsole === null) log.warn('the console in the browser is not built: run npm run build:web, and start again');
     let isDraining = false;
+    const isReady = async () => !isDraining && (await storage.isReady());
+    const refusals = collectRefusals(ports, log);
     const app = createApp({
       ports,
       log,
@@ -78,11 +81,10 @@ export async function startCore(
       sessionSecrets,
       trustedProxies: config.trustedProxies,
       dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
+      refusals,
       webConsole,
     });
-    const management =
-      config.management &&
-      createManagementApp({ registry: metrics.registry, isReady: async () => !isDraining && (await storage.isReady()), log });
+    const management = config.management && createManagementApp({ registry: metrics.registry, isReady, log });
 
     const opened = async (opening: Promise<Listener>) => {
       const listener = await opening;
@@ -96,8 +98,10 @@ export async function startCore(
     // Only now: the one-time password of a start that fails would be shown to nobody.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);
-    metrics.watchQueue(() => queueLook(ports));
-    metrics.watchKeys(() => ports.stores.apiKeys.countByDaysLeft(clock.now()));
+    metrics.watch.queue(() => queueLook(ports));
+    metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
+    metrics.watch.database(storage.figures);
+    metrics.watch.process(async () => ({ ready: (await isReady()) ? 1 : 0, lastUsedLag: storage.lastUsedLag() / 1_000 }));
     dialer = startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
 
     return {
@@ -111,6 +115,7 @@ export async function startCore(
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await managementListener?.drain();
+        await refusals.close();
         await storage.close();
       },
     };

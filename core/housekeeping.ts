@@ -1,6 +1,8 @@
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
+import type { Config } from './config.ts';
 import { operator } from './domain/audit.ts';
+import { pruneAudit } from './domain/audit-chain.ts';
 import type { Ports } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from './domain/retention.ts';
@@ -17,8 +19,8 @@ type Housekeeping = {
 };
 
 /** Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. */
-export function startHousekeeping(ports: Ports, retentionDays: number | null, log: Logger): Housekeeping {
-  const { apiKeys, callList, dialing, retention } = ports.stores;
+export function startHousekeeping(ports: Ports, days: Config['retentionDays'], log: Logger): Housekeeping {
+  const { apiKeys, auditChain, callList, dialing, retention } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -29,20 +31,30 @@ export function startHousekeeping(ports: Ports, retentionDays: number | null, lo
     const lapsed = await dialing.lapse(now.toMillis(), signal);
     if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
     await callList.compactCounts();
+    await auditChain.extend(signal);
   }
 
   async function sweepEachHour(): Promise<void> {
     // First: a later step that keeps failing must not keep contact data.
     const ended = await endOverdueCalls(dialing, ports.clock, signal);
     if (ended > 0) log.info({ calls: ended }, 'calls ended that no dialer had ended');
-    if (retentionDays !== null) {
-      const erased = await eraseOldContacts(retention, ports.clock, retentionDays, signal);
+    if (days.contacts !== null) {
+      const erased = await eraseOldContacts(ports, operator, days.contacts, signal);
       if (erased > 0) log.info({ calls: erased }, 'contact data erased');
     }
     await sweepSessions(ports);
     await ports.throttle.sweep(ports.clock.millis());
     await apiKeys.compactCounts();
     await forgetOldCounts(retention, ports.clock, signal);
+    await sealAudit();
+  }
+
+  /** In the log, which others keep: who changes the database cannot change the seal there. `admin audit verify` compares them. */
+  async function sealAudit(): Promise<void> {
+    const pruned = days.auditEvents === null ? 0 : await pruneAudit(ports, operator, days.auditEvents, signal);
+    if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
+    const { seq, hash } = await auditChain.state();
+    if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
   }
 
   const repeating = [repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];

@@ -9,7 +9,7 @@ import type { Core } from './core.ts';
  * kind of short-lived object among the old ones, where each keeps its whole request until the next full collection (measured: some starts,
  * and all that began with a sign-in, served less than half of the requests, with pauses of 5 to 11 ms instead of 0.4).
  */
-const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
+const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
 /** glibc would give each thread an arena of its own. */
 const arenas = '2';
 

@@ -1,26 +1,21 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { outcomeStates } from '#contract/dialer.ts';
 import { paths } from '#contract/paths.ts';
 import type { DialerObserver } from './dialer/loop.ts';
-import type { DaysLeft } from './domain/ports.ts';
 import type { ObserveBatch } from './storage/calls.ts';
+import { watchedGauges } from './watched-gauges.ts';
 
 /** Connections of a database pool. */
 export type PoolUse = () => { used: number; free: number; waiting: number };
-
-/** How many calls are due, and for how many seconds the oldest has been. */
-export type QueueLook = () => Promise<{ due: number; oldestSeconds: number }>;
-
-/** How many API keys have so many days left. */
-export type CountKeys = () => Promise<Readonly<Record<DaysLeft, number>>>;
 
 export type Metrics = {
   /** @param seconds from the request's arrival until its answer was ready */
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
   dialer: DialerObserver;
-  watchQueue(look: QueueLook): void;
   watchPool(name: string, use: PoolUse): void;
-  watchKeys(count: CountKeys): void;
+  /** Each takes a function that finds the figures when Prometheus asks. */
+  watch: ReturnType<typeof gaugesOf>;
   registry: Registry;
 };
 
@@ -45,6 +40,7 @@ export function createMetrics(): Metrics {
     // Computed when Prometheus asks, so that requests pay nothing for it.
     async collect() {
       this.reset();
+      for (const result of results) if (result !== 'throttled') this.inc({ result }, 0);
       for (const { metricName, labels, value } of (await requests.get()).values) {
         const isKeyed = metricName?.endsWith('_count') && String(labels.route).startsWith('/api/');
         if (isKeyed) this.inc({ result: resultOf(Number(labels.status)) }, value);
@@ -57,6 +53,7 @@ export function createMetrics(): Metrics {
     labelNames: ['result'],
     registers,
   });
+  for (const result of results) signIns.inc({ result }, 0);
   const batches = new Histogram({
     name: 'callkey_batch_size',
     help: 'How many requests shared a statement, by operation',
@@ -64,6 +61,7 @@ export function createMetrics(): Metrics {
     buckets: [1, 2, 4, 8, 16, 32, 64],
     registers,
   });
+  for (const operation of batchOperations) batches.zero({ operation });
   const pools = new Map<string, PoolUse>();
   new Gauge({
     name: 'callkey_database_connections',
@@ -83,33 +81,8 @@ export function createMetrics(): Metrics {
   const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that were over before their call was settled');
   const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
 
-  let lookAtQueue: QueueLook | undefined;
-  const depth = new Gauge({ name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet', registers });
-  new Gauge({
-    name: 'callkey_queue_oldest_seconds',
-    help: 'For how long the oldest due call has been due',
-    registers,
-    async collect() {
-      if (!lookAtQueue) return;
-      const { due, oldestSeconds } = await lookAtQueue().catch(() => ({ due: Number.NaN, oldestSeconds: Number.NaN }));
-      depth.set(due);
-      this.set(oldestSeconds);
-    },
-  });
-
-  let countKeys: CountKeys | undefined;
-  new Gauge({
-    name: 'callkey_api_keys',
-    help: 'API keys that are not revoked, by how many days are left until they end: none, up to 7, up to 30, more, or they never end',
-    labelNames: ['days_left'],
-    registers,
-    async collect() {
-      const counted = await countKeys?.().catch(() => undefined);
-      // No figure is better than an old one.
-      this.reset();
-      for (const [days_left, keys] of Object.entries(counted ?? {})) this.set({ days_left }, keys);
-    },
-  });
+  for (const result of handoffResults) handoffs.inc({ result }, 0);
+  for (const state of outcomeStates) outcomes.inc({ state }, 0);
 
   return {
     dialer: {
@@ -118,9 +91,6 @@ export function createMetrics(): Metrics {
       onLeaseLost: () => leasesLost.inc(),
       onOutcome: (state) => outcomes.inc({ state }),
     },
-    watchQueue: (look) => {
-      lookAtQueue = look;
-    },
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
       if (route === paths.session && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
@@ -128,15 +98,55 @@ export function createMetrics(): Metrics {
     },
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
-    watchKeys: (count) => {
-      countKeys = count;
-    },
+    watch: gaugesOf(registry),
     registry,
   };
 }
 
+/** Gauges that are read when Prometheus asks. What does not need the database is read without it, and shows while that is away. */
+function gaugesOf(registry: Registry) {
+  return {
+    queue: watchedGauges(registry, {
+      due: { name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet' },
+      oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'For how long the oldest due call has been due' },
+    }),
+    keys: watchedGauges(registry, {
+      byDaysLeft: {
+        name: 'callkey_api_keys',
+        help: 'API keys that are not revoked, by how many days are left until they end: none, up to 7, up to 30, more, or they never end',
+        label: 'days_left',
+      },
+    }),
+    database: watchedGauges(registry, {
+      migrations: { name: 'callkey_schema_version', help: 'How many migrations the database has: the number of the last one' },
+      sessions: { name: 'callkey_sessions', help: 'Sessions of the console' },
+      lastBackup: {
+        name: 'callkey_last_backup_timestamp_seconds',
+        help: 'When "admin backup" made its last backup, as a Unix time; 0 if the audit events know of none',
+      },
+      bytes: {
+        name: 'callkey_database_size_bytes',
+        help: 'Size of the database and of its write-ahead log, which all databases of a PostgreSQL server share',
+        label: 'part',
+      },
+    }),
+    process: watchedGauges(registry, {
+      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, else 0: what /readyz answers' },
+      lastUsedLag: {
+        name: 'callkey_last_used_lag_seconds',
+        help: 'For how long this process has known of the use of a key and not written it',
+      },
+    }),
+  };
+}
+
+// Prometheus sees the first of a label's values only as an increase if the value was there, at 0, before.
+const results = ['accepted', 'refused', 'throttled', 'undecided'] as const;
+const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'];
+const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
+
 /** What a request's status says of its credentials. */
-function resultOf(status: number): 'accepted' | 'refused' | 'throttled' | 'undecided' {
+function resultOf(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';
   return status >= 500 ? 'undecided' : 'accepted';

@@ -4,6 +4,7 @@ import {
   activitySchema,
   apiKeyDetailsSchema,
   apiKeysSchema,
+  callDetailsSchema,
   callsSchema,
   callsSummarySchema,
   campaignsSchema,
@@ -99,7 +100,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     listCampaigns: () => send(get(paths.campaigns, campaignsSchema)),
     listCalls: ({ campaignId: id, state, search, cursor }) =>
       send(get(`${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema)),
-
+    getCall: ({ campaignId: id, contactId }) => send(get(pathTo(paths.call, { id, contactId }), callDetailsSchema)),
     summarizeCalls: ({ campaignId: id, timeZone }) =>
       send(get(`${pathTo(paths.callsSummary, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
 
@@ -109,6 +110,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),
     deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
 
+    recordExport: (input) => send(post(paths.exports, nothing, input)),
     listActivity: (cursor) => send(get(`${paths.activity}${queryOf({ cursor })}`, activitySchema)),
   } satisfies Partial<Channels>;
 }

@@ -5,12 +5,14 @@ import type {
   ApiKeyDetailsView,
   ApiKeysView,
   ApiKeyView,
+  CallDetailsView,
   CallsSummaryView,
   CallsView,
   CampaignsView,
   CreateApiKey,
   CreatedApiKeyView,
   DeletionView,
+  RecordExport,
   ResetPasswordView,
   RevocationView,
   RevokeApiKeys,
@@ -40,12 +42,16 @@ export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: F
 /** Whether the system's encrypted storage can keep a session, and if not, why: the sign-in form shows the reason. */
 export type SessionPersistence = { possible: true } | { possible: false; reason: string };
 
+/** A server that the user has signed in to. */
+export type RememberedServer = { address: string; email: string; isSignedIn: boolean };
+
 /** What the page needs before it can show its first screen. */
 export type StartupState = {
+  /** The server used last; empty at the first start. */
   remembered: { server: string; email: string };
   /** Null where the user has no choice: the browser keeps the session as long as it lasts. */
   persistence: SessionPersistence | null;
-  /** The stored session, as its core answered for it; null where none is stored. */
+  /** The session there, as the core answered for it; null where there is none. */
   session: Result<SessionView> | null;
 };
 
@@ -61,6 +67,8 @@ export type Deletion = { id: string; cancelQueuedCalls: boolean };
 export type Capabilities = {
   /** The user names the server. Otherwise it is the one that the page comes from, and loading the page again brings the release that fits. */
   choosesServer: boolean;
+  /** A menu gives each screen a shortcut. Browsers need most of those for themselves. */
+  hasMenu: boolean;
   /** Hides the window from screen capture while a secret shows, and clears the clipboard of a copied one. */
   guardsSecrets: boolean;
   /** Nobody on the network can read what the page sends and gets. */
@@ -73,6 +81,12 @@ export type Capabilities = {
  */
 export type Channels = {
   getStartupState(): Promise<StartupState>;
+  /** The one used last comes first. None in a browser, which has the one server that the page comes from. */
+  listServers(): Promise<RememberedServer[]>;
+  /** Goes to a remembered server, for which `getStartupState` answers from then on. The sessions with all others go on. */
+  selectServer(address: string): Promise<void>;
+  /** Forgets a server, and ends the session there. Fails with `session-ended` where there was none. */
+  forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
   signOut(): Promise<Result<null>>;
   changePassword(input: PasswordChange): Promise<Result<null>>;
@@ -91,6 +105,7 @@ export type Channels = {
   listAccounts(): Promise<Result<AccountsView>>;
   listCampaigns(): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
+  getCall(input: { campaignId: string; contactId: string }): Promise<Result<CallDetailsView>>;
   summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
   listUsers(): Promise<Result<{ users: UserView[] }>>;
   /** Protects the window like `createApiKey`, for the one-time password. */
@@ -100,6 +115,8 @@ export type Channels = {
   previewDeletion(id: string): Promise<Result<DeletionView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
+  /** Leaves an event that a list was saved as a file. */
+  recordExport(input: RecordExport): Promise<Result<null>>;
   /** Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
   copySecret(secret: string): Promise<void>;
   /** Copies a text that is no secret. */
@@ -115,6 +132,9 @@ export type Channels = {
 /** Every channel's name. The compiler reports one that is missing. */
 export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   getStartupState: 'getStartupState',
+  listServers: 'listServers',
+  selectServer: 'selectServer',
+  forgetServer: 'forgetServer',
   signIn: 'signIn',
   signOut: 'signOut',
   changePassword: 'changePassword',
@@ -131,6 +151,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   listAccounts: 'listAccounts',
   listCampaigns: 'listCampaigns',
   listCalls: 'listCalls',
+  getCall: 'getCall',
   summarizeCalls: 'summarizeCalls',
   listUsers: 'listUsers',
   createUser: 'createUser',
@@ -138,6 +159,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   previewDeletion: 'previewDeletion',
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
+  recordExport: 'recordExport',
   copySecret: 'copySecret',
   copyText: 'copyText',
   saveFile: 'saveFile',
@@ -154,6 +176,7 @@ export const commands = [
   'refresh',
   'which-key',
   'switch-tenancy',
+  'switch-server',
   'change-password',
   'sign-out',
   'close',

@@ -24,7 +24,7 @@ describe('the configuration', () => {
     expect(config).to.deep.include({
       management: { host: '127.0.0.1', port: 8081 },
       dialer: { kind: 'off' },
-      retentionDays: 90,
+      retentionDays: { contacts: 90, auditEvents: null },
       logLevel: 'info',
     });
   });
@@ -115,6 +115,7 @@ describe('the configuration', () => {
     ['DRAIN_DELAY', '-1', {}],
     ['DRAIN_DELAY', '5s', {}],
     ['RETENTION_DAYS', '0', {}],
+    ['AUDIT_RETENTION_DAYS', 'never', {}],
     ['DIALER', 'phone', {}],
     ['DIALER_URL', 'http://calls.example/', dialer],
     ['DIALER_URL', 'https://user:pass@calls.example/', dialer],

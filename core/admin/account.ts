@@ -1,21 +1,33 @@
 import type { Command } from 'commander';
-import { operator } from '../domain/audit.ts';
 import { createAccount } from '../domain/tenancies.ts';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 import { nameSchema, parseInput } from './input.ts';
+import { shortName, table } from './table.ts';
 
 export function accountCommands(program: Command, { withDatabase }: Runner): void {
   const account = program.command('account').description('customers, who belong to a partner and own campaigns');
-  account
+  const create = account
     .command('create')
     .alias('add')
     .argument('<name>')
     .requiredOption('--partner <id>', 'the partner that it belongs to')
-    .description('create an account')
-    .action(withDatabase(runCreate, 'fill'));
+    .description('create an account');
+  withExamples(create, 'account create "Harbour Dental" --partner 01a20138-3d19-7da7-9907-3a9fb48fa32a').action(
+    withDatabase(runCreate, 'fill'),
+  );
+  const list = account.command('list').description('list all accounts');
+  withExamples(list, 'account list', '--json account list').action(withDatabase(runList));
 }
 
-async function runCreate({ ports, output }: AdminContext, name: string, options: { partner: string }): Promise<void> {
-  const account = await createAccount(ports, operator, parseInput(nameSchema, name, 'NAME'), options.partner);
+async function runCreate({ ports, actor, output }: AdminContext, name: string, options: { partner: string }): Promise<void> {
+  const account = await createAccount(ports, actor, parseInput(nameSchema, name, 'NAME'), options.partner);
   output.answer({ account }, `Created the account ${account.name}: ${account.id}`);
+}
+
+async function runList({ ports, output }: AdminContext): Promise<void> {
+  const accounts = await ports.stores.tenancies.allAccounts();
+  const json = accounts.map(({ partner, ...account }) => ({ ...account, partnerId: partner.id }));
+  const rows = accounts.map(({ id, name, partner, externalId }) => [id, shortName(name), shortName(partner.name), externalId ?? '']);
+  output.answer({ accounts: json }, table(['ID', 'NAME', 'PARTNER', 'EXTERNAL ID'], rows));
 }

@@ -1,21 +1,33 @@
 import type { Command } from 'commander';
-import { operator } from '../domain/audit.ts';
 import { createCampaign } from '../domain/tenancies.ts';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 import { nameSchema, parseInput } from './input.ts';
+import { shortName, table } from './table.ts';
 
 export function campaignCommands(program: Command, { withDatabase }: Runner): void {
   const campaign = program.command('campaign').description('campaigns of an account');
-  campaign
+  const create = campaign
     .command('create')
     .alias('add')
     .argument('<name>')
     .requiredOption('--account <id>', 'the account that it belongs to')
-    .description('create a campaign')
-    .action(withDatabase(runCreate, 'fill'));
+    .description('create a campaign');
+  withExamples(create, 'campaign create "Appointment reminders" --account 01a20138-3d19-7da7-9907-3a9fb48fa32a').action(
+    withDatabase(runCreate, 'fill'),
+  );
+  const list = campaign.command('list').description('list all campaigns');
+  withExamples(list, 'campaign list', '--json campaign list').action(withDatabase(runList));
 }
 
-async function runCreate({ ports, output }: AdminContext, name: string, options: { account: string }): Promise<void> {
-  const campaign = await createCampaign(ports, operator, parseInput(nameSchema, name, 'NAME'), options.account);
+async function runCreate({ ports, actor, output }: AdminContext, name: string, options: { account: string }): Promise<void> {
+  const campaign = await createCampaign(ports, actor, parseInput(nameSchema, name, 'NAME'), options.account);
   output.answer({ campaign }, `Created the campaign ${campaign.name}: ${campaign.id}`);
+}
+
+async function runList({ ports, output }: AdminContext): Promise<void> {
+  const campaigns = await ports.stores.tenancies.allCampaigns();
+  const json = campaigns.map(({ account, ...campaign }) => ({ ...campaign, accountId: account.id }));
+  const rows = campaigns.map(({ id, name, account, externalId }) => [id, shortName(name), shortName(account.name), externalId ?? '']);
+  output.answer({ campaigns: json }, table(['ID', 'NAME', 'ACCOUNT', 'EXTERNAL ID'], rows));
 }

@@ -5,13 +5,14 @@ import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../storage/key-counts.ts';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 
 export function checkCommand(program: Command, { withDatabase }: Runner): void {
-  program
+  const command = program
     .command('check')
     .option('--repair', 'correct the kept counts of API keys')
-    .description('look for problems in the database; without --repair, change nothing')
-    .action(withDatabase(runCheck, 'inspect'));
+    .description('look for problems in the database; without --repair, change nothing');
+  withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
 }
 
 /** @returns whether all is well */
@@ -38,10 +39,15 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
     if (missing.length > 0) throw new Error(`lacks ${missing.join(', ')}: run npm run admin -- migrate, or start a core`);
     return 'is complete';
   });
-  const users = schema.ok ? [await attempt('users', async () => `${await storage.stores.users.count()} can sign in`)] : [];
+  const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
   const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
   return [reachable, schema, ...users, ...keyCounts, ...specific];
+}
+
+async function countEnabled({ database }: Storage): Promise<number> {
+  const counted = await database.read('users').whereNull('disabled_at').count({ users: '*' }).first<{ users: number | string }>();
+  return Number(counted.users);
 }
 
 /** Compares the kept counts of API keys with the keys themselves. */

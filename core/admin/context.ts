@@ -1,3 +1,4 @@
+import type { Actor } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import type { DatabaseLocation } from '../storage/database.ts';
 import type { Storage } from '../storage/index.ts';
@@ -9,14 +10,20 @@ export type Settings = {
   /** Whether DATABASE_URL is set: a forgotten one must not create a second database, which the core does not know. */
   isDatabaseNamed: boolean;
   output: Output;
+  /** Makes the path of a file absolute, as seen from the caller's folder. */
+  fileOf(path: string): string;
 };
 
 /** What a command works with. */
 export type AdminContext = Settings & {
   ports: Ports;
   storage: Storage;
+  /** Who runs the command, for the audit events. */
+  actor: Actor;
   /** Null keeps contact data. */
   retentionDays: number | null;
+  /** Null keeps audit events. */
+  auditRetentionDays: number | null;
   readInput(): Promise<string>;
 };
 

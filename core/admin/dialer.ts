@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { makeSigningSecret } from '#contract/signature.ts';
 import type { Runner, Settings } from './context.ts';
+import { withExamples } from './help.ts';
 
 export function dialerCommands(program: Command, { withoutDatabase }: Runner): void {
   const dialer = program.command('dialer').description('the webhook that hands calls to your provider');
-  dialer.command('secret').description('make a secret for DIALER_SECRETS, and keep it nowhere').action(withoutDatabase(runSecret));
+  const secret = dialer.command('secret').description('make a secret for DIALER_SECRETS, and keep it nowhere');
+  withExamples(secret, 'dialer secret').action(withoutDatabase(runSecret));
 }
 
 async function runSecret({ output }: Settings): Promise<void> {

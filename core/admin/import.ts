@@ -1,27 +1,29 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { operator } from '../domain/audit.ts';
 import { ImportInterrupted, type ImportResult, importAll } from '../domain/import.ts';
 import { importFileSchema } from '../domain/import-file.ts';
 import { Problem } from '../domain/problem.ts';
 import { oneTimePasswordNote } from '../domain/users.ts';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 import { parseInput } from './input.ts';
-import { type Output, oneLine, table } from './output.ts';
+import { type Output, oneLine } from './output.ts';
+import { table } from './table.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {
-  program
+  const command = program
     .command('import')
     .argument('<file>')
-    .description('create and change partners, accounts, campaigns and users as a JSON file says; run again, it does the rest')
-    .action(withDatabase(runImport, 'fill'));
+    .description('create and change partners, accounts, campaigns and users as a JSON file says; run again, it does the rest');
+  withExamples(command, 'import tenancy.json', '--json import tenancy.json').action(withDatabase(runImport, 'fill'));
 }
 
-async function runImport({ ports, storage, output }: AdminContext, file: string): Promise<void> {
+async function runImport({ ports, storage, actor, output, fileOf }: AdminContext, path: string): Promise<void> {
+  const file = fileOf(path);
   const wanted = parseInput(importFileSchema, await readJson(file), file);
   try {
-    answer(output, await importAll(ports, storage.imports, pause, operator, wanted));
+    answer(output, await importAll(ports, storage.imports, pause, actor, wanted));
   } catch (error) {
     if (!(error instanceof ImportInterrupted)) throw error;
     // Nothing can show the one-time passwords of the users that it has created later.

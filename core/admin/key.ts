@@ -2,26 +2,36 @@ import type { Command } from 'commander';
 import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text.ts';
-import { revokeVisible } from '../domain/api-keys.ts';
-import { operator } from '../domain/audit.ts';
+import { listAllApiKeys, revokeVisible } from '../domain/api-keys.ts';
 import type { ApiKey } from '../domain/model.ts';
 import type { AdminContext, Runner } from './context.ts';
-import { table } from './output.ts';
+import { withExamples } from './help.ts';
+import { shortName, table } from './table.ts';
+import { findUser } from './user.ts';
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
   const key = program.command('key').description('API keys of all users');
-  key.command('list').description('list the newest keys').action(withDatabase(runList));
-  key
+  const list = key
+    .command('list')
+    .option('--search <text>', 'only keys whose name contains this, in whatever case and with whatever accents')
+    .option('--owner <email>', 'only keys of this user')
+    .option('--all', `all of them, instead of the newest ${limits.listedApiKeys}`)
+    .description('list the newest keys');
+  withExamples(list, 'key list', 'key list --owner ada@example.com --search crm', '--json key list --all').action(withDatabase(runList));
+  const revoke = key
     .command('revoke')
     .argument('<id>')
     .option('--cancel-queued-calls', 'also cancel the queued calls that the key has placed')
-    .description('revoke a key: its next request is refused, and nothing undoes it')
-    .action(withDatabase(runRevoke));
+    .description('revoke a key: its next request is refused, and nothing undoes it');
+  withExamples(revoke, 'key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls').action(withDatabase(runRevoke));
 }
 
-async function runList({ ports, output }: AdminContext): Promise<void> {
-  const limit = limits.listedApiKeys;
-  const { apiKeys, total } = await ports.stores.apiKeys.list({ kind: 'all' }, limit);
+type ListOptions = { search?: string; owner?: string; all?: true };
+
+async function runList({ ports, output }: AdminContext, { search = '', owner, all }: ListOptions): Promise<void> {
+  const limit = all ? null : limits.listedApiKeys;
+  const visibility = owner === undefined ? { kind: 'all' as const } : { kind: 'own' as const, userId: (await findUser(ports, owner)).id };
+  const { apiKeys, total } = await listAllApiKeys(ports, visibility, search, limit);
   const now = ports.clock.now().toMillis();
   const text = table(
     ['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY'],
@@ -29,12 +39,12 @@ async function runList({ ports, output }: AdminContext): Promise<void> {
   );
   output.answer(
     { apiKeys: apiKeys.map((key) => keyJson(key, now)), total, limit },
-    total > apiKeys.length ? `${text}\nNewest ${apiKeys.length} of ${total}.` : text,
+    total > apiKeys.length ? `${text}\nNewest ${apiKeys.length} of ${total}. See them all: key list --all` : text,
   );
 }
 
-async function runRevoke({ ports, output }: AdminContext, id: string, options: { cancelQueuedCalls?: true }): Promise<void> {
-  const key = await revokeVisible(ports, { kind: 'all' }, operator, id, options.cancelQueuedCalls ?? false);
+async function runRevoke({ ports, actor, output }: AdminContext, id: string, options: { cancelQueuedCalls?: true }): Promise<void> {
+  const key = await revokeVisible(ports, { kind: 'all' }, actor, id, options.cancelQueuedCalls ?? false);
   output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
 }
 
@@ -55,7 +65,7 @@ function keyJson(key: ApiKey, now: number) {
 function rowOf(key: ApiKey, now: number): string[] {
   const lastUsed = key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never';
   const expiry = key.expiresAt ? `${hasExpired(key, now) ? 'Expired ' : ''}${timestamp(key.expiresAt)}` : 'No expiration';
-  return [key.id, key.name, key.creator.name, timestamp(key.createdAt), lastUsed, expiry];
+  return [key.id, shortName(key.name), shortName(key.creator.name), timestamp(key.createdAt), lastUsed, expiry];
 }
 
 function hasExpired({ expiresAt }: ApiKey, now: number): boolean {

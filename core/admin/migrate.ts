@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 
 export function migrateCommand(program: Command, { withDatabase }: Runner): void {
-  program
-    .command('migrate')
-    .description('bring the schema up to date, as a core does when it starts')
-    .action(withDatabase(runMigrate, 'migrate'));
+  const command = program.command('migrate').description('bring the schema up to date, as a core does when it starts');
+  withExamples(command, 'migrate').action(withDatabase(runMigrate, 'migrate'));
 }
 
 async function runMigrate({ storage, output }: AdminContext): Promise<void> {

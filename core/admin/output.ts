@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Writes answers as one JSON object each, or as text. */
+/** Writes answers and errors as one JSON object each, or as text. */
 export type Output = {
   answer(json: object, text: string): void;
-  /** Goes to standard error, which leaves standard output to the answer. */
-  note(text: string): void;
+  /** Goes to standard error, which leaves standard output to the answer: as JSON, too, where answers are. */
+  error(code: string, text: string): void;
 };
 
 type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
@@ -12,7 +12,8 @@ type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
 export function outputTo(streams: Streams, asJson: boolean): Output {
   return {
     answer: (json, text) => streams.stdout.write(asJson ? `${safeJson(json)}\n` : `${stripControls(text)}\n`),
-    note: (text) => streams.stderr.write(`${stripControls(text)}\n`),
+    error: (code, text) =>
+      streams.stderr.write(asJson ? `${safeJson({ error: { code, message: text } })}\n` : `error: ${stripControls(text)}\n`),
   };
 }
 
@@ -34,18 +35,4 @@ export function oneLine(text: string): string {
 /** JSON.stringify escapes C0 only. The other characters occur only within its strings, where an escape means the same. */
 function safeJson(json: object): string {
   return JSON.stringify(json).replace(unsafeInJson, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** Columns, as wide as their widest cell. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [head, ...rows.map((row) => row.map(oneLine))];
-  const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, [...(row[column] ?? '')].length), 0));
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

@@ -1,15 +1,25 @@
 import type { Command } from 'commander';
-import { operator } from '../domain/audit.ts';
 import { createPartner } from '../domain/tenancies.ts';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 import { nameSchema, parseInput } from './input.ts';
+import { shortName, table } from './table.ts';
 
 export function partnerCommands(program: Command, { withDatabase }: Runner): void {
   const partner = program.command('partner').description('resellers, who own accounts');
-  partner.command('create').alias('add').argument('<name>').description('create a partner').action(withDatabase(runCreate, 'fill'));
+  const create = partner.command('create').alias('add').argument('<name>').description('create a partner');
+  withExamples(create, 'partner create "Northwind Voice"').action(withDatabase(runCreate, 'fill'));
+  const list = partner.command('list').description('list all partners');
+  withExamples(list, 'partner list', '--json partner list').action(withDatabase(runList));
 }
 
-async function runCreate({ ports, output }: AdminContext, name: string): Promise<void> {
-  const partner = await createPartner(ports, operator, parseInput(nameSchema, name, 'NAME'));
+async function runCreate({ ports, actor, output }: AdminContext, name: string): Promise<void> {
+  const partner = await createPartner(ports, actor, parseInput(nameSchema, name, 'NAME'));
   output.answer({ partner }, `Created the partner ${partner.name}: ${partner.id}`);
+}
+
+async function runList({ ports, output }: AdminContext): Promise<void> {
+  const partners = await ports.stores.tenancies.allPartners();
+  const rows = partners.map(({ id, name, externalId }) => [id, shortName(name), externalId ?? '']);
+  output.answer({ partners }, table(['ID', 'NAME', 'EXTERNAL ID'], rows));
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
 import { inChunks } from '../storage/chunks.ts';
 import type { Database } from '../storage/database.ts';
@@ -54,11 +55,11 @@ async function refuseOthers(database: Database): Promise<number> {
 
 const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
 
-type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[] };
+type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
-/** The API keys that are revoked and the users who are deleted before the restore. */
+/** The API keys that are revoked, and the users who are deleted or disabled before the restore. */
 async function findGone({ read }: Database): Promise<Gone> {
-  if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [] };
+  if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   return {
     apiKeys: await read('retired_api_keys')
       .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'retired_at as revokedAt')
@@ -68,7 +69,13 @@ async function findGone({ read }: Database): Promise<Gone> {
       .groupBy('subject_id')
       .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
       .orderBy('deletedAt'),
+    disabled: await findDisabled(read),
   };
+}
+
+async function findDisabled(read: Knex): Promise<Revived['enabled']> {
+  if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
+  return read('users').whereNotNull('disabled_at').select('id', 'email', 'name', 'disabled_at as disabledAt').orderBy('disabled_at');
 }
 
 /** The keys and users that the restore has brought back. */
@@ -82,7 +89,13 @@ async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
     const rows: { id: string; email: string; name: string }[] = await read('users').select('id', 'email', 'name').whereIn('id', ids);
     for (const { id, ...user } of rows) users.set(id, user);
   }
+  const still = new Set((await findDisabled(read)).map(({ id }) => id));
+  const there = new Set<string>();
+  for (const ids of inChunks(gone.disabled.map(({ id }) => id))) {
+    for (const id of await read('users').whereIn('id', ids).pluck('id')) there.add(id);
+  }
   return {
+    enabled: gone.disabled.filter(({ id }) => there.has(id) && !still.has(id)),
     apiKeys: gone.apiKeys.filter(({ id }) => keys.has(id)),
     users: gone.users.flatMap(({ id, deletedAt }) => {
       const user = users.get(id);

@@ -3,9 +3,10 @@ import { schemaOf } from '../storage/migrations/index.ts';
 
 export type RevivedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number };
+export type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
 
-/** The API keys that were revoked and the users who were deleted since the backup: a restore brings them back. */
-export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[] };
+/** The API keys that were revoked, and the users who were deleted or disabled since the backup: a restore brings them back. */
+export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[] };
 
 export type RestoreResult = {
   /** Where the replaced database is now; null where there was none, or it is not kept. */

@@ -9,7 +9,14 @@ import { explainDatabaseError } from '../storage/error-text.ts';
 import { isLocked } from '../storage/errors.ts';
 import { migrationsTable } from '../storage/migrations/index.ts';
 import { flushToDisk } from './flush.ts';
-import { missingMigrations, type RestoreResult, type Revived, type RevivedKey, type RevivedUser } from './restore-result.ts';
+import {
+  type EnabledUser,
+  missingMigrations,
+  type RestoreResult,
+  type Revived,
+  type RevivedKey,
+  type RevivedUser,
+} from './restore-result.ts';
 
 /** SQLite keeps these beside a database. It would apply them to the backup that replaces it. */
 const companions = ['-wal', '-shm', '-journal'];
@@ -73,7 +80,7 @@ function place(target: string, copy: string, before: string): Omit<RestoreResult
   moveCompanions(target, before);
   linkUnlessThere(copy, target);
   flushToDisk(dirname(target));
-  return { before: null, revived: { apiKeys: [], users: [] } };
+  return { before: null, revived: { apiKeys: [], users: [], enabled: [] } };
 }
 
 async function replace(target: string, copy: string, before: string): Promise<Omit<RestoreResult, 'missing'>> {
@@ -118,7 +125,7 @@ function inUse(target: string): Problem {
 }
 
 async function revivedBy(database: Knex): Promise<Revived> {
-  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [] };
+  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [] };
   const apiKeys: RevivedKey[] = await database.raw(
     `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
@@ -127,7 +134,21 @@ async function revivedBy(database: Knex): Promise<Revived> {
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
      WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM main.users) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
   );
-  return { apiKeys, users };
+  return { apiKeys, users, enabled: await enabledBy(database) };
+}
+
+async function enabledBy(database: Knex): Promise<EnabledUser[]> {
+  const columns = async (schema: string): Promise<string[]> => {
+    const found: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
+    return found.map(({ name }) => name);
+  };
+  if (!(await columns('main')).includes('disabled_at')) return [];
+  // A backup of an earlier release knows no disabled users.
+  const isEnabled = (await columns('backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
+  return database.raw(
+    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM main.users u JOIN backup.users b ON b.id = u.id
+     WHERE u.disabled_at IS NOT NULL AND ${isEnabled} ORDER BY 4, 1`,
+  );
 }
 
 /** Unlike a rename, a link fails if a core has just created a database. */

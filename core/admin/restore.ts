@@ -3,24 +3,28 @@ import { timestamp } from '#contract/text.ts';
 import { requireFile } from '../storage/sqlite-file.ts';
 import { systemClock } from '../system.ts';
 import type { Runner, Settings } from './context.ts';
-import { table } from './output.ts';
+import { withExamples } from './help.ts';
 import { restorePostgres } from './restore-postgres.ts';
 import type { RestoreResult, RevivedKey, RevivedUser } from './restore-result.ts';
 import { restoreSqlite } from './restore-sqlite.ts';
+import { shortName, table } from './table.ts';
 
 export function restoreCommand(program: Command, { withoutDatabase }: Runner): void {
-  program
+  const command = program
     .command('restore')
     .argument('<file>')
-    .description('replace the database by a backup, while no core runs; list the revoked keys and deleted users that it brings back')
-    .action(withoutDatabase(runRestore));
+    .description(
+      'replace the database by a backup, while no core runs; list the revoked keys, and the deleted and disabled users, that it brings back',
+    );
+  withExamples(command, 'restore /backups/callkey-2026-11-22.db').action(withoutDatabase(runRestore));
 }
 
 /**
  * Puts a backup in the place of the database: all of it or nothing, and not while a core runs on it. Does not restore sessions, which would
  * undo a sign-out or a password reset.
  */
-async function runRestore({ location, isDatabaseNamed, output }: Settings, file: string): Promise<void> {
+async function runRestore({ location, isDatabaseNamed, output, fileOf }: Settings, path: string): Promise<void> {
+  const file = fileOf(path);
   if (location.kind === 'sqlite' && !isDatabaseNamed) requireFile(location.filename);
   const restored =
     location.kind === 'sqlite'
@@ -31,6 +35,7 @@ async function runRestore({ location, isDatabaseNamed, output }: Settings, file:
     restored: { file, before, missing },
     revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
     deletedUsers: revived?.users.map(userJson) ?? null,
+    disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
   output.answer(json, textOf(file, restored));
 }
@@ -52,14 +57,27 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
     lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
   if (!revived) lines.push('The database that was there cannot be read: the API keys that were revoked since the backup are not known.');
   if (revived && revived.apiKeys.length > 0) {
-    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [id, name, creatorName, timestamp(revokedAt)]);
+    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [
+      id,
+      shortName(name),
+      shortName(creatorName),
+      timestamp(revokedAt),
+    ]);
     lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
     lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
   }
   if (revived && revived.users.length > 0) {
-    const rows = revived.users.map(({ email, name, deletedAt }) => [email, name, timestamp(deletedAt)]);
+    const rows = revived.users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]);
     lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
     lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
+  }
+  if (revived && revived.enabled.length > 0) {
+    const rows = revived.enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]);
+    lines.push(
+      '',
+      'These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: npm run admin -- user disable EMAIL',
+    );
+    lines.push(table(['E-MAIL', 'NAME', 'DISABLED'], rows));
   }
   return lines.join('\n');
 }

@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
-import { auditEvent, operator, owningScopeOf, userSubject } from '../domain/audit.ts';
+import { auditEvent, owningScopeOf, userSubject } from '../domain/audit.ts';
 import type { AdminContext, Runner } from './context.ts';
-import { findUser, userJson } from './user.ts';
+import { withExamples } from './help.ts';
+import { findUser } from './user.ts';
+import { userJson } from './user-view.ts';
 
 export function sessionCommands(program: Command, { withDatabase }: Runner): void {
   const session = program.command('session').description('sessions of users who are signed in');
-  session.command('revoke').argument('<email>').description("end all of a user's sessions").action(withDatabase(runRevoke));
+  const revoke = session.command('revoke').argument('<email>').description("end all of a user's sessions");
+  withExamples(revoke, 'session revoke ada@example.com').action(withDatabase(runRevoke));
 }
 
-async function runRevoke({ ports, output }: AdminContext, email: string): Promise<void> {
+async function runRevoke({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  const event = auditEvent(ports, operator, 'session.revoked', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), owningScopeOf(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
   output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
 }

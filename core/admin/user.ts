@@ -1,47 +1,91 @@
 import { type Command, Option } from 'commander';
 import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
-import { emailSchema, normalEmail, timestamp } from '#contract/text.ts';
-import { operator } from '../domain/audit.ts';
-import type { ListedUser, User } from '../domain/model.ts';
+import { emailSchema, normalEmail } from '#contract/text.ts';
+import type { User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../domain/users.ts';
+import { changeUser, createUser, deleteUser, disableUser, enableUser, oneTimePasswordNote, resetPassword } from '../domain/users.ts';
 import type { AdminContext, Runner } from './context.ts';
+import { withExamples } from './help.ts';
 import { nameSchema, parseInput } from './input.ts';
-import { type Output, table } from './output.ts';
+import type { Output } from './output.ts';
+import { table } from './table.ts';
+import { belongsTo, listedJson, rowOf, shownJson, userJson, userText } from './user-view.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('users, who sign in to the console');
-  user
+  const create = user
     .command('create')
     .alias('add')
     .argument('<email>')
     .requiredOption('--name <name>', 'the name that others see')
-    .addOption(new Option('--type <type>', 'what the user may see and do').choices(userTypes).makeOptionMandatory())
-    .option('--account <id>', 'the account of an account user, or the one account that a partner user is tied to')
-    .option('--partner <id>', 'the partner of a partner user')
+    .addOption(typeOption().makeOptionMandatory())
+    .option(...accountOption)
+    .option(...partnerOption)
     .option(...passwordOption)
-    .description('create a user')
-    .action(withDatabase(runCreate, 'fill'));
-  user.command('list').description('list all users').action(withDatabase(runList));
-  user
+    .description('create a user');
+  withExamples(
+    create,
+    'user create stan@example.com --name "Stan Staff" --type staff',
+    `user create ada@example.com --name "Ada Byrne" --type account --account ${exampleId}`,
+  ).action(withDatabase(runCreate, 'fill'));
+
+  const list = user.command('list').description('list all users');
+  withExamples(list, 'user list', '--json user list').action(withDatabase(runList));
+
+  const show = user.command('show').argument('<email>').description('show a user, with their API keys');
+  withExamples(show, 'user show ada@example.com').action(withDatabase(runShow));
+
+  const rename = user.command('rename').argument('<email>').argument('<name>').description('change the name that others see');
+  withExamples(rename, 'user rename ada@example.com "Ada King"').action(withDatabase(runRename));
+
+  const move = user
+    .command('move')
+    .argument('<email>')
+    .addOption(typeOption())
+    .option(...accountOption)
+    .option(...partnerOption)
+    .description('change where a user belongs, and their type: their API keys follow at the next request');
+  withExamples(
+    move,
+    `user move ada@example.com --account ${exampleId}`,
+    `user move ada@example.com --type partner --partner ${exampleId}`,
+    'user move ada@example.com --type staff',
+  ).action(withDatabase(runMove));
+
+  const disable = user
+    .command('disable')
+    .argument('<email>')
+    .description('keep a user and their API keys out from the next request on, and end their sessions');
+  withExamples(disable, 'user disable ada@example.com').action(withDatabase(runDisable));
+
+  const enable = user.command('enable').argument('<email>').description('let a disabled user and their API keys in again');
+  withExamples(enable, 'user enable ada@example.com').action(withDatabase(runEnable));
+
+  const password = user
     .command('password')
     .argument('<email>')
     .option(...passwordOption)
-    .description('give a user a new password, and end their sessions')
-    .action(withDatabase(runPassword));
-  user
+    .description('give a user a new password, and end their sessions');
+  withExamples(password, 'user password ada@example.com').action(withDatabase(runPassword));
+
+  const remove = user
     .command('delete')
     .argument('<email>')
     .option('--cancel-queued-calls', "also cancel the queued calls that the user's API keys have placed")
-    .description('delete a user, with their API keys and sessions')
-    .action(withDatabase(runDelete));
+    .description('delete a user, with their API keys and sessions');
+  withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
 }
 
+const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
+const typeOption = () => new Option('--type <type>', 'what the user may see and do').choices(userTypes);
+const accountOption = ['--account <id>', 'the account of an account user, or the one account that a partner user is tied to'] as const;
+const partnerOption = ['--partner <id>', 'the partner of a partner user'] as const;
 const passwordOption = ['--password-stdin', 'read the password from standard input, instead of making a one-time password'] as const;
 
 type PasswordOptions = { passwordStdin?: true };
-type CreateOptions = PasswordOptions & { name: string; type: UserType; account?: string; partner?: string };
+type PlaceOptions = { account?: string; partner?: string };
+type CreateOptions = PasswordOptions & PlaceOptions & { name: string; type: UserType };
 
 async function runCreate(context: AdminContext, email: string, options: CreateOptions): Promise<void> {
   const input = {
@@ -51,30 +95,58 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
     accountId: options.account ?? null,
     partnerId: options.partner ?? null,
   };
-  const { user, password } = await createUser(context.ports, operator, input, await readPassword(context, options));
+  const { user, password } = await createUser(context.ports, context.actor, input, await readPassword(context, options));
   answerWithPassword(context.output, user, password, `Created the ${user.userType} user ${user.email}: ${user.id}`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {
   const users = await ports.stores.users.list({ kind: 'all' });
-  const json = users.map((user) => ({
-    ...userJson(user),
-    createdAt: timestamp(user.createdAt),
-    lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
-    apiKeys: user.apiKeys,
-  }));
-  output.answer({ users: json }, table(['E-MAIL', 'NAME', 'TYPE', 'OF', 'KEYS', 'LAST SIGN-IN'], users.map(rowOf)));
+  output.answer({ users: users.map(listedJson) }, table(['E-MAIL', 'NAME', 'TYPE', 'OF', 'KEYS', 'LAST SIGN-IN'], users.map(rowOf)));
+}
+
+async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {
+  const { id } = await findUser(ports, email);
+  const [[user], impact] = await Promise.all([ports.stores.users.list({ kind: 'all' }, id), ports.stores.users.deletionImpact(id)]);
+  if (!user) throw noSuchUser(email);
+  output.answer({ user: shownJson(user, impact) }, userText(user, impact));
+}
+
+async function runRename({ ports, actor, output }: AdminContext, email: string, name: string): Promise<void> {
+  const user = await findUser(ports, email);
+  const renamed = await changeUser(ports, actor, user, { ...userJson(user), name: parseInput(nameSchema, name, 'NAME') });
+  output.answer({ user: userJson(renamed) }, `Renamed ${user.email} to ${renamed.name}.`);
+}
+
+async function runMove({ ports, actor, output }: AdminContext, email: string, options: PlaceOptions & { type?: UserType }): Promise<void> {
+  const user = await findUser(ports, email);
+  const place = { userType: options.type ?? user.userType, accountId: options.account ?? null, partnerId: options.partner ?? null };
+  const moved = await changeUser(ports, actor, user, { ...place, name: user.name });
+  const of = belongsTo(moved);
+  output.answer({ user: userJson(moved) }, `${user.email} now has the type ${moved.userType}${of === '' ? '' : `, of ${of}`}.`);
+}
+
+async function runDisable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+  const user = await findUser(ports, email);
+  const sessions = await disableUser(ports, actor, user);
+  const text = `Disabled ${user.email}, and ended ${sessions} sessions. Calls that their API keys have queued are still dialed.`;
+  output.answer({ user: userJson(user), sessions }, text);
+}
+
+async function runEnable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+  const user = await findUser(ports, email);
+  await enableUser(ports, actor, user);
+  output.answer({ user: userJson(user) }, `Enabled ${user.email}: they can sign in, and their API keys work again.`);
 }
 
 async function runPassword(context: AdminContext, email: string, options: PasswordOptions): Promise<void> {
   const user = await findUser(context.ports, email);
-  const { password } = await resetPassword(context.ports, operator, user, await readPassword(context, options));
+  const { password } = await resetPassword(context.ports, context.actor, user, await readPassword(context, options));
   answerWithPassword(context.output, user, password, `Gave ${user.email} a new password, and ended their sessions.`);
 }
 
-async function runDelete({ ports, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
+async function runDelete({ ports, actor, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
   const user = await findUser(ports, email);
-  const deleted = await deleteUser(ports, operator, user, options.cancelQueuedCalls ?? false);
+  const deleted = await deleteUser(ports, actor, user, options.cancelQueuedCalls ?? false);
   const text = `Deleted ${user.email}, with ${deleted.apiKeys} API keys and ${deleted.sessions} sessions.`;
   output.answer({ user: userJson(user), ...deleted }, text);
 }
@@ -83,12 +155,12 @@ async function runDelete({ ports, output }: AdminContext, email: string, options
 export async function findUser(ports: Ports, email: string): Promise<User> {
   // Not by the rules of a new address: a user whose address is older than a rule must still be found and deleted.
   const credentials = await ports.stores.users.findByEmail(normalEmail(email));
-  if (!credentials) throw new Problem('not-found', `There is no user ${email}. See: admin user list`);
+  if (!credentials) throw noSuchUser(email);
   return credentials.user;
 }
 
-export function userJson({ id, email, name, userType, account, partner }: User) {
-  return { id, email, name, userType, accountId: account?.id ?? null, partnerId: partner?.id ?? null };
+function noSuchUser(email: string): Problem {
+  return new Problem('not-found', `There is no user ${email}. See: admin user list`);
 }
 
 async function readPassword({ readInput }: AdminContext, { passwordStdin }: PasswordOptions): Promise<string | null> {
@@ -99,9 +171,4 @@ async function readPassword({ readInput }: AdminContext, { passwordStdin }: Pass
 function answerWithPassword(output: Output, user: User, password: string | null, text: string): void {
   if (password === null) output.answer({ user: userJson(user) }, text);
   else output.answer({ user: userJson(user), password }, `${text}\nOne-time password: ${password}\n${oneTimePasswordNote}`);
-}
-
-function rowOf({ email, name, userType, partner, account, apiKeys, lastSignInAt }: ListedUser): string[] {
-  const belongsTo = [partner?.name, account?.name].filter((part) => part !== undefined).join(' / ');
-  return [email, name, userType, belongsTo, String(apiKeys), lastSignInAt ? timestamp(lastSignInAt) : 'Never'];
 }

@@ -183,6 +183,24 @@ export type CallView = z.infer<typeof callSchema>;
 export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
 export type CallsView = z.infer<typeof callsSchema>;
 
+/** What a list does not show of a call. Time zone and variables are null once contact data has been erased, too. */
+export const callDetailsSchema = z.object({
+  call: callSchema,
+  /** The contact's. */
+  timeZone: z.string().nullable(),
+  variables: z.record(z.string(), z.string()).nullable(),
+  notBefore: instantSchema.nullable(),
+  notAfter: instantSchema.nullable(),
+  /** As the provider reports it. */
+  durationSeconds: z.number().nullable(),
+  /** How many times a dialer has taken the call up, to hand it off to the provider or to see what became of it. */
+  attempts: z.number().int(),
+  firstAttemptAt: instantSchema.nullable(),
+  /** When a dialer takes it up next; null while a provider has it, and once it has ended. */
+  nextAttemptAt: instantSchema.nullable(),
+});
+export type CallDetailsView = z.infer<typeof callDetailsSchema>;
+
 /** The calendar days of a chart are those of this zone. */
 export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
 
@@ -197,6 +215,8 @@ export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
+  /** Since when neither the user nor their keys get in. Absent from earlier cores. */
+  disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
 });
 export type UserView = z.infer<typeof userSchema>;
@@ -245,6 +265,13 @@ export type EventView = z.infer<typeof eventSchema>;
 
 export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable() });
 export type ActivityView = z.infer<typeof activitySchema>;
+
+/** The console has saved a list as a file. It says so by itself: the core has only answered the list's requests. */
+export const recordExportSchema = z.strictObject({
+  list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Give api-keys, calls, users or activity.' }),
+  rows: z.number().int().min(0).max(10_000_000),
+});
+export type RecordExport = z.infer<typeof recordExportSchema>;
 
 // Details of an API key
 

@@ -17,11 +17,13 @@ export const paths = {
   campaigns: '/console/campaigns',
   calls: '/console/campaigns/:id/calls',
   callsSummary: '/console/campaigns/:id/calls/summary',
+  call: '/console/campaigns/:id/calls/:contactId',
   users: '/console/users',
   user: '/console/users/:id',
   userDeletion: '/console/users/:id/deletion',
   userPassword: '/console/users/:id/password',
   activity: '/console/activity',
+  exports: '/console/exports',
 
   outcomes: '/dialer/outcomes',
 } as const;

@@ -3,6 +3,7 @@ import type { CreateApiKey, RevokeApiKeys } from '#contract/console.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
+import { folded } from '#contract/text.ts';
 import { auditEvent } from './audit.ts';
 import { byDay, chartDays, startOf } from './days.ts';
 import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, Viewer } from './model.ts';
@@ -50,6 +51,36 @@ export async function createApiKey(
 
 export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: ApiKey[]; total: number }> {
   return ports.stores.apiKeys.list(scopeOf(viewer).apiKeys, limits.listedApiKeys);
+}
+
+/** How many keys a look through all of them reads at once. */
+const readAtOnce = 1_000;
+
+/**
+ * For the operator: the newest keys whose name contains a text, and how many there are.
+ *
+ * @param limit null for all of them
+ */
+export async function listAllApiKeys(
+  ports: Ports,
+  visibility: KeyVisibility,
+  search: string,
+  limit: number | null,
+): Promise<{ apiKeys: ApiKey[]; total: number }> {
+  const store = ports.stores.apiKeys;
+  if (search === '' && limit !== null) return store.list(visibility, limit);
+  const wanted = folded(search);
+  const apiKeys: ApiKey[] = [];
+  let total = 0;
+  for (let cursor: string | null = null; ; ) {
+    const some: ApiKey[] = await store.page(visibility, cursor, readAtOnce);
+    const found = some.filter(({ name }) => folded(name).includes(wanted));
+    total += found.length;
+    for (const key of found) if (limit === null || apiKeys.length < limit) apiKeys.push(key);
+    const last = some.at(-1);
+    if (!last || some.length < readAtOnce) return { apiKeys, total };
+    cursor = last.id;
+  }
 }
 
 export type KeyDetails = ApiKeyDetails & { usage: { day: string; placed: number; cancelled: number }[]; activity: ListedEvent[] };

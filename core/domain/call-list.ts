@@ -1,6 +1,6 @@
 import type { CallState } from '#contract/calls.ts';
 import { byDay, chartDays, startOf } from './days.ts';
-import type { CallFilter, ListedCall, Viewer } from './model.ts';
+import type { CallDetails, CallFilter, ListedCall, Viewer } from './model.ts';
 import { type Page, pageOf, rowsForPage } from './paging.ts';
 import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
@@ -11,6 +11,13 @@ export async function listCalls(ports: Ports, viewer: Viewer, campaignId: string
   await requireCampaign(ports, viewer, campaignId);
   const calls = await ports.stores.callList.list(campaignId, filter, scopeOf(viewer).apiKeys, rowsForPage);
   return pageOf(calls, ({ contactId }) => contactId);
+}
+
+export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
+  await requireCampaign(ports, viewer, campaignId);
+  const call = await ports.stores.callList.find(campaignId, contactId, scopeOf(viewer).apiKeys);
+  if (!call) throw new Problem('not-found', 'This campaign has no such call.');
+  return call;
 }
 
 export type DayOfCalls = { day: string; states: Partial<Record<CallState, number>> };

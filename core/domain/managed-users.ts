@@ -20,7 +20,7 @@ export async function createManagedUser(
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   if (password === null) throw new Error('A user was created without a password.');
-  return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, apiKeys: 0 }, password };
+  return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
 }
 
 export async function previewDeletion(ports: Ports, viewer: Viewer, id: string): Promise<{ user: ListedUser } & DeletionImpact> {

@@ -6,6 +6,9 @@ export type Account = Named & { partnerId: string };
 
 export type Campaign = Named & { account: Named };
 
+/** `externalId` is what an import has named it by; null without one. */
+export type ExternalNamed = Named & { externalId: string | null };
+
 /** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the one above the account. */
 export type Tenancy = Named & { kind: TenancyKind; partnerId: string };
 
@@ -25,7 +28,7 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
-export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; apiKeys: number };
+export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; disabledAt: DateTime | null; apiKeys: number };
 
 /** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
 export type DeletionImpact = {
@@ -34,12 +37,13 @@ export type DeletionImpact = {
 };
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
+export type UserChange = Omit<UserInput, 'email'>;
 export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
 
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };
 
-export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null };
+export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null; disabledAt: DateTime | null };
 
 export type Session = {
   user: User;
@@ -133,11 +137,49 @@ export type ListedCall = {
   isSimulated: boolean;
 };
 
+/** What storage knows a call by. */
+export type CallKey = { campaignId: string; contactId: string };
+
+/** All that the service knows of a call to a person. */
+export type ContactCall = CallKey & {
+  campaignName: string;
+  accountName: string;
+  requestId: string;
+  state: CallState;
+  phone: string;
+  name: string | null;
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>>;
+  notBefore: DateTime | null;
+  notAfter: DateTime | null;
+  placedAt: DateTime;
+  dialedAt: DateTime | null;
+  endedAt: DateTime | null;
+  durationSeconds: number | null;
+  detail: string | null;
+};
+
+export type CallDetails = {
+  call: ListedCall;
+  /** The contact's. */
+  timeZone: string | null;
+  variables: Readonly<Record<string, string>> | null;
+  notBefore: DateTime | null;
+  notAfter: DateTime | null;
+  durationSeconds: number | null;
+  /** How many times a dialer has claimed it. */
+  attempts: number;
+  firstAttemptAt: DateTime | null;
+  /** Null unless it waits for a dialer. */
+  nextAttemptAt: DateTime | null;
+};
+
 export type CallFilter = { state: CallState | null; search: string; cursor: string | null };
 
 export type AuditAction =
   | 'session.started'
   | 'session.ended'
+  | 'session.refused'
   | 'session.revoked'
   | 'tenancy.selected'
   | 'password.changed'
@@ -146,15 +188,25 @@ export type AuditAction =
   | 'api-key.revoked'
   | 'user.added'
   | 'user.changed'
+  | 'user.disabled'
+  | 'user.enabled'
   | 'user.deleted'
   | 'partner.added'
   | 'partner.changed'
   | 'account.added'
   | 'account.changed'
   | 'campaign.added'
-  | 'campaign.changed';
+  | 'campaign.changed'
+  | 'contact.erased'
+  | 'contact.exported'
+  | 'list.exported'
+  | 'retention.run'
+  | 'backup.created'
+  | 'audit.pruned';
 
-export type AuditSubject = Named & { kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' };
+export type AuditSubject = Named & {
+  kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'list' | 'call-log' | 'backup' | 'audit-log';
+};
 
 /** Who did what, when and from where. Never holds a secret. */
 export type AuditEvent = {
@@ -172,6 +224,12 @@ export type AuditEvent = {
 
 /** The action is any text: an older or newer release may have written it. */
 export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
+
+/** An audit event with its place in the chain, as storage keeps it. `fields` are all that it says, in a fixed order. */
+export type ChainedEvent = { seq: number; hash: string; at: number; fields: readonly (string | number | null)[] };
+
+/** Names a state of the chain: what comes up to it cannot change without changing the hash. */
+export type Seal = { seq: number; hash: string };
 
 /** Who acts, and from where. */
 export type Actor = { who: Named | null; address: string };

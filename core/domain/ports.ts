@@ -8,14 +8,19 @@ import type {
   ApiKeyDetails,
   AuditEvent,
   CallCount,
+  CallDetails,
   Caller,
   CallFilter,
+  CallKey,
   CallReference,
   Campaign,
+  ChainedEvent,
   ClaimedCall,
+  ContactCall,
   Credentials,
   DeletionImpact,
   Digest,
+  ExternalNamed,
   ImportAddition,
   ImportChange,
   ImportedThing,
@@ -27,8 +32,10 @@ import type {
   NewCall,
   NewPassword,
   NewUser,
+  Seal,
   Session,
   Tenancy,
+  UserChange,
 } from './model.ts';
 import type { ActivityVisibility, CampaignAccess, KeyVisibility, UserVisibility } from './scope.ts';
 
@@ -81,6 +88,8 @@ export type ApiKeyStore = {
   /** The newest first, ties broken by id. */
   list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
+  /** The newest ids first, from after the cursor: for a look through all of them. */
+  page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
   /** The visible ones among these, in no order. */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
@@ -141,6 +150,8 @@ export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /** The newest first, from after the cursor. */
   list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
+  /** @returns null if the campaign has no such call */
+  find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** The calls placed since an instant in epoch milliseconds. */
   summary(campaignId: string, since: number): Promise<CallCount[]>;
   /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */
@@ -195,15 +206,38 @@ export type DialingStore = {
 };
 
 export type RetentionStore = {
-  /** Counts calls that ended before this and still have contact data. */
-  countErasable(endedBefore: DateTime): Promise<number>;
+  /** Counts calls that ended before this and still have contact data, and finds when the oldest of all those ended. */
+  countErasable(endedBefore: DateTime): Promise<{ erasable: number; oldestEndedAt: DateTime | null }>;
   /** Erases phone number, name, zone, variables and the provider's detail, in short steps. @returns of how many calls */
   erase(endedBefore: DateTime, signal?: AbortSignal): Promise<number>;
   /** Deletes counts of what happened before an instant, in short steps: they are in no chart any more. @returns how many */
   forgetCounts(before: DateTime, signal?: AbortSignal): Promise<number>;
 };
 
+/** The chain of audit events: see audit-chain.ts. */
+export type AuditChainStore = {
+  /** Chains the events that are not yet, the oldest first, in short steps. @returns how many */
+  extend(signal?: AbortSignal): Promise<number>;
+  /** The newest event in the chain, the newest that was pruned, and how many are not chained yet. */
+  state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
+  /** Chained events in order, from after one number to another. */
+  read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
+  /** The instant of the oldest chained event, in epoch milliseconds. */
+  oldestAt(): Promise<number | null>;
+  /** Deletes the chain's oldest events, up to the first that is not from before, in short steps. @returns how many */
+  prune(before: DateTime, signal?: AbortSignal): Promise<number>;
+};
+
+/** What the service knows of one phone number. */
+export type ContactStore = {
+  /** Its calls, the newest last. Reads all calls that there are, in short steps. */
+  findCalls(phone: string): Promise<ContactCall[]>;
+  /** Cancels those that are queued, and erases all that have ended. Passes over those that are being dialed. */
+  erase(calls: readonly CallKey[], at: DateTime): Promise<{ cancelled: number; erased: number }>;
+};
+
 export type ActivityStore = {
+  record(event: AuditEvent): Promise<void>;
   /** The newest first, from after the cursor. */
   list(visibility: ActivityVisibility, cursor: string | null, limit: number): Promise<ListedEvent[]>;
   /** The visible events about a key, the newest first. */
@@ -214,7 +248,7 @@ export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; befor
 
 /** Knows sessions by the digest of their id. */
 export type SessionStore = {
-  /** @returns false, and starts none, if the user no longer has that password hash */
+  /** @returns false, and starts none, if the user no longer has that password hash, or is disabled */
   start(id: Digest, userId: string, passwordHash: string, at: DateTime, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Changes an existing session only: a slow request must not bring a deleted session back. */
@@ -242,6 +276,14 @@ export type UserStore = {
    * @returns false, and changes nothing, if the user has another hash
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
+  /** Changes name and place; the user's keys follow. @returns false if there is no such user */
+  change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
+  /**
+   * Keeps the user and their keys out, and ends their sessions; null lets them in again.
+   *
+   * @returns how many sessions it ended, or null if the user was so before, or there is none
+   */
+  setDisabled(userId: string, disabledAt: DateTime | null, event: AuditEvent): Promise<number | null>;
   /** Deletes the user with keys and sessions, in one transaction. @returns how many of each, or null if there is no such user */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
 };
@@ -252,6 +294,10 @@ export type TenancyStore = {
   createPartner(partner: Named, event: AuditEvent): Promise<void>;
   createAccount(account: Account, event: AuditEvent): Promise<void>;
   createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  /** All of them, ordered by name; for the operator. */
+  allPartners(): Promise<ExternalNamed[]>;
+  allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
+  allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
   listAccounts(access: CampaignAccess): Promise<Named[]>;
   listCampaigns(access: CampaignAccess): Promise<Campaign[]>;
   /** Best match first. */
@@ -281,6 +327,8 @@ export type Stores = {
   activity: ActivityStore;
   dialing: DialingStore;
   retention: RetentionStore;
+  auditChain: AuditChainStore;
+  contacts: ContactStore;
 };
 
 /** All that the domain needs of the outside. */

@@ -1,9 +1,16 @@
 import { limits } from '#contract/limits.ts';
-import type { Clock, DialingStore, RetentionStore } from './ports.ts';
+import { auditEvent } from './audit.ts';
+import type { Actor } from './model.ts';
+import type { Clock, DialingStore, Ports, RetentionStore } from './ports.ts';
 
-/** Erases the contact data of calls that ended more than `days` ago, and keeps their states. @returns of how many calls */
-export function eraseOldContacts(store: RetentionStore, clock: Clock, days: number, signal?: AbortSignal): Promise<number> {
-  return store.erase(clock.now().minus({ days }), signal);
+/** Erases the contact data of calls that ended more than `days` ago, keeps their states, and leaves an audit event. @returns of how many calls */
+export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
+  const erased = await ports.stores.retention.erase(ports.clock.now().minus({ days }), signal);
+  if (erased > 0) {
+    const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
+    await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
+  }
+  return erased;
 }
 
 /** Ends calls that no dialer has ended in time, so that their retention begins. @returns how many */

@@ -16,14 +16,14 @@ export const sessionLimits = {
   touchEvery: Duration.fromObject({ minutes: 1 }),
 };
 
-/** Checks e-mail and password. The caller starts the session. */
+/** Checks e-mail and password, and that the user is not disabled. The caller starts the session. */
 export async function authenticate(
   ports: Ports,
   { email, password, address, current }: { email: string; password: string; address: string; current: Session | null },
 ): Promise<Credentials> {
   const credentials = await checkPassword(ports, { email, address, trusted: current?.user.email === email }, email, password);
   const hasExpired = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
-  if (!credentials || hasExpired) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!credentials || hasExpired || credentials.disabledAt) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;
 }
 

@@ -1,6 +1,6 @@
 import { Duration } from 'luxon';
 import { auditEvent, owningScopeOf, userSubject } from './audit.ts';
-import type { Account, Actor, Digest, NewPassword, User, UserInput } from './model.ts';
+import type { Account, Actor, Digest, NewPassword, User, UserChange, UserInput } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 import { checkPassword } from './throttle.ts';
@@ -34,7 +34,7 @@ export async function createUser(
 }
 
 /** Account users have an account; partner users a partner and perhaps one account of it; staff neither. */
-async function membershipOf(ports: Ports, { userType, accountId, partnerId }: UserInput) {
+async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
   if (userType === 'account' && partnerId !== null) throw invalidField('partnerId', 'An account user has an account and no partner.');
   if (userType === 'account' && accountId === null) throw invalidField('accountId', 'An account user needs an account.');
   if (userType === 'partner' && partnerId === null) throw invalidField('partnerId', 'A partner user needs a partner.');
@@ -49,6 +49,32 @@ async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Us
   return { account, partner };
 }
 
+/** Changes a user's name, type or place. Their keys follow at the next request. */
+export async function changeUser(ports: Ports, actor: Actor, user: User, change: UserChange): Promise<User> {
+  const { name, userType, accountId } = change;
+  const membership = await membershipOf(ports, change);
+  const changed: User = { ...user, name, userType, ...membership };
+  const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), owningScopeOf(changed));
+  const wanted = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
+  if (!(await ports.stores.users.change(user.id, wanted, event))) throw noSuchUser();
+  return changed;
+}
+
+/** Keeps a user and their keys out from the next request on, and ends their sessions. @returns how many sessions */
+export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
+  const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), owningScopeOf(user));
+  const sessions = await ports.stores.users.setDisabled(user.id, event.at, event);
+  if (sessions === null) throw new Problem('conflict', `${user.email} is disabled already.`);
+  return sessions;
+}
+
+/** Lets a disabled user and their keys in again. */
+export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
+  const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), owningScopeOf(user));
+  if ((await ports.stores.users.setDisabled(user.id, null, event)) === null)
+    throw new Problem('conflict', `${user.email} is not disabled.`);
+}
+
 /** Deletes a user, with keys and sessions, in one transaction. */
 export async function deleteUser(
   ports: Ports,
@@ -58,7 +84,7 @@ export async function deleteUser(
 ): Promise<{ apiKeys: number; sessions: number }> {
   const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), owningScopeOf(user));
   const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
-  if (!gone) throw new Problem('not-found', 'There is no such user.');
+  if (!gone) throw noSuchUser();
   return gone;
 }
 
@@ -81,6 +107,10 @@ export async function changePassword(
   if (!changed) throw wrongCurrentPassword();
 }
 
+function noSuchUser(): Problem {
+  return new Problem('not-found', 'There is no such user.');
+}
+
 function wrongCurrentPassword(): Problem {
   return invalidField('currentPassword', 'This is not your current password.');
 }
@@ -90,7 +120,7 @@ export async function resetPassword(ports: Ports, actor: Actor, user: User, pass
   const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', userSubject(user), owningScopeOf(user));
   const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
-  if (!changed) throw new Problem('not-found', 'There is no such user.');
+  if (!changed) throw noSuchUser();
   return { password: made };
 }
 

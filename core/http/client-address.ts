@@ -8,7 +8,9 @@ import type { Context } from './context.ts';
 export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
   const isTrusted = proxyAddress.compile([...proxies]);
   return {
-    addressOf: (ctx) => proxyAddress(ctx.req, isTrusted).replace(/^::ffff:(?=\d+\.)/, ''),
+    // Without proxies there is nothing to read: each refused key asks for this.
+    addressOf: ({ req }) =>
+      (proxies.length === 0 ? (req.socket.remoteAddress ?? '') : proxyAddress(req, isTrusted)).replace(/^::ffff:(?=\d+\.)/, ''),
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
       const { remoteAddress } = ctx.req.socket;

@@ -37,12 +37,14 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string,
   ['GET', paths.campaigns, tenancies.listCampaigns],
   ['GET', paths.calls, calls.list],
   ['GET', paths.callsSummary, calls.summarize],
+  ['GET', paths.call, calls.show],
   ['GET', paths.users, users.list],
   ['POST', paths.users, users.create],
   ['GET', paths.userDeletion, users.previewDeletion],
   ['DELETE', paths.user, users.deleteUser],
   ['POST', paths.userPassword, users.resetPassword],
   ['GET', paths.activity, activity.list],
+  ['POST', paths.exports, activity.recordExport],
 ];
 
 /** The session routes. The key header is not read here. */

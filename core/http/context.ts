@@ -15,12 +15,20 @@ export type State = {
 export type Context = Koa.ParameterizedContext<State>;
 export type Middleware = Koa.Middleware<State>;
 
+/** Hears who is refused, and from where. It must cost nothing: refusals come in floods. */
+export type ObserveRefusals = {
+  onKeyRefused(address: string): void;
+  onSignInRefused(email: string, address: string): void;
+  onSignInThrottled(address: string): void;
+};
+
 /** What all routes share. */
 export type HttpDeps = {
   ports: Ports;
   /** Where a request comes from: see `client-address.ts`. */
   addressOf(ctx: Context): string;
   isSecure(ctx: Context): boolean;
+  refusals: ObserveRefusals;
 };
 
 /** A parameter of the route's path, decoded; empty where the path has none of that name. */
@@ -29,9 +37,9 @@ export function parameter(ctx: Context, name: string): string {
   return parameters[name] ?? '';
 }
 
-/** The `:id` of the path. @throws Problem `not-found` when it cannot be an identifier */
-export function idOf(ctx: Context): string {
-  const id = parameter(ctx, 'id');
+/** The `:id` of the path, or its other identifier. @throws Problem `not-found` when it cannot be an identifier */
+export function idOf(ctx: Context, name = 'id'): string {
+  const id = parameter(ctx, name);
   if (!isIdentifier(id)) throw new Problem('not-found', 'There is no such thing in your scope.');
   return id;
 }

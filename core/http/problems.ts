@@ -3,6 +3,7 @@ import { keyExpiresHeader } from '#contract/calls.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { Context, Middleware } from './context.ts';
+import { requestNames } from './request-id.ts';
 
 const unauthorizedBody = jsonLine(bodyOf('unauthorized', unauthorizedDetail));
 const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
@@ -54,7 +55,7 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
   const { route } = ctx.state;
   if (!(error instanceof Problem)) {
     const { requestId } = ctx.state;
-    log.error({ requestId, route, err: error }, 'request failed');
+    log.error({ ...requestNames(ctx), route, err: error }, 'request failed');
     const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under the identifier of this request.');
     writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
     return;
@@ -63,7 +64,7 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
     refuse(ctx);
     return;
   }
-  if (error.status >= 500) log.warn({ requestId: ctx.state.requestId, route, err: error }, 'request not served');
+  if (error.status >= 500) log.warn({ ...requestNames(ctx), route, err: error }, 'request not served');
   const body = bodyOf(error.code, error.message);
   if (error.errors) body.errors = [...error.errors];
   const retryAfter = error.retryAfter === undefined ? [] : ['Retry-After', String(error.retryAfter)];

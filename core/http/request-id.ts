@@ -18,6 +18,15 @@ export function requestId(): Middleware {
   };
 }
 
+const traceparentForm = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** What the log names a request by: its identifier, and the client's trace if it sent one (W3C Trace Context §3.2). */
+export function requestNames(ctx: Context): { requestId: string | undefined; traceparent?: string } {
+  const { requestId } = ctx.state;
+  const [traceparent] = traceparentForm.exec(String(ctx.req.headers['traceparent'])) ?? [];
+  return traceparent === undefined ? { requestId } : { requestId, traceparent };
+}
+
 /** For answers that Koa writes. */
 export function setRequestId(ctx: Context): void {
   if (ctx.state.requestId !== undefined) ctx.set(requestIdHeader, ctx.state.requestId);

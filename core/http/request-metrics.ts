@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import type { Middleware } from './context.ts';
+import { requestNames } from './request-id.ts';
 
 /** @param seconds from the request's arrival until its answer was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
-/** Counts each request, and logs it at `debug` with an allow-list of fields. The identifier alone may be the client's: of a closed set of characters. */
+/** Counts each request, and logs it at `debug` with an allow-list of fields. Identifier and trace alone may be the client's: of a closed set of characters. */
 export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware {
   const isLogged = log.isLevelEnabled('debug');
   return async (ctx, next) => {
@@ -17,7 +18,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
     const milliseconds = performance.now() - started;
     observe(route, method, status, milliseconds / 1_000);
     if (!isLogged) return;
-    log.debug({ requestId: ctx.state.requestId, method, route, status, milliseconds: Math.round(milliseconds * 10) / 10 }, 'request');
+    log.debug({ ...requestNames(ctx), method, route, status, milliseconds: Math.round(milliseconds * 10) / 10 }, 'request');
   };
 }
 

@@ -1,11 +1,21 @@
 import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
-import type { ApiKeyDetailsView, ApiKeyView, CallView, DeletionView, EventView, Named, SessionView, UserView } from '#contract/console.ts';
+import type {
+  ApiKeyDetailsView,
+  ApiKeyView,
+  CallDetailsView,
+  CallView,
+  DeletionView,
+  EventView,
+  Named,
+  SessionView,
+  UserView,
+} from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { ApiKey, DeletionImpact, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
+import type { ApiKey, CallDetails, DeletionImpact, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
 import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
@@ -34,7 +44,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
 
 export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: DateTime): ApiKeyDetailsView {
   const { apiKey, createdIn, reach, usage, activity } = details;
-  return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map(eventView) };
+  return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map((event) => eventView(event, viewer)) };
 }
 
 export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>): SessionView {
@@ -61,11 +71,24 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
   };
 }
 
+export function callDetailsView({ call, ...details }: CallDetails, viewer: Viewer): CallDetailsView {
+  const { timeZone, variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt } = details;
+  return {
+    call: callView(call, viewer),
+    ...{ timeZone, variables, durationSeconds, attempts },
+    notBefore: notBefore && timestamp(notBefore),
+    notAfter: notAfter && timestamp(notAfter),
+    firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),
+    nextAttemptAt: nextAttemptAt && timestamp(nextAttemptAt),
+  };
+}
+
 export function userView(user: ListedUser): UserView {
   return {
     ...viewerView(user),
     createdAt: timestamp(user.createdAt),
     lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
+    disabledAt: user.disabledAt && timestamp(user.disabledAt),
     apiKeys: user.apiKeys,
   };
 }
@@ -78,8 +101,9 @@ export function deletionView({ user, apiKeys, sessions }: { user: ListedUser } &
   };
 }
 
-export function eventView({ id, at, actor, action, subject, address }: ListedEvent): EventView {
-  return { id, at: timestamp(at), actor, action, subject, address };
+/** Only the service's own staff learn the names of the system's users. */
+export function eventView({ id, at, actor, action, subject, address }: ListedEvent, { userType }: Viewer): EventView {
+  return { id, at: timestamp(at), actor, action, subject, address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local') };
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {

@@ -114,6 +114,11 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return { apiKeys: rows.map(apiKeyOf), total };
     },
 
+    async page(visibility, cursor, limit) {
+      const keys = withCreator(visible(visibility)).orderBy('k.id', 'desc').limit(limit);
+      return (await (cursor === null ? keys : keys.where('k.id', '<', cursor))).map(apiKeyOf);
+    },
+
     async find(visibility, id) {
       const [row] = await withCreator(visible(visibility).where('k.id', id));
       return row ? apiKeyOf(row) : null;

@@ -31,8 +31,12 @@ function rowOf(event: AuditEvent): AuditEventRow {
   };
 }
 
-export function activityStore({ read }: Database): ActivityStore {
+export function activityStore({ read, write }: Database): ActivityStore {
   return {
+    async record(event) {
+      await write.transaction((trx) => recordAudit(trx, event));
+    },
+
     async list(visibility, cursor, limit) {
       const events = narrowToActivity(read('audit_events'), visibility).orderBy('id', 'desc').limit(limit);
       if (cursor !== null) events.where('id', '<', cursor);

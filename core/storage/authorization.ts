@@ -6,8 +6,8 @@
  * campaign's account.
  */
 
-/** The key has not expired. A revoked key is refused because it has no row in `api_keys`: a revoke deletes it. */
-export const keyIsActive = `(k.expires_at IS NULL OR k.expires_at >= r.at)`;
+/** The key has not expired, and its creator is not disabled. A revoked key is refused because it has no row in `api_keys`: a revoke deletes it. */
+export const keyIsActive = `((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)`;
 
 /**
  * The key of an account user has access to the campaigns of the account; that of a partner user, tied or not, to those of all accounts of the

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { ListedCall } from '../domain/model.ts';
+import { type Stage, waitingStages } from '../domain/call-states.ts';
+import type { CallDetails, ListedCall } from '../domain/model.ts';
 import type { CallListStore } from '../domain/ports.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
 import { keysById, narrowToVisible } from './api-keys.ts';
@@ -13,6 +14,12 @@ const listedColumns = [
   ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider'] as const),
 ];
 type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
+
+const shownColumns = [
+  ...(['time_zone', 'variables', 'not_before', 'not_after', 'duration_seconds'] as const),
+  ...(['attempt', 'first_attempt_at', 'due_at', 'handoff'] as const),
+];
+type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
 
 type KeyRow = { id: string; name: string; creator_id: string; creator_name: string };
 
@@ -32,6 +39,14 @@ export function callListStore(database: Database): CallListStore {
       const rows: ListedRow[] = await calls;
       const keys = await visibleKeys(read, visibility, [...new Set(rows.map((row) => row.api_key_id))]);
       return rows.map((row) => listedCall(row, keys.get(row.api_key_id)));
+    },
+
+    async find(campaignId, contactId, visibility) {
+      const columns = [...listedColumns, ...shownColumns];
+      const [row]: ShownRow[] = await read('calls').select(columns).where({ campaign_id: campaignId, contact_id: contactId }).limit(1);
+      if (!row) return null;
+      const keys = await visibleKeys(read, visibility, [row.api_key_id]);
+      return callDetails(row, keys.get(row.api_key_id));
     },
 
     async summary(campaignId, since) {
@@ -89,6 +104,22 @@ async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[])
   const revoked = narrowToVisible(keysById(read, 'retired_api_keys', ids), visibility).select(...columns, 'k.creator_name');
   const found: KeyRow[][] = await Promise.all([active, revoked]);
   return new Map(found.flat().map((key) => [key.id, key]));
+}
+
+function callDetails(row: ShownRow, key: KeyRow | undefined): CallDetails {
+  const stage: Stage | null = row.state === 'dialing' ? row.handoff : row.state;
+  const isWaiting = waitingStages.some((waiting) => waiting === stage);
+  return {
+    call: listedCall(row, key),
+    timeZone: row.time_zone,
+    variables: row.variables === null ? null : Object.fromEntries(JSON.parse(row.variables)),
+    notBefore: instantOrNull(row.not_before),
+    notAfter: instantOrNull(row.not_after),
+    durationSeconds: row.duration_seconds,
+    attempts: row.attempt,
+    firstAttemptAt: instantOrNull(row.first_attempt_at),
+    nextAttemptAt: isWaiting ? instantOrNull(row.due_at) : null,
+  };
 }
 
 function listedCall(row: ListedRow, key: KeyRow | undefined): ListedCall {

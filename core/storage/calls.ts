@@ -182,7 +182,8 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 function activeKeys(database: Database) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n, k.expires_at FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest AND ${keyIsActive}`,
+    (rows) => `SELECT r.n, k.expires_at FROM ${rows} CROSS JOIN api_keys k CROSS JOIN users u
+     WHERE k.digest = r.digest AND u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
   return async (batch: Omit<KeyedRequest, 'campaignId'>[]): Promise<(ActiveKey | null)[]> => {

@@ -46,6 +46,8 @@ export type Database = {
   awaitWriters(): Promise<boolean>;
   /** @throws Error with the reason if a write would not be durable now */
   checkWritable(): Promise<void>;
+  /** Bytes of the database and of its write-ahead log; null where the server does not tell. */
+  size(): Promise<{ database: number; wal: number | null }>;
   /** Server settings that may lose an acknowledged write in a power cut, and that a client cannot set: a sentence each. */
   risks(): Promise<string[]>;
   close(): Promise<void>;

@@ -6,6 +6,7 @@ import { recordAudits } from './audit.ts';
 import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
 import { isLocked, isUniqueViolation } from './errors.ts';
+import { moveKeysOf } from './users.ts';
 
 type ThingRow = {
   id: string;
@@ -44,11 +45,7 @@ export function importStore({ read, write }: Database): ImportStore {
           for (const { thing } of changed) {
             const found = await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(rejectTaken);
             if (found === 0) throw changedMeanwhile();
-            // The keys follow their creator to the new partner. Those of a user who became staff stay with the partner they were created for.
-            if (kind === 'users') {
-              const seenBy = thing.partnerId ?? trx.ref('partner_id');
-              await trx('api_keys').where({ creator_id: thing.id }).update({ creator_partner_id: seenBy });
-            }
+            if (kind === 'users') await moveKeysOf(trx, thing.id, thing.partnerId);
           }
           const events = [...added, ...changed].map(({ event }) => event);
           for (const some of inChunks(events)) await recordAudits(trx, some);

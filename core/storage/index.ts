@@ -2,11 +2,14 @@ import type { Knex } from 'knex';
 import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { activityStore } from './audit.ts';
+import { auditChainStore } from './audit-chain.ts';
 import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
+import { contactStore } from './contacts.ts';
 import type { Database, DatabaseLocation } from './database.ts';
 import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './errors.ts';
+import { type DatabaseFigures, databaseFigures } from './figures.ts';
 import { importStore } from './import.ts';
 import { keyUseOf } from './key-use.ts';
 import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
@@ -44,6 +47,9 @@ export type Storage = {
   throttle: ThrottleStore;
   imports: ImportStore;
   pools: readonly Pool[];
+  figures(): Promise<DatabaseFigures>;
+  /** For how many ms a key's last use has not been written. */
+  lastUsedLag(): number;
   /** @returns the names of the migrations that were applied */
   migrate(signal?: AbortSignal): Promise<string[]>;
   /** @throws Problem `conflict` if the database is newer than this program */
@@ -74,10 +80,14 @@ export function openStorage(
       activity: reportingOutages(activityStore(database)),
       dialing: reportingOutages(dialingStore(database)),
       retention: reportingOutages(retentionStore(database)),
+      auditChain: reportingOutages(auditChainStore(database)),
+      contacts: reportingOutages(contactStore(database)),
     },
     throttle: reportingOutages(throttleStore(database)),
     imports: reportingOutages(importStore(database)),
     pools: poolsOf(database),
+    figures: () => databaseFigures(database),
+    lastUsedLag: keyUse.lag,
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
     async isReady() {
       try {

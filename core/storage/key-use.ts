@@ -10,8 +10,8 @@ const sweepEvery = 10_000;
 /** In ms. All of today's time zones begin their days at a quarter of an hour. */
 const quarter = 900_000;
 
-/** What a key has done since its use was written. `quarters` counts by the number of the quarter of an hour since 1970. */
-type Use = { at: number; quarters: Map<number, Counts> };
+/** What a key has done since its use was written, `since` when. `quarters` counts by the number of the quarter of an hour since 1970. */
+type Use = { at: number; since: number; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number };
 
 export type KeyUse = {
@@ -20,6 +20,8 @@ export type KeyUse = {
    * @param did what the request did; left out, if it changed nothing
    */
   note(digest: Digest, at: number, did?: keyof Counts): void;
+  /** For how many ms the oldest use has not been written. */
+  lag(): number;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
 };
@@ -37,7 +39,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   function useOf(digest: Digest): Use {
     const found = unwritten.get(digest);
     if (found) return found;
-    const use = { at: 0, quarters: new Map() };
+    const use = { at: 0, since: clock.millis(), quarters: new Map() };
     unwritten.set(digest, use);
     return use;
   }
@@ -77,6 +79,10 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
       if (at > use.at) use.at = at;
       if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
     },
+    lag() {
+      const now = clock.millis();
+      return [...unwritten.values()].reduce((longest, { since }) => Math.max(longest, now - since), 0);
+    },
     async close() {
       clearInterval(timer);
       await underWay;
@@ -94,7 +100,8 @@ function countsOf({ quarters }: Use, number: number): Counts {
 }
 
 /** Puts back what could not be written. */
-function add(use: Use, { at, quarters }: Use): void {
+function add(use: Use, { at, since, quarters }: Use): void {
+  use.since = Math.min(use.since, since);
   use.at = Math.max(use.at, at);
   for (const [number, { placed, cancelled }] of quarters) {
     const counts = countsOf(use, number);

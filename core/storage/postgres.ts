@@ -38,6 +38,10 @@ const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('tr
   current_setting('synchronous_commit') AS commits,
   CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
 
+/** The log's files may be listed by superusers and members of pg_monitor. */
+const databaseSize = `SELECT pg_database_size(current_database()) AS database,
+  has_function_privilege('pg_ls_waldir()', 'EXECUTE') AS may_list`;
+
 const diskFull = '53100';
 
 /** Makes PostgreSQL write a row to a new file, and rolls it back. */
@@ -155,6 +159,13 @@ export function openPostgres(connectionString: string): Database {
         looking = undefined;
       });
       return Promise.race([looking, tooLate()]);
+    },
+    async size() {
+      const [found] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
+      if (!found) throw new Error('PostgreSQL did not tell its size.');
+      // All databases of a server share the log.
+      const [log] = found.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
+      return { database: found.database, wal: log?.bytes ?? null };
     },
     async risks() {
       const rows = await query<{ name: string }>(

@@ -92,7 +92,11 @@ function findQueued(database: Database, keyIds: readonly string[], after: readon
 }
 
 /** Those that are still queued. */
-function cancelFound(database: Database, found: readonly Found[], { at, locked }: Options): Promise<number> {
+export function cancelFound(
+  database: Database,
+  found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
+  { at, locked }: Pick<Options, 'at' | 'locked'>,
+): Promise<number> {
   const lock = { postgres: { skip: 'FOR UPDATE OF calls SKIP LOCKED', wait: 'FOR UPDATE OF calls' }, sqlite: { skip: '', wait: '' } };
   const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
   const cancel = database.prepareChange(

@@ -1,6 +1,7 @@
 import type { RetentionStore } from '../domain/ports.ts';
 import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
+import { instantOrNull } from './columns.ts';
 import type { Database } from './database.ts';
 
 const erasedAtOnce = 500;
@@ -11,20 +12,25 @@ const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly s
   { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
 ];
 
+/** The detail is free text of the provider, which may have names and numbers. */
+export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
+
 export function retentionStore({ read, write }: Database): RetentionStore {
   const erasable = (from: typeof read, endedBefore: number) =>
     from('calls').whereNotNull('ended_at').whereNotNull('phone').where('ended_at', '<', endedBefore);
   return {
     async countErasable(endedBefore) {
-      const counted = await erasable(read, endedBefore.toMillis()).count({ calls: '*' }).first<{ calls: number | string }>();
-      return Number(counted.calls);
+      const [counted, oldest] = await Promise.all([
+        erasable(read, endedBefore.toMillis()).count({ calls: '*' }).first<{ calls: number | string }>(),
+        erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: number | null }>(),
+      ]);
+      return { erasable: Number(counted.calls), oldestEndedAt: instantOrNull(oldest.ended_at) };
     },
 
     async erase(endedBefore, signal) {
       const eraseSome = (limit: number) => {
         const some = erasable(write, endedBefore.toMillis()).select(callKey).limit(limit);
-        // The detail is free text of the provider, which may have names and numbers.
-        return write('calls').whereIn(callKey, some).update({ phone: null, name: null, time_zone: null, variables: null, detail: null });
+        return write('calls').whereIn(callKey, some).update(erasedColumns);
       };
       return inShortTransactions(eraseSome, erasedAtOnce, signal);
     },

@@ -24,7 +24,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
   return {
     async start(id, userId, passwordHash, at, event) {
       const starting = write.transaction(async (trx) => {
-        const unchanged = await trx('users').where({ id: userId, password_hash: passwordHash }).forUpdate().first('id');
+        const unchanged = await trx('users').where({ id: userId, password_hash: passwordHash, disabled_at: null }).forUpdate().first('id');
         if (unchanged === undefined) return false;
         await trx('sessions').insert({ id, user_id: userId, started_at: at.toMillis(), last_seen_at: at.toMillis() });
         await trx('users').where({ id: userId }).update({ last_sign_in_at: at.toMillis() });

@@ -60,7 +60,7 @@ export class SqliteClient extends Client {
 }
 
 export class SqliteWriterClient extends SqliteClient {
-  protected override cacheKiB = 8_000;
+  protected override cacheKiB = 4_000;
 
   override transaction(...args: unknown[]): Knex.Transaction {
     return new ImmediateTransaction(this, ...args);

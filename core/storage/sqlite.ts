@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import knex from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
@@ -66,6 +67,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
       // Only one can run at a time, and this runs after it.
       return true;
     },
+    size: async () => ({ database: bytesOf(filename), wal: bytesOf(`${filename}-wal`) }),
     risks: async () => [],
     async close() {
       await read.destroy();
@@ -77,6 +79,10 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
 function rowsOf(columns: BatchColumns): string {
   const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
   return `(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`;
+}
+
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function doesNotThrow(check: () => void): boolean {

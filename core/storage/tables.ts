@@ -17,6 +17,7 @@ declare module 'knex/types/tables.js' {
     sessions: SessionRow;
     sign_in_attempts: ThrottleRow;
     audit_events: AuditEventRow;
+    audit_chain: AuditChainRow;
     calls: CallRow;
     call_counts: CallCountRow;
   }
@@ -39,6 +40,7 @@ export type UserRow = {
   password_expires_at: number | null;
   created_at: number;
   last_sign_in_at: number | null;
+  disabled_at: number | null;
 };
 
 export type ApiKeyRow = {
@@ -96,7 +98,13 @@ export type AuditEventRow = {
   account_id: string | null;
   partner_id: string | null;
   address: string;
+  /** The event's place in the chain; null until it is chained. */
+  seq?: number | null;
+  hash?: string | null;
 };
+
+/** One row. */
+type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
 
 /** domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
 export type CallRow = {

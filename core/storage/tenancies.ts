@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console.ts';
 import { folded } from '#contract/text.ts';
+import type { ExternalNamed } from '../domain/model.ts';
 import type { TenancyStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { CampaignAccess } from '../domain/scope.ts';
@@ -43,6 +44,27 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
       await creating.catch(noSuch('account', accountId));
     },
 
+    async allPartners() {
+      const rows: ExternalRow[] = await read('partners').select('id', 'name', 'external_id').orderBy('name').orderBy('id');
+      return rows.map(externalNamed);
+    },
+
+    async allAccounts() {
+      const rows: (ExternalRow & { partner_id: string; partner_name: string })[] = await read('accounts as a')
+        .join('partners as p', 'p.id', 'a.partner_id')
+        .select('a.id', 'a.name', 'a.external_id', 'a.partner_id', 'p.name as partner_name')
+        .orderBy(['p.name', 'a.name', 'a.id']);
+      return rows.map((row) => ({ ...externalNamed(row), partner: { id: row.partner_id, name: row.partner_name } }));
+    },
+
+    async allCampaigns() {
+      const rows: (ExternalRow & { account_id: string; account_name: string })[] = await read('campaigns as c')
+        .join('accounts as a', 'a.id', 'c.account_id')
+        .select('c.id', 'c.name', 'c.external_id', 'c.account_id', 'a.name as account_name')
+        .orderBy(['a.name', 'c.name', 'c.id']);
+      return rows.map((row) => ({ ...externalNamed(row), account: { id: row.account_id, name: row.account_name } }));
+    },
+
     async listAccounts(access) {
       const accounts: Named[] = await within(read('accounts as a'), access).select('a.id', 'a.name').orderBy('a.name').orderBy('a.id');
       return accounts.map(({ id, name }) => ({ id, name }));
@@ -77,6 +99,12 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
       return bestMatches(all, text).slice(0, limit);
     },
   };
+}
+
+type ExternalRow = Named & { external_id: string | null };
+
+function externalNamed({ id, name, external_id }: ExternalRow): ExternalNamed {
+  return { id, name, externalId: external_id };
 }
 
 /** Campaigns, named `c`, with their accounts, named `a`. */

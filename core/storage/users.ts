@@ -17,8 +17,8 @@ export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' |
   partner_name: string | null;
 };
 
-type CredentialsRow = NamedUserRow & { password_hash: string; password_expires_at: number | null };
-type ListedRow = NamedUserRow & { created_at: number; last_sign_in_at: number | null; api_keys: number | string };
+type CredentialsRow = NamedUserRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
+type ListedRow = NamedUserRow & Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string };
 
 export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUserRow[]> {
   return from('users as u')
@@ -79,7 +79,7 @@ export function userStore(database: Database): UserStore {
         id === undefined ? selectUsers(read) : selectUsers(read).where('u.id', id),
         visibility,
       )
-        .select('u.created_at', 'u.last_sign_in_at')
+        .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
         .select(read('api_keys').count('*').where('creator_id', read.ref('u.id')).as('api_keys'))
         .orderBy('u.created_at')
         .orderBy('u.id');
@@ -87,6 +87,7 @@ export function userStore(database: Database): UserStore {
         ...userOf(row),
         createdAt: instant(row.created_at),
         lastSignInAt: instantOrNull(row.last_sign_in_at),
+        disabledAt: instantOrNull(row.disabled_at),
         apiKeys: Number(row.api_keys),
       }));
     },
@@ -116,9 +117,16 @@ export function userStore(database: Database): UserStore {
     },
 
     async findByEmail(email) {
-      const [row]: CredentialsRow[] = await selectUsers(read).select('u.password_hash', 'u.password_expires_at').where('u.email', email);
+      const [row]: CredentialsRow[] = await selectUsers(read)
+        .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at')
+        .where('u.email', email);
       if (!row) return null;
-      return { user: userOf(row), passwordHash: row.password_hash, passwordExpiresAt: instantOrNull(row.password_expires_at) };
+      return {
+        user: userOf(row),
+        passwordHash: row.password_hash,
+        passwordExpiresAt: instantOrNull(row.password_expires_at),
+        disabledAt: instantOrNull(row.disabled_at),
+      };
     },
 
     async create(user, event) {
@@ -155,6 +163,31 @@ export function userStore(database: Database): UserStore {
       });
     },
 
+    async change(userId, { name, userType, accountId, partnerId }, event) {
+      return write.transaction(async (trx) => {
+        const columns = { name, user_type: userType, account_id: accountId, partner_id: partnerId };
+        const changed = await trx('users').where({ id: userId }).update(columns);
+        if (changed === 0) return false;
+        await moveKeysOf(trx, userId, partnerId);
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async setDisabled(userId, disabledAt, event) {
+      return write.transaction(async (trx) => {
+        // First: the row's lock keeps a sign-in out that has checked the password already.
+        const user = trx('users').where({ id: userId });
+        const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
+          disabled_at: disabledAt?.toMillis() ?? null,
+        });
+        if (changed === 0) return null;
+        const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        await recordAudit(trx, event);
+        return sessions;
+      });
+    },
+
     async delete(userId, options, event) {
       const deleted = await write.transaction(async (trx) => {
         // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
@@ -171,4 +204,11 @@ export function userStore(database: Database): UserStore {
       return { apiKeys: deleted.apiKeys.length, sessions: deleted.sessions };
     },
   };
+}
+
+/** The keys follow their creator to the new partner. Those of a user who became staff stay with the partner they were created for. */
+export async function moveKeysOf(trx: Knex.Transaction, userId: string, partnerId: string | null): Promise<void> {
+  await trx('api_keys')
+    .where({ creator_id: userId })
+    .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
 }

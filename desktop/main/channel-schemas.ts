@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { callStates } from '#contract/calls.ts';
-import { tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
+import { recordExportSchema, tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { identifierSchema } from '#contract/text.ts';
 import { type Channels, commands } from '../ipc.ts';
@@ -17,6 +17,9 @@ type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<
  */
 export const channelSchemas: ChannelSchemas = {
   getStartupState: nothing,
+  listServers: nothing,
+  selectServer: text,
+  forgetServer: text,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   signOut: nothing,
   changePassword: z.strictObject({ currentPassword: text, newPassword: text }),
@@ -38,6 +41,7 @@ export const channelSchemas: ChannelSchemas = {
     search: text,
     cursor: identifierSchema.nullable(),
   }),
+  getCall: z.strictObject({ campaignId: identifierSchema, contactId: identifierSchema }),
   summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
   listUsers: nothing,
   createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
@@ -45,6 +49,7 @@ export const channelSchemas: ChannelSchemas = {
   previewDeletion: identifierSchema,
   deleteUser: deletion,
   listActivity: identifierSchema.nullable(),
+  recordExport: recordExportSchema,
   copySecret: text,
   copyText: text,
   saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import { readServerAddress } from '#contract/server-address.ts';
 import { failed } from '../core-answers.ts';
-import { coreChannels, refused, requests, type Send, signInAt } from '../core-channels.ts';
-import type { Channels, Command } from '../ipc.ts';
+import { coreChannels, refused, requests, signInAt } from '../core-channels.ts';
+import type { Channels, Command, Result } from '../ipc.ts';
+import { readTypedAddress } from '../server-address.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
+import { ServerSessions } from './server-sessions.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
@@ -17,18 +18,16 @@ type ChannelDeps = {
   enableCommands: (offered: readonly Command[]) => void;
 };
 
-/** Implements the channels. It holds the session with the core: the renderer never sees its cookie. */
+/** Implements the channels. It holds the sessions with the cores: the renderer never sees their cookies. */
 export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
-  let core: CoreClient | null = null;
-  let staysSignedIn = false;
+  const servers = new ServerSessions(settings, sessionStore);
 
-  /** Answers with `session-ended` while nobody is signed in. */
-  const send: Send = async (request) => (core ? core.send(request) : failed({ kind: 'session-ended' }));
-
-  /** Stores the session, or deletes the stored one. A failure must not stop the user from signing in. */
-  async function storeSession(client: CoreClient): Promise<void> {
-    const done = staysSignedIn ? sessionStore.write({ server: client.server, cookies: client.cookies() }) : sessionStore.delete();
-    await done.catch(() => undefined);
+  /** Ends a session that is remembered no more: somebody may sign in again meanwhile. */
+  async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
+    if (!client) return failed({ kind: 'session-ended' });
+    const answer = await client.send(requests.signOut());
+    await client.close();
+    return answer;
   }
 
   const guard = {
@@ -41,24 +40,25 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   };
 
   return {
-    ...coreChannels({ send, guard, sha256: async (text) => hash('sha256', text) }),
+    ...coreChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
-      const { server, email } = settings.current;
-      const remembered = { server, email };
-      const [persistence, session] = await Promise.all([sessionStore.persistence(), sessionStore.read()]);
-      if (!session) return { remembered, persistence, session: null };
-      staysSignedIn = true;
-      // The page retries while the core does not answer: keep one client.
-      core ??= coreClient(session.server, session.cookies);
-      const answer = await core.send(requests.getSession());
-      if (!answer.ok && answer.failure.kind === 'session-ended') await sessionStore.delete().catch(() => undefined);
-      return { remembered, persistence, session: answer };
+      const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
+      const { address, email } = servers.current;
+      const remembered = { server: address, email };
+      if (!servers.client) return { remembered, persistence, session: null };
+      const session = await servers.send(requests.getSession());
+      if (!session.ok && session.failure.kind === 'session-ended') await (await servers.end(address))?.close();
+      return { remembered, persistence, session };
     },
+
+    listServers: async () => servers.list(),
+    selectServer: (address) => servers.select(address),
+    forgetServer: async (address) => endAtServer(await servers.forget(address)),
 
     async signIn(input) {
       const { server, email, keepSignedIn } = input;
-      const read = readServerAddress(server.includes('://') ? server : `https://${server}`);
+      const read = readTypedAddress(server);
       if (!read.ok) return refused('server', read.problem);
       const client = coreClient(read.address);
       const answer = await signInAt(client.send, input);
@@ -66,24 +66,11 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
         await client.close();
         return answer;
       }
-      await core?.close();
-      core = client;
-      staysSignedIn = keepSignedIn ?? staysSignedIn;
-      await Promise.all([storeSession(client), settings.change({ server: read.address, email: email.trim() })]);
+      await servers.add(client, email.trim(), keepSignedIn);
       return answer;
     },
 
-    async signOut() {
-      const client = core;
-      // Does not wait for the core: somebody may sign in again meanwhile.
-      core = null;
-      staysSignedIn = false;
-      await sessionStore.delete().catch(() => undefined);
-      if (!client) return failed({ kind: 'session-ended' });
-      const answer = await client.send(requests.signOut());
-      await client.close();
-      return answer;
-    },
+    signOut: async () => endAtServer(await servers.end(servers.current.address)),
 
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),

@@ -21,15 +21,7 @@ const maxAnswerBytes = 8 * 1024 * 1024;
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
-  const agent = new Agent({
-    connections: 4,
-    pipelining: 1,
-    // Self-hosters install their own certificate authority in the system's store.
-    connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
-    headersTimeout: timeoutsMs.answer,
-    bodyTimeout: timeoutsMs.answer,
-    maxResponseSize: maxAnswerBytes,
-  });
+  let agent: Agent | undefined;
 
   async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<Answer> {
     const cookie = jar.header();
@@ -44,6 +36,8 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       },
       body: body === undefined ? null : JSON.stringify(body),
     };
+    // Made when it is needed: reading the system's certificates takes time, and most servers are only remembered.
+    agent ??= newAgent();
     const { statusCode, headers, body: answer } = await agent.request(options);
     const text = await answer.text();
     jar.update(headers['set-cookie'] ?? []);
@@ -60,6 +54,18 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       }
     },
     cookies: () => jar.all(),
-    close: () => agent.destroy(),
+    close: async () => agent?.destroy(),
   };
+}
+
+function newAgent(): Agent {
+  return new Agent({
+    connections: 4,
+    pipelining: 1,
+    // Self-hosters install their own certificate authority in the system's store.
+    connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
+    headersTimeout: timeoutsMs.answer,
+    bodyTimeout: timeoutsMs.answer,
+    maxResponseSize: maxAnswerBytes,
+  });
 }

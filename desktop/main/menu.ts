@@ -52,6 +52,7 @@ function fileMenu(command: CommandItem, isMac: boolean): Item {
       command('&New API Key…', 'new-api-key', 'CmdOrCtrl+N'),
       command('&Which Key Is This?…', 'which-key'),
       separator,
+      command('Switch Ser&ver…', 'switch-server'),
       command('Change &Password…', 'change-password'),
       command('Sign &Out', 'sign-out'),
       separator,

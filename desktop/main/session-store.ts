@@ -6,8 +6,10 @@ import type { SessionPersistence } from '../ipc.ts';
 
 const storedSessionSchema = z.object({ server: z.string(), cookies: z.record(z.string(), z.string()) });
 type StoredSession = z.infer<typeof storedSessionSchema>;
+/** Release 0.1.0 stored a single session. */
+const storedSessionsSchema = z.union([z.array(storedSessionSchema), storedSessionSchema.transform((session) => [session])]);
 
-/** Stores a session between starts, encrypted by the system's storage, or not at all. */
+/** Stores sessions between starts, encrypted by the system's storage, or not at all. */
 export class SessionStore {
   readonly #path: string;
 
@@ -34,24 +36,22 @@ export class SessionStore {
     };
   }
 
-  async write(session: StoredSession): Promise<void> {
-    if (!(await this.persistence()).possible) return;
-    await writeFile(this.#path, await safeStorage.encryptStringAsync(JSON.stringify(session)), { mode: 0o600 });
+  /** Replaces all that are stored. */
+  async write(sessions: readonly StoredSession[]): Promise<void> {
+    if (sessions.length === 0) await rm(this.#path, { force: true });
+    else if ((await this.persistence()).possible)
+      await writeFile(this.#path, await safeStorage.encryptStringAsync(JSON.stringify(sessions)), { mode: 0o600 });
   }
 
-  /** @returns null if none is stored, or it cannot be decrypted */
-  async read(): Promise<StoredSession | null> {
+  /** @returns none if they cannot be decrypted */
+  async read(): Promise<StoredSession[]> {
     try {
       const encrypted = await readFile(this.#path);
-      if (!(await this.persistence()).possible) return null;
+      if (!(await this.persistence()).possible) return [];
       const { result } = await safeStorage.decryptStringAsync(encrypted);
-      return storedSessionSchema.parse(JSON.parse(result));
+      return storedSessionsSchema.parse(JSON.parse(result));
     } catch {
-      return null;
+      return [];
     }
-  }
-
-  async delete(): Promise<void> {
-    await rm(this.#path, { force: true });
   }
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 const settingsSchema = z.object({
-  server: z.string().default(''),
-  email: z.string().default(''),
+  /** Where the user has signed in, the last one first. */
+  servers: z.array(z.object({ address: z.string(), email: z.string() })).default([]),
   /** The window's last bounds, in device-independent pixels. */
   window: z
     .object({ x: z.number().int(), y: z.number().int(), width: z.number().int(), height: z.number().int(), isMaximized: z.boolean() })
@@ -44,10 +44,16 @@ export class SettingsFile {
   }
 }
 
+/** Release 0.1.0 remembered a single server. */
+const firstSettingsSchema = z
+  .object({ server: z.string().min(1), email: z.string().default('') })
+  .transform(({ server, email }) => ({ servers: [{ address: server, email }] }));
+
 function readJson(path: string): unknown {
   try {
-    const read = settingsSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')));
-    return read.success ? read.data : {};
+    const json: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const read = settingsSchema.safeParse(json);
+    return read.success ? { ...read.data, ...firstSettingsSchema.safeParse(json).data } : {};
   } catch {
     return {};
   }

@@ -12,7 +12,7 @@ const onCommand: Bridge['onCommand'] = (listener) => {
   return () => ipcRenderer.removeListener(commandChannel, deliver);
 };
 
-const capabilities: Capabilities = { choosesServer: true, guardsSecrets: true, isPrivate: true };
+const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsSecrets: true, isPrivate: true };
 /** The app has one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 

@@ -74,13 +74,16 @@ export function webBridge(): Bridge {
   const channels = coreChannels({ send, guard, sha256 });
   return {
     ...channels,
-    capabilities: { choosesServer: false, guardsSecrets: false, isPrivate: isSecureContext },
+    capabilities: { choosesServer: false, hasMenu: false, guardsSecrets: false, isPrivate: isSecureContext },
 
     async getStartupState() {
       const answer = await send(requests.getSession());
       const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
       return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer };
     },
+    listServers: async () => [],
+    selectServer: async () => undefined,
+    forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
     signOut: () => tellOtherTabs(send(requests.signOut())),
     selectTenancy: (choice) => tellOtherTabs(channels.selectTenancy(choice)),

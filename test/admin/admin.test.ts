@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Command } from 'commander';
@@ -6,8 +7,9 @@ import { campaignCommands } from '../../core/admin/campaign.ts';
 import { partnerCommands } from '../../core/admin/partner.ts';
 import { userCommands } from '../../core/admin/user.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
+import { runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { emptyDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 const password = 'correct horse battery staple';
@@ -48,6 +50,35 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     expect(added.map(Object.keys)).to.deep.equal([['partner'], ['account'], ['campaign'], ['user', 'password']]);
   });
 
+  it('lists partners, accounts and campaigns', async () => {
+    const { partner } = await json('partner', 'add', 'Northwind Voice');
+    const { account } = await json('account', 'add', 'Blue Clinic', '--partner', partner.id);
+    const { campaign } = await json('campaign', 'add', 'Reminders', '--account', account.id);
+    const externalId: string | null = null;
+    expect(await json('partner', 'list')).to.deep.equal({ partners: [{ ...partner, externalId }] });
+    expect(await json('account', 'list')).to.deep.equal({ accounts: [{ ...account, externalId }] });
+    expect(await json('campaign', 'list')).to.deep.equal({ campaigns: [{ ...campaign, externalId }] });
+    expect((await admin(['campaign', 'list'])).stdout).to.match(/^ID +NAME +ACCOUNT +EXTERNAL ID\n[\w-]+ +Reminders +Blue Clinic\n$/);
+  });
+
+  it('answers errors with one JSON object, too, when JSON is asked for', async () => {
+    await json('migrate');
+    for (const [args, code, exitCode] of [
+      [['user', 'show', 'nobody@example.com'], 'not-found', 3],
+      [['partner', 'add', ''], 'invalid', 2],
+      [['nonsense'], 'usage', 2],
+      [['partner'], 'usage', 2],
+      [['partner', 'add'], 'usage', 2],
+    ] as const) {
+      const ended = await admin(['--json', ...args]);
+      const { error } = JSON.parse(ended.stderr);
+      expect([ended.code, ended.stdout, error.code, Object.keys(error)]).to.deep.equal([exitCode, '', code, ['code', 'message']]);
+      expect(error.message).to.match(/^(?!error)\w.+/);
+    }
+    const wrong = await adminOn('nonsense:').admin(['--json', 'partner', 'list']);
+    expect([wrong.code, JSON.parse(wrong.stderr).error.code]).to.deep.equal([2, 'configuration']);
+  });
+
   it('refuses names that lie, and says what to leave out', async () => {
     for (const args of [
       ['partner', 'add', 'One\u200b'],
@@ -85,6 +116,22 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
   });
 });
 
+describe('a file that admin is given', () => {
+  it("is in the caller's folder, which npm tells", async () => {
+    const [project, caller] = [freshDirectory(), freshDirectory()];
+    const env = { DATABASE_URL: await freshDatabase('sqlite') };
+    const byNpm = { ...env, npm_lifecycle_event: 'admin', INIT_CWD: caller };
+    const run = (args: string[], environment: Record<string, string>) =>
+      runScript('core/admin.ts', args, { env: environment, directory: project });
+    expect((await run(['backup', 'copy.db'], byNpm)).stdout).to.equal(`Wrote ${join(caller, 'copy.db')}.\n`);
+    expect((await run(['backup', 'copy.db'], env)).stdout).to.equal(`Wrote ${join(project, 'copy.db')}.\n`);
+    writeFileSync(join(caller, 'tenancy.json'), '{"partners":[{"externalId":"p","name":"P"}]}');
+    const imported = await run(['import', 'tenancy.json'], byNpm);
+    const restored = await run(['restore', 'copy.db'], byNpm);
+    expect([imported.code, restored.code], imported.stderr + restored.stderr).to.deep.equal([0, 0]);
+  });
+});
+
 describe('the help of admin', () => {
   const runner = { withDatabase: () => async () => undefined, withoutDatabase: () => async () => undefined };
   for (const commandsOf of [partnerCommands, accountCommands, campaignCommands, userCommands]) {
@@ -94,4 +141,16 @@ describe('the help of admin', () => {
       expect(program.commands[0]?.helpInformation()).to.match(/^ {2}create\|add /m);
     });
   }
+
+  it('has examples with each command', async () => {
+    const without: string[] = [];
+    const look = async (path: string[]): Promise<void> => {
+      const { stdout } = await runScript('core/admin.ts', [...path, '--help']);
+      const [, commands] = stdout.split('\nCommands:\n');
+      if (commands === undefined && !stdout.includes(`\nExamples:\n  admin ${path.join(' ')}`)) without.push(path.join(' '));
+      for (const [, name = ''] of commands?.matchAll(/^ {2}(\w+)/gm) ?? []) if (name !== 'help') await look([...path, name]);
+    };
+    await look([]);
+    expect(without).to.deep.equal([]);
+  });
 });

@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { oneLine, outputTo, stripControls, table } from '../../core/admin/output.ts';
+import { oneLine, outputTo, stripControls } from '../../core/admin/output.ts';
+import { shortName, table } from '../../core/admin/table.ts';
 
 describe('a table of admin', () => {
   it('makes each column as wide as its widest cell, with two spaces between and none at the end', () => {
@@ -19,8 +20,26 @@ describe('a table of admin', () => {
     expect(table(['ID', 'NAME'], [])).to.equal('ID  NAME');
   });
 
-  it('counts characters, not UTF-16 units', () => {
-    expect(table(['A', 'B'], [['😀', 'x']])).to.equal('A  B\n😀  x');
+  for (const [what, cell, columns] of [
+    ['Chinese, Japanese and Korean, two columns a character', '山田한글', 8],
+    ['fullwidth letters', 'Ａｂ', 4],
+    ['an emoji', '😀', 2],
+    ['a family of emoji, drawn as one', '👨‍👩‍👧', 2],
+    ['a heart that is drawn as an emoji', '❤️', 2],
+    ['an accent of its own, none', 'Zoe\u0308', 3],
+  ] as const) {
+    it(`aligns by what a terminal shows: ${what}`, () => {
+      expect(table(['A', 'B'], [[cell, 'x']])).to.equal(`A${' '.repeat(columns + 1)}B\n${cell}  x`);
+    });
+  }
+
+  it('cuts long names, not within a character, and leaves short ones', () => {
+    expect(['x'.repeat(40), 'x'.repeat(41), '山'.repeat(21), 'a\nb'].map(shortName)).to.deep.equal([
+      'x'.repeat(40),
+      `${'x'.repeat(39)}…`,
+      `${'山'.repeat(19)}…`,
+      'a b',
+    ]);
   });
 
   it('keeps each row in a line of its own', () => {
@@ -66,5 +85,16 @@ describe('an answer of admin', () => {
 
   it('is text without controls where JSON is not asked for', async () => {
     expect(await written(false)).to.equal('the text\n');
+  });
+
+  it('has its errors on standard error, in the same form', async () => {
+    const shown: string[] = [];
+    for (const asJson of [true, false]) {
+      const stderr = new PassThrough();
+      outputTo({ stdout: new PassThrough(), stderr }, asJson).error('not-found', 'no \u001b[31mAda');
+      stderr.end();
+      shown.push(await text(stderr));
+    }
+    expect(shown).to.deep.equal(['{"error":{"code":"not-found","message":"no \\u001b[31mAda"}}\n', 'error: no Ada\n']);
   });
 });

@@ -31,4 +31,33 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     expect(states).to.deep.equal(['cancelled']);
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
+
+  it('finds keys by name and owner among all, and lists the newest 500 or all of them', async () => {
+    const { partner } = await json('partner', 'add', 'One');
+    for (const name of ['pat', 'pia'])
+      await json('user', 'add', `${name}@example.com`, '--name', name, '--type', 'partner', '--partner', partner.id);
+    const { users } = await json('user', 'list');
+    const [pat, pia] = users.map((user: { id: string }) => user.id);
+    const direct = await openDirect(database());
+    const key = (n: number) => ({
+      ...{ id: `key-${String(n).padStart(4, '0')}`, digest: `digest-${n}`, name: n % 1_000 === 7 ? 'Das Café' : `Key ${n}`, created_at: n },
+      ...{ creator_id: n < 1_003 ? pat : pia, creator_partner_id: partner.id, partner_id: partner.id },
+    });
+    const keys = Array.from({ length: 1_010 }, (_, n) => key(n));
+    for (let start = 0; start < keys.length; start += 100)
+      await direct.storage.database.write('api_keys').insert(keys.slice(start, start + 100));
+    await direct.close();
+    const list = async (...args: string[]) => {
+      const { apiKeys, total } = await json('key', 'list', ...args);
+      return [apiKeys.length, total, apiKeys[0]?.id];
+    };
+    expect(await list()).to.deep.equal([500, 1_010, 'key-1009']);
+    expect(await list('--all')).to.deep.equal([1_010, 1_010, 'key-1009']);
+    expect(await list('--owner', 'pia@example.com')).to.deep.equal([7, 7, 'key-1009']);
+    expect(await list('--search', 'CAFE')).to.deep.equal([2, 2, 'key-1007']);
+    expect(await list('--search', 'key')).to.deep.equal([500, 1_008, 'key-1009']);
+    expect(await list('--search', 'cafe', '--owner', 'pat@example.com')).to.deep.equal([1, 1, 'key-0007']);
+    expect(await list('--search', 'nothing')).to.deep.equal([0, 0, undefined]);
+    expect((await admin(['key', 'list', '--owner', 'nobody@example.com'])).code).to.equal(3);
+  });
 });

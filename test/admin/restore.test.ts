@@ -40,10 +40,13 @@ describe('restore', () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const kept = await createKey(core.url, cookie, 'Kept');
         const leaked = await createKey(core.url, cookie, 'Leaked');
+        await json('user', 'disable', 'pat@example.com');
         await json('backup', file);
         const backedUp = readFileSync(file);
         await ask('DELETE', `${core.url}/console/api-keys/${leaked.id}`, { cookie });
         await json('user', 'delete', 'tom@example.com');
+        await json('user', 'disable', 'sue@example.com');
+        await json('user', 'disable', 'oda@example.com');
         await json('partner', 'add', 'Added since');
         await core.close();
 
@@ -52,6 +55,8 @@ describe('restore', () => {
         expect([key.id, key.name, key.owner.name, moreKeys]).to.deep.equal([leaked.id, 'Leaked', 'Ada Account', []]);
         expect(key.revokedAt).to.match(/^\d{4}-.+Z$/);
         expect(answer.deletedUsers.map(({ email }: { email: string }) => email)).to.deep.equal(['tom@example.com']);
+        const enabled = answer.disabledUsers.map(({ email }: { email: string }) => email);
+        expect(enabled).to.deep.equal(['sue@example.com', 'oda@example.com']);
         expect(readFileSync(file).equals(backedUp)).to.equal(true);
 
         const restored = await startCoreHere(url);
@@ -74,12 +79,14 @@ describe('restore', () => {
         await direct.close();
         await json('backup', file);
         await json('user', 'delete', 'tom@example.com');
+        await json('user', 'disable', 'sue@example.com');
         const { code, stdout, stderr } = await admin('restore', file);
         expect([code, stderr]).to.deep.equal([0, '']);
         expect(stdout)
           .to.contain('All sessions have ended')
           .and.to.contain('CAN SIGN IN AGAIN')
-          .and.to.match(/^tom@example\.com +Tom/m);
+          .and.to.match(/^tom@example\.com +Tom/m)
+          .and.to.match(/GET IN AGAIN.*\nE-MAIL.*\nsue@example\.com +Sue/);
       });
 
       it('is refused while a core runs, and changes nothing', async () => {
@@ -101,7 +108,7 @@ describe('restore', () => {
         await json('partner', 'add', 'One');
         await json('backup', file);
         url = await fresh();
-        expect(await json('restore', file)).to.deep.include({ revokedApiKeys: [], deletedUsers: [] });
+        expect(await json('restore', file)).to.deep.include({ revokedApiKeys: [], deletedUsers: [], disabledUsers: [] });
         const direct = await openDirect(url);
         const partners = await direct.storage.database.read('partners').pluck('name');
         await direct.close();

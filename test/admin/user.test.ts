@@ -1,9 +1,10 @@
+import { userInfo } from 'node:os';
 import { expect } from 'chai';
 import { describeAdmin } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
   it('makes a one-time password where none is given, which signs in', async () => {
@@ -61,6 +62,68 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     await signIn(core.url, 'stan@example.com', second);
     await core.close();
     expect(second).not.to.equal(first);
+  });
+
+  it('shows a user with keys and sessions, and renames them', async () => {
+    const core = await startCoreHere(database());
+    const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    const { partner } = await json('partner', 'add', 'One');
+    const cookie = await signIn(core.url, 'stan@example.com', made);
+    await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'partner', id: partner.id } });
+    const { id } = await createKey(core.url, cookie, 'CRM');
+    await core.close();
+    expect((await json('user', 'rename', 'stan@example.com', 'Stan the Man')).user).to.include({ name: 'Stan the Man', userType: 'staff' });
+    const { user } = await json('user', 'show', 'Stan@Example.com');
+    expect(user).to.deep.include({ name: 'Stan the Man', sessions: 1, disabledAt: null });
+    expect(user.apiKeys).to.deep.equal([{ id, name: 'CRM', lastUsedAt: null, queuedCalls: 0 }]);
+    expect((await admin(['user', 'show', 'stan@example.com'])).stdout)
+      .to.match(/^Name +Stan the Man$/m)
+      .and.match(/^[\w-]{36} +CRM +Never +0$/m);
+    expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
+  });
+
+  it("moves a user, whose keys reach the new place's campaigns at the next request, and are seen by its partner", async () => {
+    const core = await startCoreHere(database());
+    const [one, other] = [await json('partner', 'add', 'One'), await json('partner', 'add', 'Other')].map(({ partner }) => partner.id);
+    const account = async (name: string, partner: string) => (await json('account', 'add', name, '--partner', partner)).account.id;
+    const [from, to] = [await account('A', one), await account('B', other)];
+    const { campaign } = await json('campaign', 'add', 'C', '--account', to);
+    const added = await json('user', 'add', 'ada@example.com', '--name', 'Ada', '--type', 'account', '--account', from);
+    const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com', added.password));
+    expect((await placeCall(core.url, campaign.id, keyValue)).status).to.equal(403);
+    expect((await json('user', 'move', 'ada@example.com', '--account', to)).user.accountId).to.equal(to);
+    expect((await placeCall(core.url, campaign.id, keyValue)).status).to.equal(202);
+    const tied = await json('user', 'move', 'ada@example.com', '--type', 'partner', '--partner', other, '--account', to);
+    expect(tied.user).to.include({ userType: 'partner', partnerId: other, accountId: to });
+    const pat = await json('user', 'add', 'pat@example.com', '--name', 'Pat', '--type', 'partner', '--partner', other);
+    const cookie = await signIn(core.url, 'pat@example.com', pat.password);
+    expect((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).to.include({ total: 1 });
+    await core.close();
+    for (const args of [
+      ['--account', 'none'],
+      ['--partner', one, '--account', to],
+      ['--type', 'staff', '--account', to],
+    ]) {
+      expect((await admin(['user', 'move', 'ada@example.com', ...args])).code, args.join(' ')).to.equal(2);
+    }
+  });
+
+  it('disables a user and enables them again, once each, and leaves events that name who ran it', async () => {
+    await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    expect((await json('user', 'disable', 'stan@example.com')).sessions).to.equal(0);
+    expect((await admin(['user', 'list'])).stdout).to.match(/ Never \(disabled\)$/m);
+    expect((await json('check')).checks).to.deep.include({ name: 'users', ok: true, detail: '0 can sign in' });
+    expect((await admin(['user', 'disable', 'stan@example.com'])).code).to.equal(4);
+    await json('user', 'enable', 'stan@example.com');
+    expect((await admin(['user', 'enable', 'stan@example.com'])).code).to.equal(4);
+    expect((await json('user', 'show', 'stan@example.com')).user.disabledAt).to.equal(null);
+    const direct = await openDirect(database());
+    const events = await direct.storage.database.read('audit_events').where('action', 'like', 'user.%able%').orderBy('id');
+    await direct.close();
+    expect(events.map(({ action, address }) => [action, address])).to.deep.equal([
+      ['user.disabled', `local:${userInfo().username}`],
+      ['user.enabled', `local:${userInfo().username}`],
+    ]);
   });
 
   it('refuses a password that is too short', async () => {

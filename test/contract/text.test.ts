@@ -103,6 +103,7 @@ describe('a name that a person types', () => {
       partner: null,
       createdAt: at,
       lastSignInAt: null,
+      disabledAt: null,
       apiKeys: 0,
     };
     const call = { requestId: 'r', contactId: 'c', contact: { phone: '+493012345678', name }, state: 'queued', detail: null };

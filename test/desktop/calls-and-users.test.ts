@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import { disableUser } from '../../core/domain/users.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
@@ -39,6 +41,28 @@ describeDesktop('calls and users in the console', () => {
     expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']);
     await row('Ada Lovelace').click();
     await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
+  });
+
+  it('shows a call’s window and variables in its details, and the outcomes of a day', async () => {
+    const { tenants, core, page } = harness;
+    const window = { notBefore: '2099-01-01T08:00:00.000Z', notAfter: '2099-01-02T08:00:00.000Z' };
+    await placeCall(core.url, tenants.campaign.id, keyValue, {
+      ...call('Ada Lovelace', 'order-1'),
+      ...window,
+      variables: { orderNumber: '4711' },
+    });
+    await signInAs(harness, 'partner');
+    await button('Calls').click();
+    await row('Ada Lovelace').click();
+    const panel = page.getByRole('complementary');
+    await panel.getByText('orderNumber').waitFor();
+    const facts = (await panel.locator('.facts').allInnerTexts()).join('\n').replace(/\s+/g, ' ');
+    expect(facts).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Due 1 Jan 2099, .* orderNumber 4711/);
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Days', { exact: true }).selectOption({ index: 1 });
+    await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100 %').waitFor();
+    await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
+    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0 %').waitFor();
   });
 
   it('does not name a teammate’s key to an account user', async () => {
@@ -141,6 +165,15 @@ describeDesktop('calls and users in the console', () => {
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
     expect(await page.getByLabel('Tied to').inputValue()).to.equal(harness.tenants.account.id);
+  });
+
+  it('marks a user who is disabled', async () => {
+    const { page, tenants, direct } = harness;
+    await disableUser(direct.ports, operator, tenants.users.sibling);
+    await signInAs(harness, 'partner');
+    await button('Users').click();
+    await row('Sue Sibling').getByText('Disabled', { exact: true }).waitFor();
+    expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1);
   });
 
   it('lists the keys that a deletion revokes, with their last use, and then deletes', async () => {

@@ -9,17 +9,29 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { password, signIn } from '../support/tenants.ts';
 
-/** What the page's policy has refused, and what the page has thrown. */
+/** What the browser complains about, and what the page has thrown. */
 function watch(page: Page): string[] {
   const found: string[] = [];
   page.on('console', (message: ConsoleMessage) => {
-    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)/i.test(message.text())) found.push(message.text());
+    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) found.push(message.text());
   });
   page.on('pageerror', (error) => found.push(error.message));
   return found;
 }
 
 describeBrowser('the screens in a browser', () => {
+  /**
+   * Widths in CSS pixels: a large window, a tablet, a narrow window, and a phone or a narrow window at 100 % and at 200 %. With the theme in
+   * which axe looks at some.
+   */
+  const views = [
+    [1600, 'light'],
+    [800, null],
+    [480, 'dark'],
+    [320, null],
+    [240, null],
+  ] as const;
+
   /** By how much anything that scrolls is wider than its room. */
   const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
     .map((each) => each.scrollWidth - each.clientWidth))`;
@@ -38,12 +50,7 @@ describeBrowser('the screens in a browser', () => {
     for await (const { name, page } of walkThrough(open)) {
       stops += 1;
       found.push(...refused.splice(0).map((text) => `${name}: ${text}`));
-      // In CSS pixels: a large window; a tablet, or that window at 200 %; a phone.
-      for (const [width, colorScheme] of [
-        [1600, 'light'],
-        [800, null],
-        [480, 'dark'],
-      ] as const) {
+      for (const [width, colorScheme] of views) {
         await page.setViewportSize({ width, height: 900 });
         const wide = await page.evaluate(sideways);
         if (Number(wide) > 0) found.push(`${name} scrolls ${wide} px sideways at ${width} px`);
@@ -109,6 +116,14 @@ describeBrowser('the console in a browser', () => {
     await heading('Calls').waitFor();
     await button('API keys').click();
     await heading('API keys').waitFor();
+  }
+
+  /** The page itself may not read the clipboard: another one does. */
+  async function clipboardText(): Promise<string> {
+    const other = await context.newPage();
+    await other.route('**/*', (route) => route.fulfill({ body: '' }));
+    await other.goto(harness.core.url);
+    return other.evaluate('navigator.clipboard.readText()');
   }
 
   async function createKey(): Promise<string> {
@@ -257,11 +272,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByText('a web page cannot clear the clipboard later.').first().waitFor();
       await button('Copy').click();
       await button('Copied').waitFor();
-      // The page itself may not read the clipboard: another one does.
-      const other = await context.newPage();
-      await other.route('**/*', (route) => route.fulfill({ body: '' }));
-      await other.goto(harness.core.url);
-      expect(await other.evaluate('navigator.clipboard.readText()')).to.equal(keyValue);
+      expect(await clipboardText()).to.equal(keyValue);
     });
 
     it('is selected for copying by hand where the browser refuses to copy', async () => {
@@ -305,6 +316,26 @@ describeBrowser('the console in a browser', () => {
       expect((await sent).postData()).to.match(/^\{"sha256":"[0-9a-f]{64}"\}$/);
       await page.locator('tr', { hasText: 'Found in a log' }).first().waitFor();
     });
+  });
+
+  it('saves what is listed as a download', async () => {
+    await open();
+    const started = page.waitForEvent('download');
+    await button('Export CSV').click();
+    const download = await started;
+    expect(download.suggestedFilename()).to.equal('api-keys.csv');
+    expect(readFileSync(await download.path(), 'utf8')).to.include('Practice software');
+    await page.getByText(/^Saved \d+ rows?\.$/).waitFor();
+  });
+
+  it('copies an id', async () => {
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open();
+    await page.getByRole('row', { name: 'Practice software' }).first().click();
+    const id = await page.getByRole('complementary').locator('code').innerText();
+    await button('Copy id').click();
+    await page.getByText('Id copied.').waitFor();
+    expect(await clipboardText()).to.equal(id);
   });
 
   describe('several tabs', () => {

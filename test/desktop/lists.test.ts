@@ -139,6 +139,18 @@ describeDesktop('the lists of the console', () => {
     await panel().getByText('Created by Ada Account').waitFor();
   });
 
+  it('say what a key reaches where it is saved, and before it is revoked', async () => {
+    await list(['One']);
+    await button('Create API Key').click();
+    await harness.page.getByLabel('Name', { exact: true }).fill('Two');
+    await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await button('Create Key').click();
+    await dialog('Save your key').getByText('It reaches every campaign of Blue Clinic, and works until it is revoked.').waitFor();
+    await button("I've Saved It").click();
+    await button('Revoke Two').click();
+    await dialog('Revoke API Key?').getByText('It reaches every campaign of Blue Clinic.').waitFor();
+  });
+
   it('revoke several keys at once, and name each with its creator', async () => {
     await list(['One', 'Two', 'Three'], 'partner');
     for (const name of ['One', 'Three']) {

@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { FuseState, FuseV1Options, getCurrentFuseWire } from '@electron/fuses';
 import { expect } from 'chai';
 import { freshDirectory } from '../support/databases.ts';
@@ -49,6 +50,15 @@ describeDesktop('the packed console', () => {
       '/dist/desktop/preload/preload.cjs',
       '/dist/desktop/renderer/index.html',
     ]);
+  });
+
+  it('has the language of the console alone, and Chromium’s licences compressed', () => {
+    expect(readdirSync(join(packed, 'locales'))).to.deep.equal(['en-US.pak']);
+    expect(readdirSync(packed).filter((name) => name.startsWith('LICENSE'))).to.deep.equal([
+      'LICENSE.electron.txt',
+      'LICENSES.chromium.html.gz',
+    ]);
+    expect(gunzipSync(readFileSync(join(packed, 'LICENSES.chromium.html.gz'))).toString()).to.include('The Chromium Authors');
   });
 
   it('has Electron’s dangerous fuses off', async () => {

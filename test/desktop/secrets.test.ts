@@ -71,13 +71,13 @@ describeDesktop('secrets', () => {
     for (const secret of [...values, password]) expect(places.filter((text) => text.includes(secret))).to.deep.equal([]);
   });
 
-  it('only the address and the e-mail are remembered', async () => {
+  it('only the address and the e-mail of a server are remembered', async () => {
     await launch();
     await signIn(running, core.url, true);
     await running.close();
     const settings = JSON.parse(readFileSync(join(running.userData, 'settings.json'), 'utf8'));
-    expect(Object.keys(settings).toSorted()).to.deep.equal(['email', 'server', 'window']);
-    expect(settings).to.include({ email: 'ada@example.com', server: core.url });
+    expect(Object.keys(settings).toSorted()).to.deep.equal(['servers', 'window']);
+    expect(settings.servers).to.deep.equal([{ address: core.url, email: 'ada@example.com' }]);
   });
 
   it('without a keyring, the console does not store the session, and says why', async () => {
@@ -187,6 +187,14 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('');
     });
 
+    it('is cleared alone: a text that is no secret stays', async () => {
+      await launch();
+      await holdTimers();
+      await running.page.evaluate(() => window.callkey.copyText('an id'));
+      expect(await clipboardText()).to.equal('an id');
+      expect(await runLastTimer()).to.equal(0);
+    });
+
     it('does not clear what was copied since', async () => {
       await launch();
       await holdTimers();
@@ -252,6 +260,27 @@ describeDesktop('secrets', () => {
       expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
       await running.close();
       expect(readdirSync(userData)).not.to.include('session');
+    });
+
+    it('keeps the user signed in to several servers, but not where they did not ask for it', async () => {
+      const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
+      await launch({ args });
+      const { userData } = running;
+      await signIn(running, network.url, true);
+      await signIn(running, others[0].url, false);
+      await signIn(running, others[1].url, true);
+      await running.close();
+      await launch({ args, userData });
+      await running.page.evaluate(() => window.callkey.getStartupState());
+      const servers = await running.page.evaluate(() => window.callkey.listServers());
+      expect(servers.map(({ address, isSignedIn }) => [address, isSignedIn])).to.deep.equal([
+        [others[1].url, true],
+        [others[0].url, false],
+        [network.url, true],
+      ]);
+      await running.page.evaluate((address) => window.callkey.selectServer(address), network.url);
+      expect((await running.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
+      for (const other of others) await other.close();
     });
   });
 });

@@ -144,7 +144,7 @@ describeDesktop('signing in to the console', () => {
     const { userData } = harness.desktop;
     await harness.desktop.close();
     const settings = JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'));
-    expect(settings).to.deep.include({ server: harness.core.url, email: harness.tenants.users.account.email });
+    expect(settings.servers[0]).to.deep.equal({ address: harness.core.url, email: harness.tenants.users.account.email });
     const again = await launchConsole({ userData });
     await again.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await again.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);

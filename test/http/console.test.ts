@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { activitySchema, callsSchema, createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console.ts';
+import { operator } from '../../core/domain/audit.ts';
 import { eraseOldContacts } from '../../core/domain/retention.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -135,9 +136,9 @@ describe('calls, people and activity in the console', () => {
         }
         await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/over`, { key: keyValue });
         clock.advance({ days: 90 });
-        expect(await eraseOldContacts(direct.ports.stores.retention, clock, 90)).to.equal(0);
+        expect(await eraseOldContacts(direct.ports, operator, 90)).to.equal(0);
         clock.advance({ seconds: 1 });
-        expect(await eraseOldContacts(direct.ports.stores.retention, clock, 90)).to.equal(1);
+        expect(await eraseOldContacts(direct.ports, operator, 90)).to.equal(1);
         const { calls } = await listed(await as('ada'));
         expect(calls.map(({ requestId, contact, state }) => [requestId, contact.phone !== null, contact.name, state])).to.deep.equal([
           ['queued', true, 'Ada', 'queued'],
@@ -305,6 +306,20 @@ describe('calls, people and activity in the console', () => {
         expect(await subjects(await as('pat'))).to.deep.equal(['of Sue', 'of Tom', 'of Ada']);
         expect(await subjects(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['of Oda']);
         expect(await subjects(await as('stan'))).to.deep.equal([]);
+      });
+
+      it('has the lists that the console has saved as files', async () => {
+        const [tia, cookie] = [await as('tia'), await as('ada')];
+        const record = (body: object) => ask('POST', `${core.url}/console/exports`, { cookie, body });
+        expect((await record({ list: 'api-keys', rows: 12 })).status).to.equal(204);
+        for (const body of [{ list: 'passwords', rows: 1 }, { list: 'users', rows: -1 }, { list: 'users' }]) {
+          expect((await record(body)).status, JSON.stringify(body)).to.equal(422);
+        }
+        expect((await activity(tia)).events[0]).to.deep.include({
+          actor: { id: tenants.users.account.id, name: 'Ada Account' },
+          action: 'list.exported',
+          subject: { kind: 'list', id: 'api-keys', name: 'api-keys (12 rows)' },
+        });
       });
 
       it('says who did what to which thing, from where, and pages', async () => {

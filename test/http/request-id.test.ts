@@ -78,6 +78,36 @@ describe('each answer', () => {
     });
   });
 
+  describe("is logged with the client's traceparent", () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+    it('as a request, and as a failure', async () => {
+      await session({ 'X-Request-Id': 'traced', traceparent });
+      await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
+      await session({ 'X-Request-Id': 'traced', traceparent });
+      await direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
+      const lines = core.log.filter(({ requestId }) => requestId === 'traced');
+      expect(lines.map((line) => [line['msg'], line['traceparent']])).to.deep.equal([
+        ['request', traceparent],
+        ['request failed', traceparent],
+        ['request', traceparent],
+      ]);
+    });
+
+    for (const [what, sent] of [
+      ['has another form', 'canary'],
+      ['names no trace', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`],
+      ['names no span', `00-0af7651916cd43dd8448eb211c80319c-${'0'.repeat(16)}-01`],
+      ['has a version that there is not', 'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+    ] as const) {
+      it(`unless it ${what}`, async () => {
+        await session({ 'X-Request-Id': what.replaceAll(' ', '-'), traceparent: sent });
+        const lines = core.log.filter(({ requestId }) => requestId === what.replaceAll(' ', '-'));
+        expect(lines.map((line) => ['traceparent' in line, line['msg']])).to.deep.equal([[false, 'request']]);
+      });
+    }
+  });
+
   it('in JSON ends with a newline', async () => {
     const answers = [await session(), await placeCall(core.url, tenants.campaign.id, key), await placeCall(core.url, 'none', key)];
     answers.push(await ask('GET', `${core.url}/nothing`), await ask('GET', `${core.managementUrl}/healthz`));

@@ -222,9 +222,9 @@ describe('queued calls', () => {
       await addCalls('past', 1, { not_after: clock.millis() });
       clock.advance({ days: 60 });
       await endOverdueCalls(direct.ports.stores.dialing, clock);
-      expect(await eraseOldContacts(direct.ports.stores.retention, clock, 60)).to.equal(0);
+      expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(0);
       clock.advance({ milliseconds: 1 });
-      expect(await eraseOldContacts(direct.ports.stores.retention, clock, 60)).to.equal(1);
+      expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(1);
     });
   });
 });

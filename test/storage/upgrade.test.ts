@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { verifyChain } from '../../core/domain/audit-chain.ts';
+import { auditChainStore } from '../../core/storage/audit-chain.ts';
 import { callListStore } from '../../core/storage/call-list.ts';
 import type { Database } from '../../core/storage/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
@@ -109,6 +111,17 @@ describe('a database of an earlier release', () => {
       expect([await seen('api_keys'), await seen('retired_api_keys')]).to.deep.equal([['key-1', 'key-2'], ['key-3']]);
       const counted = await read('api_key_tallies').where({ scope: 'creator_partner_id' }).sum({ keys: 'keys' }).first();
       expect(Number(counted?.keys)).to.equal(2);
+    });
+
+    it('chains the audit events that there were already, in their order', async () => {
+      const event = { actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'user' };
+      const ids = Array.from({ length: 250 }, (_, n) => `event-${String(n).padStart(3, '0')}`);
+      for (const id of ids) await database.write('audit_events').insert({ ...event, id, at: 1, subject_name: 'Ada', address: 'local' });
+      await migrate(database);
+      const chain = auditChainStore(database);
+      expect(await chain.extend()).to.equal(250);
+      expect(await database.read('audit_events').orderBy('seq').pluck('id')).to.deep.equal(ids);
+      expect(await verifyChain(chain, null)).to.deep.include({ events: 250, unchained: 0, faults: [] });
     });
 
     const stored = () => database.read('calls').orderBy('placed_at');

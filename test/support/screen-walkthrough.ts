@@ -121,6 +121,12 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('revoke-several');
     await button('Cancel').click();
     await button('Clear').click();
+    if (namesServer) {
+      await button('Switch server').click();
+      await page.getByText('Open now').waitFor();
+      yield stop('switch-server');
+      await button('Close').click();
+    }
     await button('Go to …').click();
     await page.getByRole('dialog').getByRole('combobox').fill('re');
     await page.getByRole('option', { name: /Reminder service/ }).waitFor();

@@ -1,15 +1,21 @@
-import { type CallsSummaryView, type CallsView, callsQuerySchema, chartQuerySchema } from '#contract/console.ts';
-import { listCalls, summarizeCalls } from '../../domain/call-list.ts';
+import { type CallDetailsView, type CallsSummaryView, type CallsView, callsQuerySchema, chartQuerySchema } from '#contract/console.ts';
+import { listCalls, showCall, summarizeCalls } from '../../domain/call-list.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { viewerOf } from '../session.ts';
-import { callView } from '../views.ts';
+import { callDetailsView, callView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
   const { state = null, search, cursor = null } = readQuery(ctx, callsQuerySchema);
   const { items, nextCursor } = await listCalls(ports, viewer, idOf(ctx), { state, search, cursor });
   const view: CallsView = { calls: items.map((call) => callView(call, viewer)), nextCursor };
+  ctx.body = view;
+}
+
+export async function show(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const viewer = viewerOf(ctx);
+  const view: CallDetailsView = callDetailsView(await showCall(ports, viewer, idOf(ctx), idOf(ctx, 'contactId')), viewer);
   ctx.body = view;
 }
 

@@ -1,4 +1,5 @@
 import { changePasswordSchema, selectTenancySchema, signInSchema } from '#contract/console.ts';
+import { Problem } from '../../domain/problem.ts';
 import * as domain from '../../domain/sessions.ts';
 import * as users from '../../domain/users.ts';
 import { readBody } from '../body.ts';
@@ -9,7 +10,12 @@ import { sessionView } from '../views.ts';
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, signInSchema);
   const current = isSignedIn(ctx) ? sessionOf(ctx).data : null;
-  const credentials = await domain.authenticate(deps.ports, { email, password, address: deps.addressOf(ctx), current });
+  const address = deps.addressOf(ctx);
+  const credentials = await domain.authenticate(deps.ports, { email, password, address, current }).catch((error: unknown) => {
+    if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onSignInRefused(email, address);
+    if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
+    throw error;
+  });
   await startNewSession(ctx, credentials);
   ctx.status = 201;
   ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null });

@@ -10,6 +10,8 @@ import * as staffKeysSeen from './004-staff-keys-seen.ts';
 import * as unfinishedCancels from './005-unfinished-cancels.ts';
 import * as useAndOutcomes from './006-use-and-outcomes.ts';
 import * as oneIndexOfTheQueue from './007-one-index-of-the-queue.ts';
+import * as disabledUsers from './008-disabled-users.ts';
+import * as auditChain from './009-audit-chain.ts';
 
 /** In order. A released migration never changes: add the next one. */
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
@@ -20,6 +22,8 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '005-unfinished-cancels', up: unfinishedCancels.up },
   { name: '006-use-and-outcomes', up: useAndOutcomes.up },
   { name: '007-one-index-of-the-queue', up: oneIndexOfTheQueue.up },
+  { name: '008-disabled-users', up: disabledUsers.up },
+  { name: '009-audit-chain', up: auditChain.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

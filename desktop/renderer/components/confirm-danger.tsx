@@ -77,7 +77,7 @@ type DangerActionsProps = {
 export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel, onAct }: DangerActionsProps) {
   return (
     <div class="actions">
-      <button type="button" autofocus aria-disabled={isBusy} onClick={onCancel}>
+      <button type="button" data-autofocus aria-disabled={isBusy} onClick={onCancel}>
         Cancel
       </button>
       <button
@@ -118,7 +118,7 @@ function Gone({ onGone }: { onGone: () => void }) {
   return (
     <Dialog title="Already gone" lead="Somebody else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
       <div class="actions">
-        <button type="button" class="primary" autofocus onClick={onGone}>
+        <button type="button" class="primary" data-autofocus onClick={onGone}>
           OK
         </button>
       </div>

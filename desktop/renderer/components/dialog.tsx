@@ -16,7 +16,7 @@ type DialogProps = {
   children?: ComponentChildren;
 };
 
-/** A native modal dialog. It moves the focus to its `autofocus` element, and back when it closes. */
+/** A native modal dialog. It moves the focus to its `data-autofocus` element, and back when it closes. */
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -28,6 +28,9 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
     // The machine may have been carried to another time zone.
     readClock();
     dialogCount.value += 1;
+    // Not before: Chromium would try to move the focus when the element is inserted, too, and complain that something else has it.
+    const first = dialog?.querySelector<HTMLElement>('[data-autofocus]');
+    if (first) first.autofocus = true;
     dialog?.showModal();
     return () => {
       dialogCount.value -= 1;

@@ -1,10 +1,11 @@
+import type { RecordExport } from '#contract/console.ts';
 import { announce } from '../state/announcement.ts';
 import { toCsv } from '../state/csv.ts';
 import { pluralize } from '../state/format.ts';
 
 type ExportButtonProps = {
   /** Of the file, without its end. */
-  name: string;
+  name: RecordExport['list'];
   head: readonly string[];
   rows: () => string[][];
 };
@@ -15,7 +16,9 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
     const all = rows();
     const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, all) }).catch(() => null);
     if (isSaved === null) announce('The file could not be written. Choose another folder.');
-    else if (isSaved) announce(`Saved ${pluralize(all.length, 'row')}.`);
+    if (!isSaved) return;
+    const recorded = await window.callkey.recordExport({ list: name, rows: all.length });
+    announce(`Saved ${pluralize(all.length, 'row')}${recorded.ok ? '' : ', which the server could not record'}.`);
   }
   return (
     <button type="button" onClick={() => void save()}>

@@ -1,15 +1,21 @@
 import type { CallsSummaryView } from '#contract/console.ts';
 import { percent, stack, sum } from '../state/charts.ts';
 import { formatNumber, pluralize } from '../state/format.ts';
+import { formatIsoDay } from '../state/format-time.ts';
 import { outcomeGroups, outcomesByDay } from '../state/outcomes.ts';
 import { DayChart } from './day-chart.tsx';
+import { useView } from './use-view.ts';
 
-/** The outcomes of a campaign's calls, by the day they were placed. */
+/** The outcomes of a campaign's calls, by the day they were placed: of all days, or of the one that the user chooses. */
 export function OutcomeChart({ summary }: { summary: CallsSummaryView }) {
+  const [{ day }, change] = useView('outcomes', { day: '' });
   const chart = stack(outcomesByDay(summary));
   if (chart.total === 0) return null;
+  const chosen = chart.columns.find((column) => column.day === day);
+  const shown = chosen ? [chosen] : chart.columns;
+  const total = sum(shown.map((column) => column.total));
   const groups = outcomeGroups
-    .map((group, index) => ({ ...group, count: sum(chart.columns.map(({ counts }) => counts[index] ?? 0)) }))
+    .map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }))
     .filter(({ name, count }) => count > 0 || name !== 'waiting');
   return (
     <section class="outcomes" aria-label="Outcomes of 30 days">
@@ -19,20 +25,33 @@ export function OutcomeChart({ summary }: { summary: CallsSummaryView }) {
         what="calls"
         height={110}
         text={`${pluralize(chart.total, 'call')} placed in 30 days, by day and outcome`}
+        chosen={chosen?.day}
+        onChoose={(pressed) => change({ day: pressed === day ? '' : pressed })}
       />
-      <ul class="legend">
-        {groups.map(({ name, label, count }) => (
-          <li key={name}>
-            <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
-              <rect class={name} width="10" height="10" rx="3" />
-            </svg>
-            {label}
-            <span class="end">
-              {formatNumber(count)} · {percent(count, chart.total)}
-            </span>
-          </li>
-        ))}
-      </ul>
+      <div>
+        <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => change({ day: currentTarget.value })}>
+          <option value="">Last 30 days</option>
+          {chart.columns.toReversed().map((column, ago) => (
+            <option key={column.day} value={column.day}>
+              {['Today, ', 'Yesterday, '][ago]}
+              {formatIsoDay(column.day)}
+            </option>
+          ))}
+        </select>
+        <ul class="legend">
+          {groups.map(({ name, label, count }) => (
+            <li key={name}>
+              <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
+                <rect class={name} width="10" height="10" rx="3" />
+              </svg>
+              {label}
+              <span class="end">
+                {formatNumber(count)} · {percent(count, total)}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
     </section>
   );
 }

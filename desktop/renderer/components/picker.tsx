@@ -53,7 +53,7 @@ export function Picker({ label, listLabel, placeholder, search, onSearch, option
         aria-activedescendant={options && options.length > 0 ? `${listId}-${active}` : undefined}
         placeholder={placeholder}
         value={search}
-        autofocus
+        data-autofocus
         onInput={({ currentTarget }) => {
           isChosen.current = false;
           onSearch(currentTarget.value);

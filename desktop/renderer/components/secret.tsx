@@ -91,7 +91,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
         <div class="secret">
           <textarea ref={value} id="secret" readOnly rows={2} spellcheck={false} />
           <div class="actions">
-            <button ref={copyButton} type="button" onClick={() => void copy('value')} autofocus>
+            <button ref={copyButton} type="button" onClick={() => void copy('value')} data-autofocus>
               <Icon name="copy" /> {copied === 'value' ? 'Copied' : 'Copy'}
             </button>
             {asLine && (

@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks';
 import type { ActivityView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 import { Clip } from '../components/clip.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
+import { DataTable } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Freshness, Page } from '../components/page.tsx';
+import type { Column } from '../components/table-model.ts';
 import { Moment } from '../components/time.tsx';
 import { useView } from '../components/use-view.ts';
 import {

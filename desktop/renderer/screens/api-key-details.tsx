@@ -11,6 +11,7 @@ import { formatNumber, pluralize } from '../state/format.ts';
 import { formatInstant, formatIsoDay } from '../state/format-time.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
 import { ExpiryBadge, OwnerTag } from './api-key-table.tsx';
+import { Reach } from './key-reach.tsx';
 
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;
@@ -54,7 +55,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
   const { id, owner, createdAt, lastUsedAt } = apiKey;
   return [
     ...(owner ? ([['Owner', <OwnerTag key="owner" owner={owner} />]] as const) : []),
-    ...(view ? ([['Reaches', <Reach key="reach" reach={view.reach} />]] as const) : []),
+    ...(view ? ([['Reaches', <Reach key="reach" reach={view.reach} isSentence />]] as const) : []),
     [
       'Created',
       <span key="created">
@@ -72,15 +73,6 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
       </span>,
     ],
   ];
-}
-
-function Reach({ reach: { kind, name } }: { reach: ApiKeyDetailsView['reach'] }) {
-  return (
-    <>
-      Every campaign of {kind === 'partner' && 'every account beneath '}
-      <bdi>{name}</bdi>
-    </>
-  );
 }
 
 /** The last moment in the zone it was chosen in, and in the machine's own where that is another. */

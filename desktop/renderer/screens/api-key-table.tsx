@@ -1,6 +1,7 @@
 import type { ApiKeyView } from '#contract/console.ts';
 import { Clip } from '../components/clip.tsx';
-import { type Column, DataTable, type Selection } from '../components/data-table.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import type { Column, Selection } from '../components/table-model.ts';
 import { Day, EndDay, endOf } from '../components/time.tsx';
 import { now } from '../state/clock.ts';
 import { formatRelative } from '../state/format-time.ts';

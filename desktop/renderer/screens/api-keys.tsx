@@ -1,23 +1,26 @@
 import { useCallback, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
-import { focusRow, neighbourOf } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Freshness, Page } from '../components/page.tsx';
+import { focusRow, neighbourOf } from '../components/table-focus.ts';
 import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
 import { now } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
 import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from '../state/key-list.ts';
+import { initialKeyListView, keysInView } from '../state/key-list-view.ts';
 import { openDialog, type ScreenProps, wantedKey } from '../state/navigation.ts';
 import { ApiKeyDetails } from './api-key-details.tsx';
-import { ApiKeyList, initialKeyListView, KeyPager, keysInView } from './api-key-list.tsx';
+import { ApiKeyList } from './api-key-list.tsx';
 import { CreateApiKey } from './create-api-key.tsx';
 import { FirstKey } from './first-key.tsx';
+import { KeyPager } from './key-pager.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
 import { RevokeApiKeys } from './revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './save-key-value.tsx';
+import { SelectionBar } from './selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
 
 /** The keys of the viewer's scope, and the dialogs about them. */
@@ -84,7 +87,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
               <ExportButton
                 name="api-keys"
                 head={keyCsvHead}
-                rows={() => keysInView(listed.apiKeys, settings).map((key) => keyCsvRow(key, now.peek()))}
+                rows={() => keysInView(listed.apiKeys, settings, now.peek()).map((key) => keyCsvRow(key, now.peek()))}
               />
             )}
             <button type="button" onClick={() => open('which-key')}>
@@ -169,7 +172,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           onClose={close}
         />
       )}
-      {saving && <SaveKeyValue shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
+      {saving && <SaveKeyValue session={session} shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
       {isRevokingSelected && (
         <RevokeApiKeys apiKeys={selectedKeys} onRevoked={revokedSelected} onClose={() => setRevokingSelected(false)} />
       )}
@@ -190,23 +193,4 @@ export function ApiKeys({ session, title }: ScreenProps) {
 
 function open(what: 'create-key' | 'which-key'): void {
   openDialog.value = what;
-}
-
-type SelectionBarProps = { count: number; onRevoke: () => void; onClear: () => void };
-
-/** What can be done with the selected keys. */
-function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
-  return (
-    <div class="notice selection">
-      <span role="status">{pluralize(count, 'key')} selected</span>
-      <span class="actions">
-        <button type="button" class="quiet" onClick={onClear}>
-          Clear
-        </button>
-        <button type="button" class="warns" onClick={onRevoke}>
-          Revoke {pluralize(count, 'key')} …
-        </button>
-      </span>
-    </div>
-  );
 }

@@ -1,6 +1,7 @@
 import type { CallView } from '#contract/console.ts';
 import { Clip } from '../components/clip.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import type { Column } from '../components/table-model.ts';
 import { Moment } from '../components/time.tsx';
 import { callDurationMs } from '../state/call-list.ts';
 import { formatDuration } from '../state/format-time.ts';

@@ -1,12 +1,11 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import { type CallState, callStates } from '#contract/calls.ts';
-import type { CallsView, CallView, CampaignsView } from '#contract/console.ts';
-import type { Result } from '../../ipc.ts';
-import { focusRow } from '../components/data-table.tsx';
+import type { CallsView, CampaignsView } from '#contract/console.ts';
 import { ExportButton } from '../components/export-button.tsx';
-import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
+import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';
 import { Freshness, Page } from '../components/page.tsx';
+import { focusRow } from '../components/table-focus.ts';
 import { useView } from '../components/use-view.ts';
 import { callCsvHead, callCsvRow } from '../state/call-list.ts';
 import { ownZone } from '../state/clock.ts';
@@ -16,8 +15,9 @@ import type { ScreenProps } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
 import { CallDetails } from './call-details.tsx';
 import { CallTable } from './call-table.tsx';
+import { CampaignSelect } from './campaign-select.tsx';
+import { useCalls, useDebounced } from './use-calls.ts';
 
-const pollMs = 2_000;
 const typingMs = 250;
 /** The chart counts a month of calls: less often than a list. */
 const summaryMs = 60_000;
@@ -62,9 +62,7 @@ type CampaignCallsProps = {
 function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsProps) {
   const { campaignId, state, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
-  const key = JSON.stringify([campaignId, state, search, pages]);
-  const resource = useResource(() => loadPages({ campaignId, state, search }, pages), key);
-  usePolling(resource, pages);
+  const resource = useCalls({ campaignId, state, search }, pages);
   const [openId, setOpenId] = useState<string | null>(null);
   const calls = resource.state.value.value?.calls ?? [];
   const openCall = calls.find(({ contactId }) => contactId === openId);
@@ -123,7 +121,7 @@ function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsPr
           }
         </Loadable>
       </Page>
-      {openCall && <CallDetails call={openCall} onClose={closeDetails} />}
+      {openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
     </>
   );
 }
@@ -135,24 +133,6 @@ function Outcomes({ campaignId }: { campaignId: string }) {
   const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
   const view = summary.state.value.value;
   return view && <OutcomeChart summary={view} />;
-}
-
-type CampaignSelectProps = { campaigns: CampaignsView; value: string; onChange: (id: string) => void };
-
-function CampaignSelect({ campaigns, value, onChange }: CampaignSelectProps) {
-  return (
-    <select aria-label="Campaign" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-      {byAccount(campaigns).map(([account, items]) => (
-        <optgroup key={account} label={account}>
-          {items.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </optgroup>
-      ))}
-    </select>
-  );
 }
 
 function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOlder: () => void }) {
@@ -180,45 +160,4 @@ function NoCalls({ isFiltered }: { isFiltered: boolean }) {
       <p>When one of your systems places a call with an API key, it shows here.</p>
     </Empty>
   );
-}
-
-type Wanted = { campaignId: string; state: CallState | null; search: string };
-
-/** Loads the newest pages one after the other, as one list. */
-async function loadPages(wanted: Wanted, pages: number): Promise<Result<CallsView>> {
-  const calls: CallView[] = [];
-  let cursor: string | null = null;
-  for (let page = 0; page < pages; page++) {
-    const result: Result<CallsView> = await window.callkey.listCalls({ ...wanted, cursor });
-    if (!result.ok) return result;
-    calls.push(...result.value.calls);
-    cursor = result.value.nextCursor;
-    if (cursor === null) break;
-  }
-  return { ok: true, value: { calls, nextCursor: cursor } };
-}
-
-/** Reloads a visible list every two seconds, and a longer one less often: its every page is a request. */
-function usePolling(resource: Resource<CallsView>, pages: number): void {
-  useEffect(() => {
-    const timer = setInterval(() => {
-      const { isLoading, failure } = resource.state.peek();
-      if (!document.hidden && !isLoading && !failure) void resource.refresh();
-    }, pollMs * pages);
-    return () => clearInterval(timer);
-  }, [resource, pages]);
-}
-
-function useDebounced(value: string, ms: number): string {
-  const [settled, settle] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => settle(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return settled;
-}
-
-function byAccount({ campaigns }: CampaignsView): [string, CampaignsView['campaigns']][] {
-  const groups = Map.groupBy(campaigns, ({ account }) => account.name);
-  return [...groups];
 }

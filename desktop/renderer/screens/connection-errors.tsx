@@ -62,11 +62,11 @@ export function BecameIncompatible({ core }: { core: Core }) {
       <p class="hint">{server.value}</p>
       <div class="actions">
         <UseAnotherServer />
-        <button type="button" class={canReload ? undefined : 'primary'} autofocus={!canReload} onClick={tryAgain}>
+        <button type="button" class={canReload ? undefined : 'primary'} data-autofocus={!canReload || undefined} onClick={tryAgain}>
           Try again
         </button>
         {canReload && (
-          <button type="button" class="primary" autofocus onClick={reload}>
+          <button type="button" class="primary" data-autofocus onClick={reload}>
             Load again
           </button>
         )}

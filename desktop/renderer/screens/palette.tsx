@@ -64,6 +64,7 @@ function commandOptions(session: SessionView): Option[] {
         ] as const)
       : []),
     ...(userType === 'staff' ? ([['switch-tenancy', 'Switch account or partner', '']] as const) : []),
+    ...(window.callkey.capabilities.choosesServer ? ([['switch-server', 'Switch server', '']] as const) : []),
     ['change-password', 'Change password', ''],
     ['sign-out', 'Sign out', ''],
   ].map(([id, name, caption]) => [id, name, caption] as [Command, string, string]);

@@ -4,6 +4,7 @@ import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
 import { now } from '../state/clock.ts';
 import { hasExpired } from '../state/key-list.ts';
+import { KeyReach } from './key-reach.tsx';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
@@ -32,7 +33,12 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
         </>
       }
       preview={preview}
-      describe={(view) => <p>Last used: {view.apiKey.lastUsedAt === null ? 'Never' : <Time at={view.apiKey.lastUsedAt} />}</p>}
+      describe={(view) => (
+        <>
+          <p>Last used: {view.apiKey.lastUsedAt === null ? 'Never' : <Time at={view.apiKey.lastUsedAt} />}</p>
+          <KeyReach id={apiKey.id} />
+        </>
+      )}
       queuedCallsOf={(view) => view.queuedCalls}
       verb="Revoke"
       verbing="Revoking …"

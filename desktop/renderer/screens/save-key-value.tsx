@@ -1,9 +1,10 @@
-import type { ApiKeyView, CreatedApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { useFreshResource } from '../components/loadable.tsx';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
 import { endOf } from '../components/time.tsx';
 import { formatInstant } from '../state/format-time.ts';
+import { keyAccessOf } from '../state/labels.ts';
 import { server } from '../state/session.ts';
 import { exampleCall, keyLine } from '../state/snippets.ts';
 
@@ -14,7 +15,9 @@ export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
   return { apiKey, secret: new OneTimeSecret(keyValue) };
 }
 
-export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (unsaved: boolean) => void }) {
+type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsaved: boolean) => void };
+
+export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret } = shown;
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
   const [campaign] = campaigns.state.value.value?.campaigns ?? [];
@@ -42,7 +45,8 @@ export function SaveKeyValue({ shown, onClose }: { shown: ShownKey; onClose: (un
         <pre>{snippet}</pre>
       </div>
       <p class="hint">
-        {expiresAt === null ? 'It works until it is revoked.' : `It works until ${formatInstant(endOf(expiresAt, expiryTimeZone))}.`}
+        It reaches {keyAccessOf(session)}, and works until{' '}
+        {expiresAt === null ? 'it is revoked' : formatInstant(endOf(expiresAt, expiryTimeZone))}.
       </p>
     </SecretDialog>
   );

@@ -3,20 +3,19 @@ import { useCallback, useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
 import type { Command } from '../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../screens.ts';
-import { Icon } from '../components/icons.tsx';
 import { Empty } from '../components/loadable.tsx';
-import { MarkIcon } from '../components/mark.tsx';
 import { Page } from '../components/page.tsx';
 import { canUseKeys, useCommands } from '../state/commands.ts';
-import { membershipOf, userTypeLabels } from '../state/labels.ts';
 import { openDialog, type ScreenProps, screen, showScreen } from '../state/navigation.ts';
-import { hostOf, placeOf, windowTitle } from '../state/place.ts';
+import { windowTitle } from '../state/place.ts';
 import { refreshKey, server, signOut, tenancyKey } from '../state/session.ts';
 import { Activity } from './activity.tsx';
 import { ApiKeys } from './api-keys.tsx';
 import { Calls } from './calls.tsx';
 import { ChangePassword } from './change-password.tsx';
 import { Palette } from './palette.tsx';
+import { Servers } from './servers.tsx';
+import { Sidebar } from './sidebar.tsx';
 import { TenancySwitcher } from './tenancy-switcher.tsx';
 import { Users } from './users.tsx';
 
@@ -43,32 +42,7 @@ export function Shell({ session }: { session: SessionView }) {
   const needsTenancy = current.needsTenancy && !canUseKeys(session);
   return (
     <div class="shell">
-      <header class="sidebar">
-        <Place session={session} />
-        <nav aria-label="Screens">
-          <ul>
-            {available.map(({ name, icon, label, shortcut }) => (
-              <li key={name}>
-                <button type="button" aria-current={name === current.name ? 'page' : undefined} onClick={() => showScreen(name)}>
-                  <Icon name={icon} />
-                  {label}
-                  <span class="keys" aria-hidden="true">
-                    {shortcut.replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
-                  </span>
-                </button>
-              </li>
-            ))}
-          </ul>
-        </nav>
-        <button type="button" class="go-to" onClick={() => runCommand('palette', session)}>
-          <Icon name="search" />
-          Go to …
-          <span class="keys" aria-hidden="true">
-            {isMac ? '⌘K' : 'Ctrl K'}
-          </span>
-        </button>
-        <ViewerPanel session={session} />
-      </header>
+      <Sidebar session={session} current={current.name} onPalette={() => runCommand('palette', session)} />
       <main key={`${tenancyKey.value}/${current.name}`}>
         {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
       </main>
@@ -76,12 +50,11 @@ export function Shell({ session }: { session: SessionView }) {
       {openDialog.value === 'palette' && (
         <Palette session={session} onCommand={(command) => runAfterDialog(command, session)} onClose={closeDialog} />
       )}
+      {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
     </div>
   );
 }
-
-const isMac = navigator.userAgent.includes('Mac OS');
 
 /** The window's title follows the document's. */
 function useWindowTitle(title: string): void {
@@ -114,6 +87,9 @@ const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: 
   'switch-tenancy': ({ viewer }) => {
     if (viewer.userType === 'staff') openDialog.value = 'switch-tenancy';
   },
+  'switch-server': () => {
+    openDialog.value = 'switch-server';
+  },
   'change-password': () => {
     openDialog.value = 'change-password';
   },
@@ -138,64 +114,6 @@ function runCommand(command: Command, session: SessionView): void {
 function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
   showScreen('api-keys');
   openDialog.value = dialog;
-}
-
-/** What the viewer works in, and on which server. Staff switch it here. */
-function Place({ session }: { session: SessionView }) {
-  const names = (
-    <span>
-      <span class="name clip">{placeOf(session)}</span>
-      <span class="caption clip">{hostOf(server.value)}</span>
-    </span>
-  );
-  if (session.viewer.userType !== 'staff') {
-    return (
-      <div class="place mark">
-        <MarkIcon />
-        {names}
-      </div>
-    );
-  }
-  return (
-    <button
-      type="button"
-      class="place mark"
-      onClick={() => {
-        openDialog.value = 'switch-tenancy';
-      }}
-    >
-      <MarkIcon />
-      {names}
-      <Icon name="switch" />
-    </button>
-  );
-}
-
-function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
-  const place = membershipOf(viewer);
-  return (
-    <div class="who">
-      <p>
-        <span class="name clip">{viewer.name}</span>
-        <span class="caption">
-          {userTypeLabels[viewer.userType]}
-          {place === '' ? '' : ` · ${place}`}
-        </span>
-      </p>
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => {
-          openDialog.value = 'change-password';
-        }}
-      >
-        Change password
-      </button>
-      <button type="button" class="quiet" onClick={() => void signOut()}>
-        Sign out
-      </button>
-    </div>
-  );
 }
 
 function NoTenancy({ title }: { title: string }) {

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
 import { FormError } from '../components/field.tsx';
 import { Mark } from '../components/mark.tsx';
@@ -7,6 +7,7 @@ import { useAction } from '../components/use-action.ts';
 import { useAutofocus } from '../components/use-autofocus.ts';
 import { fieldError, generalError } from '../state/failure-text.ts';
 import { email, server, signIn, signOutFailed, startupState } from '../state/session.ts';
+import { Servers } from './servers.tsx';
 
 export function SignIn() {
   const { choosesServer, isPrivate } = window.callkey.capabilities;
@@ -15,8 +16,11 @@ export function SignIn() {
   const canKeep = persistence?.possible === true;
   const [password, setPassword] = useState('');
   const [keepSignedIn, setKeep] = useState(false);
+  const [hasServers, setHasServers] = useState(false);
+  const [isChoosingServer, setChoosingServer] = useState(false);
   const { isBusy, failure, form, setError, run } = useAction();
   useAutofocus(form);
+  useEffect(() => void window.callkey.listServers().then(({ length }) => setHasServers(length > 0)), []);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -102,7 +106,13 @@ export function SignIn() {
         <button type="submit" class="primary" aria-disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}
         </button>
+        {hasServers && (
+          <button type="button" class="quiet" onClick={() => setChoosingServer(true)}>
+            Switch server
+          </button>
+        )}
       </form>
+      {isChoosingServer && <Servers onClose={() => setChoosingServer(false)} />}
     </main>
   );
 }

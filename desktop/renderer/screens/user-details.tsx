@@ -17,6 +17,7 @@ export function UserDetails({ user, isYou, onReset, onDelete, onClose }: UserDet
           ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
           ['API keys', formatNumber(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
+          ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] as const)),
           ['Created', <Moment key="created" at={user.createdAt} />],
         ]}
       />

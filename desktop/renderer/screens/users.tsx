@@ -1,24 +1,21 @@
 import { useCallback, useState } from 'preact/hooks';
-import type { SessionView, UserView } from '#contract/console.ts';
-import { Clip } from '../components/clip.tsx';
-import { type Column, DataTable, focusRow } from '../components/data-table.tsx';
+import type { UserView } from '#contract/console.ts';
 import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
-import { Day } from '../components/time.tsx';
+import { focusRow } from '../components/table-focus.ts';
 import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
-import { formatNumber, pluralize } from '../state/format.ts';
-import { membershipOf, userTypeLabels } from '../state/labels.ts';
+import { pluralize } from '../state/format.ts';
 import type { ScreenProps } from '../state/navigation.ts';
-import { sortAfterPress } from '../state/sorting.ts';
-import { initialView, type UserColumn, type UserListView, userCsvHead, userCsvRow, usersInView } from '../state/user-list.ts';
+import { initialView, userCsvHead, userCsvRow, usersInView } from '../state/user-list.ts';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
 import { ResetPassword } from './reset-password.tsx';
 import { UserDetails } from './user-details.tsx';
+import { UserList } from './user-list.tsx';
 
 /** @property isNew the user was created just now; otherwise, only the password is new */
 type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
@@ -149,77 +146,3 @@ export function Users({ session, title }: ScreenProps) {
     </>
   );
 }
-
-type UserListProps = {
-  found: readonly UserView[];
-  settings: UserListView;
-  session: SessionView;
-  onChange: (changes: Partial<UserListView>) => void;
-  openId: string | null;
-  onOpen: (user: UserView) => void;
-  onDelete: (user: UserView) => void;
-};
-
-function UserList({ found, settings: { search, sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
-  const viewerId = session.viewer.id;
-  return (
-    <>
-      <search class="toolbar">
-        <label class="grow">
-          <span class="visually-hidden">Search by name or e-mail</span>
-          <input
-            type="search"
-            placeholder="Search by name or e-mail"
-            value={search}
-            onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
-          />
-        </label>
-      </search>
-      {found.length === 0 ? (
-        <Empty title="No user matches" />
-      ) : (
-        <DataTable
-          label="Users"
-          columns={columnsFor(viewerId)}
-          rows={found}
-          idOf={({ id }) => id}
-          nameOf={({ name }) => name}
-          openId={openId}
-          onOpen={onOpen}
-          sort={sort}
-          onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
-          action={{
-            icon: 'trash',
-            label: ({ name }) => `Delete ${name}`,
-            isPossible: ({ id }) => id !== viewerId,
-            run: onDelete,
-          }}
-        />
-      )}
-    </>
-  );
-}
-
-const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
-  {
-    name: 'name',
-    label: 'Name',
-    width: 'name',
-    cell: ({ id, name }) => (
-      <span class="line">
-        <Clip>{name}</Clip>
-        {id === viewerId && <span class="tag you">You</span>}
-      </span>
-    ),
-  },
-  { name: 'email', label: 'E-mail', width: 'text', isMinor: true, cell: ({ email }) => <Clip class="faint">{email}</Clip> },
-  { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
-  { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
-  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
-  {
-    name: 'seen',
-    label: 'Last sign-in',
-    width: 'day',
-    cell: ({ lastSignInAt }) => (lastSignInAt === null ? <span class="faint">Never</span> : <Day at={lastSignInAt} />),
-  },
-];

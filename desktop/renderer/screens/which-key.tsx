@@ -6,6 +6,7 @@ import { Time } from '../components/time.tsx';
 import { useAction } from '../components/use-action.ts';
 import { fieldError, generalError } from '../state/failure-text.ts';
 import { Expiry, OwnerTag } from './api-key-table.tsx';
+import { KeyReach } from './key-reach.tsx';
 
 type WhichKeyProps = {
   isListed: (id: string) => boolean;
@@ -44,7 +45,7 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
           error={fieldError(failure, 'keyValue')}
           hint="Paste a key value that you found. It stays on this computer: the console sends only its hash to the core."
         >
-          {(binding) => <input {...binding} ref={input} type="password" autocomplete="off" spellcheck={false} autofocus />}
+          {(binding) => <input {...binding} ref={input} type="password" autocomplete="off" spellcheck={false} data-autofocus />}
         </Field>
         <FormError text={generalError(failure, ['keyValue'])} />
         <div role="status">{answer && <Found apiKey={answer.apiKey} onRevoke={onRevoke} />}</div>
@@ -76,6 +77,7 @@ function Found({ apiKey, onRevoke }: { apiKey: ApiKeyView | null; onRevoke: (key
       <p>
         Last used: {apiKey.lastUsedAt === null ? 'Never' : <Time at={apiKey.lastUsedAt} />} · <Expiry apiKey={apiKey} />
       </p>
+      <KeyReach id={apiKey.id} />
       <button type="button" onClick={() => onRevoke(apiKey)}>
         Revoke …
       </button>

@@ -15,13 +15,15 @@ export function actorOf({ actor }: ActivityEvent, viewerId: string): string {
   return actor.id === viewerId ? 'You' : actor.name;
 }
 
+/** Of the operator, the service's staff see the name that the server's system knows: `local:ada`. */
 export function addressLabel(address: string): string {
-  return address === 'local' ? 'the server itself' : address;
+  if (address === 'local') return 'the server itself';
+  return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
 }
 
 /** Signing in and out concern nobody but the actor. */
 export function isAboutItself(action: string): boolean {
-  return action === 'session.started' || action === 'session.ended';
+  return ['session.started', 'session.ended', 'session.refused'].includes(action);
 }
 
 /** The events of a person, an action and a day in the given zone. */

@@ -37,6 +37,7 @@ const offeredCommands = computed((): Command[] => {
     ...screensFor(now.viewer.userType).map(({ name }) => showCommand(name)),
     ...(canUseKeys(now) ? (['new-api-key', 'which-key'] as const) : []),
     ...(isStaff ? (['switch-tenancy'] as const) : []),
+    ...(window.callkey.capabilities.choosesServer ? (['switch-server'] as const) : []),
     'palette',
     'find',
     'refresh',

@@ -41,6 +41,7 @@ export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' 
 const actionLabels: Readonly<Record<string, string>> = {
   'session.started': 'signed in',
   'session.ended': 'signed out',
+  'session.refused': 'failed to sign in',
   'session.revoked': 'ended the sessions of',
   'tenancy.selected': 'switched to',
   'password.changed': 'changed the password of',
@@ -49,6 +50,8 @@ const actionLabels: Readonly<Record<string, string>> = {
   'api-key.revoked': 'revoked the API key',
   'user.added': 'created the user',
   'user.changed': 'changed the user',
+  'user.disabled': 'disabled the user',
+  'user.enabled': 'enabled the user',
   'user.deleted': 'deleted the user',
   'partner.added': 'created the partner',
   'partner.changed': 'changed the partner',
@@ -56,6 +59,12 @@ const actionLabels: Readonly<Record<string, string>> = {
   'account.changed': 'changed the account',
   'campaign.added': 'created the campaign',
   'campaign.changed': 'changed the campaign',
+  'contact.erased': 'erased a contact:',
+  'contact.exported': 'exported a contact:',
+  'backup.created': 'made the backup',
+  'list.exported': 'exported',
+  'retention.run': 'erased contact data of',
+  'audit.pruned': 'deleted old audit events:',
 };
 
 /** An audit action as a verb. A newer core may send an action without a label: it shows as it is. */

@@ -11,7 +11,7 @@ const [home] = screens;
 export const screen = signal<ScreenName>(home.name);
 
 /** A dialog over a screen. The menu opens it as well as the screen itself. */
-type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'change-password' | 'palette';
+type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'palette';
 export const openDialog = signal<DialogName | null>(null);
 
 /** How many dialogs are open. While one is, nothing under it can be used. */

@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
 import type { Failure, Result, SignIn, StartupState } from '../../ipc.ts';
+import { readTypedAddress } from '../../server-address.ts';
 import { announce, announcement } from './announcement.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetViews } from './view.ts';
@@ -27,16 +28,24 @@ export const email = signal('');
 /** A change makes every visible resource load again: after signing in, and on refresh. */
 export const refreshKey = signal(0);
 
-/** Identifies the viewer and the tenancy. A change replaces the screen: no data of one tenancy shows under another. */
+/** Identifies the server, the viewer and the tenancy. A change replaces the screen: no data of one tenancy shows under another. */
 export const tenancyKey = computed(() => {
   const tenancy = session.value?.tenancy;
-  return `${session.value?.viewer.id ?? ''}/${tenancy ? `${tenancy.kind}:${tenancy.id}` : ''}`;
+  return `${serverPrefix()}${session.value?.viewer.id ?? ''}/${tenancy ? `${tenancy.kind}:${tenancy.id}` : ''}`;
 });
+
+function serverPrefix(): string {
+  return `${server.value} `;
+}
+
+/** Counts the sessions and servers that the user has left: a late answer of one says nothing of the next. */
+let departures = 0;
 
 /** Updates the session state when a failure concerns the whole session. Returns the result unchanged. */
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
+  const asked = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
-  if (result.ok) return result;
+  if (result.ok || asked !== departures) return result;
   if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
   if (result.failure.kind === 'incompatible') connectionError.value = result.failure;
   return result;
@@ -81,9 +90,26 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
   const result = await handleSessionFailure(window.callkey.signIn(input));
   if (result.ok) {
     connectionError.value = null;
+    const read = readTypedAddress(input.server);
+    if (read.ok) server.value = read.address;
     setSession(result.value);
   }
   return result;
+}
+
+/** Goes to another server that the user has signed in to. The session with this one goes on. */
+export async function switchServer(address: string): Promise<void> {
+  leaveServer();
+  startupState.value = null;
+  await window.callkey.selectServer(address).catch(() => undefined);
+  await loadStartupState();
+}
+
+/** Shows the sign-in form for a further server. The session with this one goes on. */
+export function addServer(): void {
+  leaveServer();
+  server.value = '';
+  email.value = '';
 }
 
 /** Signs the same user in again after the session ended, and selects the same tenancy. */
@@ -105,8 +131,18 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
 
 export async function signOut(): Promise<void> {
   resetSession();
-  const result = await window.callkey.signOut().catch(() => null);
-  signOutFailed.value = !session.peek() && result?.ok !== true && (result?.failure.kind ?? 'unreachable') !== 'session-ended';
+  const isOver = await hasEnded(window.callkey.signOut());
+  signOutFailed.value = !isOver && !session.peek();
+}
+
+/** @returns false if a session goes on there, as its core did not answer */
+export function forgetServer(address: string): Promise<boolean> {
+  return hasEnded(window.callkey.forgetServer(address));
+}
+
+async function hasEnded(ending: Promise<Result<null>>): Promise<boolean> {
+  const result = await ending.catch(() => null);
+  return result !== null && (result.ok || result.failure.kind === 'session-ended');
 }
 
 /** All tabs of a browser share one session: another tab has signed in or out, or selected another tenancy. */
@@ -124,10 +160,16 @@ export function sessionChangedElsewhere(result: Result<SessionView>): void {
 
 /** Returns to the sign-in form. The next user starts on the home screen. */
 export function resetSession(): void {
+  forgetViews(serverPrefix());
+  leaveServer();
+}
+
+function leaveServer(): void {
+  departures += 1;
   startupAttempt += 1;
   resetNavigation();
-  forgetViews();
   announcement.value = '';
+  signOutFailed.value = false;
   session.value = null;
   sessionHasEnded.value = false;
   connectionError.value = null;

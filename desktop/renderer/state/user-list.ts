@@ -24,9 +24,9 @@ export function usersInView(users: readonly UserView[], { search, sort }: UserLi
   return sorted(found, sortValues[sort.column], sort.isDescending);
 }
 
-export const userCsvHead = ['Name', 'E-mail', 'Type', 'Belongs to', 'API keys', 'Last sign-in', 'Created'] as const;
+export const userCsvHead = ['Name', 'E-mail', 'Type', 'Belongs to', 'API keys', 'Last sign-in', 'Disabled', 'Created'] as const;
 
 export function userCsvRow(user: UserView): string[] {
-  const { name, email, userType, apiKeys, lastSignInAt, createdAt } = user;
-  return [name, email, userTypeLabels[userType], membershipOf(user), String(apiKeys), lastSignInAt ?? 'Never', createdAt];
+  const { name, email, userType, apiKeys, lastSignInAt, disabledAt, createdAt } = user;
+  return [name, email, userTypeLabels[userType], membershipOf(user), String(apiKeys), lastSignInAt ?? 'Never', disabledAt ?? '', createdAt];
 }

@@ -53,6 +53,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log: createLog('info'), observeRequest: createMetrics().onRequest },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
+    refusals: { onKeyRefused: () => undefined, onSignInRefused: () => undefined, onSignInThrottled: () => undefined },
   });
   return app.callback();
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ActivityView } from '#contract/console.ts';
-import { actorsOf, everything, filterEvents, mergeActivity } from '../../../desktop/renderer/state/activity-list.ts';
+import { actorsOf, addressLabel, everything, filterEvents, mergeActivity } from '../../../desktop/renderer/state/activity-list.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({
   id,
@@ -28,6 +28,16 @@ describe('the filters of the activity', () => {
   });
   it('find an action', () => expect(found({ action: 'api-key.revoked' })).to.deep.equal(['2']));
   it('find a day of the zone here', () => expect(found({ day: '2026-11-22' })).to.deep.equal(['1', '2']));
+});
+
+describe('where something was done', () => {
+  it('is an address, or the server with the name that it knows the operator by', () => {
+    expect(['192.0.2.1', 'local', 'local:ada (as callkey)'].map(addressLabel)).to.deep.equal([
+      '192.0.2.1',
+      'the server itself',
+      'the server itself (ada (as callkey))',
+    ]);
+  });
 });
 
 describe('newer activity', () => {

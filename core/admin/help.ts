@@ -1,0 +1,13 @@
+import type { Command } from 'commander';
+
+/** Adds examples to a command's help. Each is what comes after the program's name. */
+export function withExamples(command: Command, ...examples: readonly string[]): Command {
+  return command.addHelpText('after', () => {
+    const { name } = programOf(command);
+    return `\nExamples:\n${examples.map((example) => `  ${name} ${example}`).join('\n')}`;
+  });
+}
+
+function programOf(command: Command): { name: string } {
+  return command.parent ? programOf(command.parent) : { name: command.name() };
+}

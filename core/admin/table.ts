@@ -1,0 +1,48 @@
+import { eastAsianWidth } from 'get-east-asian-width';
+import { oneLine } from './output.ts';
+
+/** Columns of a terminal that a name may take. */
+const nameWidth = 40;
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** Columns, as wide as their widest cell. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [head, ...rows.map((row) => row.map(oneLine))];
+  const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? '')), 0));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** A name for a cell: whole if it is short. Identifiers and addresses stay whole, since people copy them. */
+export function shortName(name: string): string {
+  const line = oneLine(name);
+  if (widthOf(line) <= nameWidth) return line;
+  let kept = '';
+  let width = 0;
+  for (const { segment } of graphemes.segment(line)) {
+    width += widthOfGrapheme(segment);
+    if (width >= nameWidth) break;
+    kept += segment;
+  }
+  return `${kept.trimEnd()}…`;
+}
+
+/** In columns of a terminal: of Chinese, Japanese and Korean characters and emoji each takes two, a combining mark none. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);
+  return width;
+}
+
+function widthOfGrapheme(grapheme: string): number {
+  if (/^[\p{M}\p{Cf}]+$/u.test(grapheme)) return 0;
+  if (/\p{Emoji_Presentation}|\uFE0F/u.test(grapheme)) return 2;
+  return eastAsianWidth(grapheme.codePointAt(0) ?? 0);
+}

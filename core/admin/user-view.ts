@@ -1,0 +1,58 @@
+import { timestamp } from '#contract/text.ts';
+import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
+import { shortName, table } from './table.ts';
+
+export function userJson({ id, email, name, userType, account, partner }: User) {
+  return { id, email, name, userType, accountId: account?.id ?? null, partnerId: partner?.id ?? null };
+}
+
+export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: ListedUser) {
+  return {
+    ...userJson(user),
+    createdAt: timestamp(createdAt),
+    lastSignInAt: lastSignInAt && timestamp(lastSignInAt),
+    disabledAt: disabledAt && timestamp(disabledAt),
+    apiKeys: user.apiKeys,
+  };
+}
+
+export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpact) {
+  const keys = apiKeys.map((key) => ({ ...key, lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt) }));
+  return { ...listedJson(user), apiKeys: keys, sessions };
+}
+
+/** A row of the list. */
+export function rowOf(user: ListedUser): string[] {
+  const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
+  const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';
+  return [email, shortName(name), userType, belongsTo(user), String(apiKeys), disabledAt ? `${lastSignIn} (disabled)` : lastSignIn];
+}
+
+export function belongsTo({ partner, account }: User): string {
+  return [partner, account].flatMap((of) => (of ? [shortName(of.name)] : [])).join(' / ');
+}
+
+/** All about one user. */
+export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact): string {
+  const facts = [
+    ['ID', user.id],
+    ['Name', user.name],
+    ['Type', user.userType],
+    ['Partner', user.partner ? `${user.partner.name} (${user.partner.id})` : ''],
+    ['Account', user.account ? `${user.account.name} (${user.account.id})` : ''],
+    ['Created', timestamp(user.createdAt)],
+    ['Last sign-in', user.lastSignInAt ? timestamp(user.lastSignInAt) : 'Never'],
+    ['Disabled', user.disabledAt ? timestamp(user.disabledAt) : ''],
+    ['Sessions', String(sessions)],
+    ['API keys', String(apiKeys.length)],
+  ].filter(([, value]) => value !== '');
+  const keys = apiKeys.map((key) => [
+    key.id,
+    shortName(key.name),
+    key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never',
+    `${key.queuedCalls}`,
+  ]);
+  const lines = [table(['E-mail', user.email], facts)];
+  if (keys.length > 0) lines.push('', table(['KEY', 'NAME', 'LAST USED', 'QUEUED CALLS'], keys));
+  return lines.join('\n');
+}

@@ -1,0 +1,101 @@
+import { isIP } from 'node:net';
+import type { Logger } from 'pino';
+import { isPrintable } from '#contract/text.ts';
+import { auditEvent, owningScopeOf, sessionSubject } from './domain/audit.ts';
+import type { Ports } from './domain/ports.ts';
+import type { ObserveRefusals } from './http/context.ts';
+
+/** In ms. A burst of refusals is one line for each address in that time. */
+const writeEvery = 10_000;
+/** Lines of a kind at a time: a flood from many addresses must not fill the log. */
+const mostLines = 100;
+/** Addresses of a kind, and attempts, that are kept until they are written: a flood must not fill the memory. */
+const mostKept = 10_000;
+const mostAttempts = 1_000;
+
+type Refusals = ObserveRefusals & {
+  /** Writes the rest, and stops. */
+  close(): Promise<void>;
+};
+
+/**
+ * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by the address that they came from, which fail2ban
+ * can read, and an audit event for each user and address. Log lines have neither keys nor e-mail addresses.
+ */
+export function collectRefusals(ports: Ports, log: Logger): Refusals {
+  const { users, activity } = ports.stores;
+  const keys = countByAddress();
+  const signIns = countByAddress();
+  const throttled = countByAddress();
+  let attempts = new Map<string, { email: string; address: string }>();
+
+  async function recordAttempts(): Promise<void> {
+    const taken = [...attempts.values()];
+    attempts = new Map();
+    for (const { email, address } of taken) {
+      // Here, and not when the password is checked: that must take as long for an address that nobody has.
+      const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
+      if (!user) continue;
+      const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
+      await activity.record(event);
+    }
+  }
+
+  async function writeAll(): Promise<void> {
+    writeLines(log, 'API keys refused', keys.take());
+    writeLines(log, 'sign-ins refused', signIns.take());
+    writeLines(log, 'sign-ins throttled', throttled.take());
+    await recordAttempts();
+  }
+
+  let underWay: Promise<void> = Promise.resolve();
+  const write = () => {
+    underWay = underWay.then(writeAll).catch((err) => log.warn({ err }, 'refused sign-ins not recorded'));
+    return underWay;
+  };
+  const timer = setInterval(write, writeEvery).unref();
+
+  return {
+    onKeyRefused: keys.add,
+    onSignInRefused(email, address) {
+      signIns.add(address);
+      if (attempts.size < mostAttempts) attempts.set(`${address} ${email}`, { email, address });
+    },
+    onSignInThrottled: throttled.add,
+    async close() {
+      clearInterval(timer);
+      await write();
+    },
+  };
+}
+
+type Counted = { byAddress: ReadonlyMap<string, number>; others: number };
+
+function countByAddress() {
+  let byAddress = new Map<string, number>();
+  /** From addresses that there was no room for. */
+  let others = 0;
+  return {
+    add(address: string): void {
+      const count = byAddress.get(address);
+      if (count !== undefined || byAddress.size < mostKept) byAddress.set(address, (count ?? 0) + 1);
+      else others++;
+    },
+    take(): Counted {
+      const taken = { byAddress, others };
+      byAddress = new Map();
+      others = 0;
+      return taken;
+    },
+  };
+}
+
+/** A line for each of the addresses with the most refusals, and one for all others. */
+function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
+  const counts = [...byAddress].toSorted(([, one], [, other]) => other - one);
+  // A trusted proxy may pass on anything in place of an address.
+  for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
+  const rest = counts.slice(mostLines);
+  const count = rest.reduce((sum, [, some]) => sum + some, others);
+  if (count > 0) log.warn({ addresses: rest.length, count }, `${what}, from more addresses`);
+}

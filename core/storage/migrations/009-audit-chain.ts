@@ -1,0 +1,32 @@
+import type { Knex } from 'knex';
+import type { Dialect } from '../database.ts';
+
+/**
+ * Audit events get a number and a hash over themselves and the event before, so that a missing or changed one shows. Not when they are
+ * written: each transaction with an event would wait for the one before. Housekeeping does it within a minute, also for the events that were
+ * there before, and for those of cores that know no chain.
+ */
+export async function up(trx: Knex, dialect: Dialect): Promise<void> {
+  const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
+  const statements = [
+    `ALTER TABLE audit_events ADD COLUMN seq ${bigint}`,
+    `ALTER TABLE audit_events ADD COLUMN hash text`,
+    `CREATE UNIQUE INDEX audit_events_in_chain ON audit_events (seq) WHERE seq IS NOT NULL`,
+    `CREATE INDEX audit_events_unchained ON audit_events (id) WHERE seq IS NULL`,
+    `CREATE INDEX audit_events_of_backups ON audit_events (at) WHERE action = 'backup.created'`,
+
+    // One row: the newest event of the chain, and the newest that was pruned, whose hash the oldest one left goes on from.
+    `CREATE TABLE audit_chain (
+      one integer PRIMARY KEY CHECK (one = 1),
+      seq ${bigint} NOT NULL,
+      hash text NOT NULL,
+      pruned_seq ${bigint} NOT NULL,
+      pruned_hash text NOT NULL
+    )${dialect === 'postgres' ? '' : ' STRICT'}`,
+    `INSERT INTO audit_chain (one, seq, hash, pruned_seq, pruned_hash) VALUES (1, 0, '', 0, '')`,
+  ];
+  for (const statement of statements) await trx.raw(statement).options(patient);
+}
+
+/** In ms: an index on millions of rows takes longer than any other statement may. */
+const patient = { query_timeout: 3_600_000 };

@@ -1,0 +1,44 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** One figure; or one for each value of the gauge's label. */
+type Reading = number | Readonly<Record<string, number>>;
+type Definition = { name: string; help: string; label?: string };
+
+/**
+ * Gauges that one look fills when Prometheus asks, so that all of them are of the same instant, and of this scrape. Those without a figure,
+ * since the look failed, say so: an old one would be worse.
+ *
+ * @returns a function that begins to look
+ */
+export function watchedGauges<Key extends string>(
+  registry: Registry,
+  definitions: Readonly<Record<Key, Definition>>,
+): (look: () => Promise<Readonly<Record<Key, Reading>>>) => void {
+  let look: (() => Promise<Readonly<Record<string, Reading>>>) | undefined;
+  let looking: Promise<void> | undefined;
+
+  async function show(): Promise<void> {
+    const found = await look?.().catch(() => undefined);
+    for (const [key, { gauge, label }] of gauges) {
+      gauge.reset();
+      const reading = found?.[key] ?? {};
+      if (typeof reading === 'number') gauge.set(reading);
+      else if (label === undefined) gauge.set(Number.NaN);
+      else for (const [value, figure] of Object.entries(reading)) gauge.set({ [label]: value }, figure);
+    }
+  }
+
+  const collect = () => {
+    looking ??= show().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+  const gauges = Object.entries<Definition>(definitions).map(([key, { name, help, label }]) => {
+    const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers: [registry], collect });
+    return [key, { gauge, label }] as const;
+  });
+  return (given) => {
+    look = given;
+  };
+}

@@ -1,0 +1,51 @@
+const focusable = 'button, input, [data-tip], [data-clip]';
+const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
+const sidesteps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
+
+/** Moves the focus to another row, or to another part of the row. @returns whether the key does so */
+export function moveFocus(key: string, from: HTMLElement, table: HTMLElement): boolean {
+  const row = from.closest('tr');
+  if (!row) return false;
+  const rows = [...table.querySelectorAll<HTMLElement>('tr')];
+  const partsOf = (of: HTMLElement) => [
+    ...(of.tabIndex >= -1 && of.id !== '' ? [of] : []),
+    ...[...of.querySelectorAll<HTMLElement>(focusable)].filter(hasSomethingToShow),
+  ];
+  const step = steps[key];
+  const sidestep = sidesteps[key];
+  let to: HTMLElement | undefined;
+  if (step !== undefined) to = rows[rows.indexOf(row) + step];
+  else if (key === 'Home') to = rows[1];
+  else if (key === 'End') to = rows.at(-1);
+  else if (sidestep !== undefined) to = partsOf(row)[Math.max(0, partsOf(row).indexOf(from) + sidestep)];
+  else return false;
+  // The row of heads is no stop itself.
+  (to?.id === '' && to instanceof HTMLTableRowElement ? partsOf(to)[0] : to)?.focus();
+  return true;
+}
+
+function hasSomethingToShow(element: HTMLElement): boolean {
+  return element.dataset['clip'] === undefined || element.scrollWidth > element.clientWidth;
+}
+
+const rowPrefix = 'row-';
+
+export function rowId(id: string): string {
+  return `${rowPrefix}${id}`;
+}
+
+/** Moves the focus to a row once it is rendered, or to the heading if there is none. */
+export function focusRow(id: string | null): void {
+  requestAnimationFrame(() => {
+    const row = id === null ? null : document.getElementById(rowId(id));
+    row?.scrollIntoView({ block: 'nearest' });
+    (row ?? document.querySelector<HTMLElement>('main h1'))?.focus();
+  });
+}
+
+/** The row after this one, or before it at the end: it gets the focus when this row goes away. */
+export function neighbourOf(id: string): string | null {
+  const row = document.getElementById(rowId(id));
+  const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;
+  return neighbour?.id.slice(rowPrefix.length) ?? null;
+}

@@ -1,0 +1,27 @@
+import type { ApiKeyDetailsView } from '#contract/console.ts';
+import { useResource } from '../components/loadable.tsx';
+import { ownZone } from '../state/clock.ts';
+
+/** What a key reaches now, as a line of its own; nothing until that is known. */
+export function KeyReach({ id }: { id: string }) {
+  const resource = useResource(() => window.callkey.getApiKey({ id, timeZone: ownZone.peek() }), id);
+  const view = resource.state.value.value;
+  return (
+    view && (
+      <p>
+        It reaches <Reach reach={view.reach} />.
+      </p>
+    )
+  );
+}
+
+type ReachProps = { reach: ApiKeyDetailsView['reach']; isSentence?: boolean };
+
+export function Reach({ reach: { kind, name }, isSentence = false }: ReachProps) {
+  return (
+    <>
+      {isSentence ? 'Every' : 'every'} campaign of {kind === 'partner' && 'every account beneath '}
+      <bdi>{name}</bdi>
+    </>
+  );
+}

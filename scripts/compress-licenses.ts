@@ -1,0 +1,13 @@
+// electron-builder runs it on the folder that it has packed. Chromium's licences must come with every copy, but as they are they take 20 MB.
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { AfterPackContext } from 'electron-builder';
+
+export async function afterPack({ appOutDir, electronPlatformName, packager }: AfterPackContext): Promise<void> {
+  const folder = electronPlatformName === 'darwin' ? packager.getResourcesDir(appOutDir) : appOutDir;
+  const file = join(folder, 'LICENSES.chromium.html');
+  await writeFile(`${file}.gz`, await promisify(gzip)(await readFile(file)));
+  await rm(file);
+}

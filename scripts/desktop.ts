@@ -1,0 +1,66 @@
+// Builds the console and starts it: `npm run desktop`. What keeps it from starting is said in one sentence.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { resolve } = createRequire(import.meta.url);
+const { ELECTRON_OVERRIDE_DIST_PATH } = process.env;
+
+function fail(sentence: string): never {
+  process.stderr.write(`${sentence}\n`);
+  process.exit(1);
+}
+
+/** The file of Electron's runtime, which is downloaded at the first start. */
+function runtime(): string {
+  const installed = dirname(resolve('electron/package.json'));
+  const pathFile = join(installed, 'path.txt');
+  const file = () =>
+    join(ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist'), existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron');
+  if (existsSync(file())) return file();
+  if (ELECTRON_OVERRIDE_DIST_PATH !== undefined)
+    fail(
+      `There is no Electron runtime in ${ELECTRON_OVERRIDE_DIST_PATH}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it.`,
+    );
+  process.stderr.write('Downloading Electron’s runtime, this once …\n');
+  const { status, stderr } = spawnSync(process.execPath, [join(installed, 'install.js')], { encoding: 'utf8' });
+  const [reason = ''] = /^\w*Error: .*/m.exec(stderr) ?? [];
+  if (status !== 0)
+    fail(
+      `Electron’s runtime could not be downloaded (${reason}): check the network, or name a folder that has it in ELECTRON_OVERRIDE_DIST_PATH.`,
+    );
+  return file();
+}
+
+async function start(electron: string): Promise<never> {
+  const child = spawn(electron, [root], { stdio: ['inherit', 'inherit', 'pipe'] });
+  process.on('SIGTERM', () => child.kill());
+  let isForbidden = false;
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    // What follows is a stack trace.
+    isForbidden ||= /:FATAL:.*sandbox/i.test(line);
+    if (!isForbidden) process.stderr.write(`${line}\n`);
+  });
+  const [code]: unknown[] = await once(child, 'close');
+  if (isForbidden)
+    fail(
+      'This system forbids the sandbox of Electron, without which the console does not start: allow unprivileged user namespaces (desktop/README.md).',
+    );
+  process.exit(typeof code === 'number' ? code : 1);
+}
+
+if (process.platform === 'linux' && process.getuid?.() === 0)
+  fail('The console does not start as root, for whom Electron has no sandbox: start it as another user.');
+const electron = runtime();
+const vite = join(dirname(resolve('electron-vite/package.json')), 'bin/electron-vite.js');
+const built = spawnSync(process.execPath, [vite, 'build', '--config', 'desktop/electron.vite.config.ts', '--logLevel', 'warn'], {
+  cwd: root,
+  stdio: 'inherit',
+});
+if (built.status !== 0) process.exit(1);
+await start(electron);

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import { pruneAudit } from '../../core/domain/audit-chain.ts';
+import { createPartner } from '../../core/domain/tenancies.ts';
+import { describeAdmin } from '../support/admin.ts';
+import { at, fakeClock } from '../support/clock.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { type DirectAccess, openDirect } from '../support/tenants.ts';
+
+describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, database }) => {
+  const clock = fakeClock();
+  let direct: DirectAccess;
+  beforeEach(async () => {
+    clock.set('2026-11-21T09:00:00.000Z');
+    direct = await openDirect(database(), clock);
+  });
+  afterEach(() => direct.close());
+
+  const chain = () => direct.ports.stores.auditChain;
+  const events = () => direct.storage.database.write('audit_events');
+  async function addEvents(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) await createPartner(direct.ports, operator, `Partner ${n}`);
+  }
+  async function verify(...args: string[]): Promise<{ code: number; faults: string[]; seal: string; events: number }> {
+    const { code, stdout } = await admin(['audit', 'verify', ...args, '--json']);
+    return { code, ...JSON.parse(stdout) };
+  }
+
+  it('holds, and says which events are not in it yet', async () => {
+    expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 0, unchained: 0 });
+    await addEvents(3);
+    expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 0, unchained: 3 });
+    expect(await chain().extend()).to.equal(3);
+    await addEvents(1);
+    expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 3, unchained: 1, pruned: 0, faults: [] });
+    expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events follow from each other\. Seal: 3:[0-9a-f]{64}\n.*1 newer/);
+  });
+
+  it('is one chain, however many cores extend it at once', async () => {
+    const other = await openDirect(database(), clock);
+    await addEvents(450);
+    const extended = await Promise.all([chain().extend(), other.ports.stores.auditChain.extend(), chain().extend()]);
+    await other.close();
+    expect(extended.reduce((sum, some) => sum + some)).to.equal(450);
+    expect(await verify()).to.deep.include({ code: 0, events: 450, faults: [] });
+  });
+
+  for (const [what, change, fault] of [
+    ['an event that was deleted', (seq: number) => events().where({ seq }).delete(), 'Event 3 is missing.'],
+    ['events that were deleted', () => events().whereBetween('seq', [2, 4]).delete(), 'Events 2 to 4 are missing.'],
+    ['the newest, deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
+    ['the oldest, deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
+    ['one that was changed', (seq: number) => events().where({ seq }).update({ actor_name: 'Nobody' }), 'Event 3 does not follow'],
+    ['one that was moved in time', (seq: number) => events().where({ seq }).update({ at: 1 }), 'Event 3 does not follow'],
+    ['one taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
+  ] as const) {
+    it(`shows ${what}`, async () => {
+      await addEvents(5);
+      await chain().extend();
+      await change(3);
+      const { code, faults } = await verify();
+      expect([code, faults.length, faults[0]?.startsWith(fault)], faults.join('\n')).to.deep.equal([1, 1, true]);
+    });
+  }
+
+  it('shows by an earlier seal that all of it was made anew', async () => {
+    await addEvents(5);
+    await chain().extend();
+    const { seal } = await verify();
+    await addEvents(1);
+    await chain().extend();
+    expect((await verify(seal)).code).to.equal(0);
+    await events().where({ seq: 2 }).delete();
+    await events().update({ seq: null, hash: null });
+    await direct.storage.database.write('audit_chain').update({ seq: 0, hash: '' });
+    await chain().extend();
+    expect([(await verify()).code, (await verify(seal)).faults]).to.deep.equal([0, ['Event 5 is not the one that the seal was made of.']]);
+    expect((await verify(`9:${'0'.repeat(64)}`)).faults).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
+    expect((await admin(['audit', 'verify', 'x'])).code).to.equal(2);
+  });
+
+  it('still holds after its oldest events were deleted by age, once a day at most, which leaves an event itself', async () => {
+    await addEvents(3);
+    clock.set('2026-11-25T09:00:00.000Z');
+    await addEvents(2);
+    await chain().extend();
+    const prune = () => pruneAudit(direct.ports, operator, 30);
+    clock.set('2026-12-21T20:00:00.000Z');
+    expect(await prune()).to.equal(0);
+    clock.set('2026-12-23T09:00:00.000Z');
+    expect([await prune(), await prune()]).to.deep.equal([3, 0]);
+    await chain().extend();
+    expect(await verify()).to.deep.include({ code: 0, events: 3, pruned: 3, faults: [] });
+    const [newest] = await events().orderBy('seq', 'desc').limit(1);
+    expect(newest).to.include({ action: 'audit.pruned', subject_name: '3 events' });
+    await events().where({ seq: 4 }).delete();
+    expect((await verify()).faults).to.deep.equal(['Event 4 is missing.']);
+  });
+
+  it('is shown with what is kept for how long', async () => {
+    await addEvents(1);
+    await chain().extend();
+    expect(await json('retention', 'show')).to.deep.equal({
+      ...{ retentionDays: 90, erasable: 0, oldestEndedAt: null, lapseDays: 30 },
+      ...{ auditRetentionDays: null, oldestEventAt: at('2026-11-21T09:00:00.000Z').toISO() },
+    });
+    expect((await admin(['retention', 'show'])).stdout)
+      .to.contain('Audit events: kept')
+      .and.to.contain('erased 90 days after');
+    expect(await json('retention', 'run')).to.include({ erased: 0, auditEvents: 0 });
+  });
+});

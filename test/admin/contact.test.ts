@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { contactStore } from '../../core/storage/contacts.ts';
+import { describeAdmin } from '../support/admin.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+
+const phone = '+493012345678';
+
+describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
+  let core: RunningCore;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  beforeEach(async () => {
+    core = await startCoreHere(database());
+    direct = await openDirect(database());
+    tenants = await createTenants(direct.ports);
+    const ada = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+    const oda = await createKey(core.url, await signIn(core.url, 'oda@example.com'));
+    const place = (campaign: string, key: string, requestId: string, to: string) =>
+      placeCall(core.url, campaign, key, { requestId, contact: { phone: to, name: 'Grace' }, variables: { order: '4711' } });
+    for (const requestId of ['ended', 'queued', 'dialing']) await place(tenants.campaign.id, ada.keyValue, requestId, phone);
+    await place(tenants.campaign.id, ada.keyValue, 'of somebody else'.replaceAll(' ', '-'), somePhone());
+    await place(tenants.otherCampaign.id, oda.keyValue, 'elsewhere', phone);
+    const { write } = direct.storage.database;
+    const ended = { state: 'completed', due_at: null, ended_at: Date.now(), detail: 'Grace was glad.' } as const;
+    await write('calls').where({ request_id: 'ended' }).update(ended);
+    await write('calls').where({ request_id: 'dialing' }).update({ state: 'dialing', handoff: 'taken' });
+  });
+  afterEach(async () => {
+    await direct.close();
+    await core.close();
+  });
+
+  const rows = () => direct.storage.database.read('calls').orderBy('request_id');
+  const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');
+
+  it('shows all that is known of a number, over all campaigns, and leaves an event without the number', async () => {
+    const { calls } = await json('contact', 'export', '+49 (30) 1234-5678');
+    expect(calls.map(({ requestId }: { requestId: string }) => requestId)).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
+    const ended = calls.find(({ requestId }: { requestId: string }) => requestId === 'ended');
+    expect(ended).to.deep.include({ phone, name: 'Grace', variables: { order: '4711' }, state: 'completed', detail: 'Grace was glad.' });
+    expect(ended).to.include({ campaignName: 'Appointment reminders', accountName: 'Blue Clinic', campaignId: tenants.campaign.id });
+    expect((await admin(['contact', 'export', phone])).stdout.split('\n')).to.have.length(6);
+    const left = await events();
+    expect(left.map(({ action, subject_name }) => [action, subject_name])).to.deep.equal([
+      ['contact.exported', '4 calls'],
+      ['contact.exported', '4 calls'],
+    ]);
+    expect(JSON.stringify(left)).not.to.contain('1234');
+    expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [] });
+  });
+
+  it('erases a number: cancels what is queued, leaves what is being dialed until it has ended, and touches nobody else', async () => {
+    const first = await admin(['contact', 'erase', phone, '--json']);
+    expect([first.code, JSON.parse(first.stdout)]).to.deep.equal([1, { erased: 3, cancelled: 2, dialing: 1 }]);
+    const known = (await rows()).filter(({ phone }) => phone !== null);
+    expect(known.map(({ request_id }) => request_id)).to.deep.equal(['dialing', 'of-somebody-else']);
+    const [elsewhere] = (await rows()).filter(({ request_id }) => request_id === 'elsewhere');
+    expect(elsewhere).to.deep.include({ state: 'cancelled', name: null, variables: null, time_zone: null, detail: null, due_at: null });
+    await direct.storage.database.write('calls').where({ request_id: 'dialing' }).update({ state: 'completed', due_at: null, ended_at: 1 });
+    expect(await json('contact', 'erase', phone)).to.deep.equal({ erased: 1, cancelled: 0, dialing: 0 });
+    expect((await events()).map(({ action, subject_name }) => [action, subject_name])).to.deep.equal([
+      ['contact.erased', '3 calls'],
+      ['contact.erased', '1 calls'],
+    ]);
+    expect(await json('contact', 'erase', phone)).to.deep.equal({ erased: 0, cancelled: 0, dialing: 0 });
+    expect(await events()).to.have.length(2);
+  });
+
+  it('looks through all calls in short steps, and misses none at their ends', async () => {
+    for (const atOnce of [1, 2, 3, 4, 5, 6]) {
+      const found = await contactStore(direct.storage.database, atOnce).findCalls(phone);
+      expect(
+        found.map(({ requestId }) => requestId),
+        String(atOnce),
+      ).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
+    }
+  });
+
+  it('says how to write a number', async () => {
+    const { code, stderr } = await admin(['contact', 'erase', '030 1234']);
+    expect([code, stderr]).to.deep.equal([2, 'error: PHONE: Give a number with its country code, such as +493012345678.\n']);
+  });
+});

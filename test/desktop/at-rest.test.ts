@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+
+describeBrowser('a page that nobody touches', () => {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+  beforeEach(async () => {
+    harness = await openCore();
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    context = await (await sharedBrowser()).newContext({ viewport: { width: 1280, height: 420 } });
+    page = await context.newPage();
+  });
+  afterEach(async () => {
+    await context.close();
+    await harness.close();
+  });
+
+  const row = (name: string) => page.getByRole('row', { name });
+  async function open(): Promise<void> {
+    await page.goto(harness.core.url);
+    await signInAs({ ...harness, page }, 'account');
+    await row('Practice software').waitFor();
+  }
+
+  it('refreshes its list when the user comes back to the window', async () => {
+    await page.clock.install();
+    await open();
+    await createKeyOn(harness, harness.tenants.users.account, 'Made meanwhile');
+    // Old enough to refresh, and no timer runs from here on.
+    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 6_000);
+    await page.evaluate(() => window.dispatchEvent(new Event('focus')));
+    await row('Made meanwhile').waitFor();
+  });
+
+  it('runs no timer every second, neither on the sign-in form nor beside a list', async () => {
+    await page.clock.install();
+    await page.addInitScript(() => {
+      const counted = window as unknown as { runs: number };
+      counted.runs = 0;
+      for (const name of ['setTimeout', 'setInterval', 'requestAnimationFrame'] as const) {
+        const original = Reflect.get(window, name) as (run: (...given: unknown[]) => void, ...rest: unknown[]) => number;
+        Reflect.set(window, name, (run: (...given: unknown[]) => void, ...rest: unknown[]) =>
+          original(
+            (...given) => {
+              counted.runs += 1;
+              run(...given);
+            },
+            ...rest,
+          ),
+        );
+      }
+    });
+    const runsInAMinute = async () => {
+      await page.evaluate('runs = 0');
+      await page.clock.runFor(60_000);
+      return Number(await page.evaluate('runs'));
+    };
+    await page.goto(harness.core.url);
+    await page.getByLabel('E-mail').waitFor();
+    expect(await runsInAMinute()).to.be.below(10);
+    await open();
+    expect(await runsInAMinute()).to.be.below(50);
+  });
+
+  it('shows the tooltip of what Tab leads to, also where that scrolls', async () => {
+    await open();
+    await row('Practice software').click();
+    const panel = page.getByRole('complementary');
+    const created = panel.getByRole('listitem').locator('time').last();
+    await created.waitFor();
+    await panel.getByRole('button', { name: 'Close details' }).focus();
+    const isThere = () => created.evaluate((element) => element === document.activeElement);
+    while (!(await isThere())) await page.keyboard.press('Tab');
+    // The event of the scroll comes with the next frame.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+    expect(await panel.evaluate((element) => element.scrollTop)).to.be.above(0);
+    expect(await page.getByRole('tooltip').isVisible()).to.equal(true);
+  });
+});

@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { readTypedAddress } from '../../desktop/server-address.ts';
+
+describe('a typed server address', () => {
+  const read = (typed: string) => {
+    const found = readTypedAddress(typed);
+    return found.ok ? found.address : found.problem;
+  };
+
+  it('without a scheme is https, but http for this very machine', () => {
+    expect(['calls.example.com', ' calls.example.com/api/ ', '192.0.2.7:8080'].map(read)).to.deep.equal([
+      'https://calls.example.com',
+      'https://calls.example.com/api',
+      'https://192.0.2.7:8080',
+    ]);
+    expect(['127.0.0.1:8080', 'localhost', '[::1]:8080'].map(read)).to.deep.equal([
+      'http://127.0.0.1:8080',
+      'http://localhost',
+      'http://[::1]:8080',
+    ]);
+  });
+
+  it('keeps its scheme', () => {
+    expect(read('https://localhost:8443')).to.equal('https://localhost:8443');
+    expect(read('http://calls.example.com')).to.include('Use https');
+  });
+});

@@ -1,0 +1,109 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { chooseCommand, describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+
+describeDesktop('several servers', () => {
+  let first: CoreHarness;
+  let second: CoreHarness;
+  let desktop: RunningConsole;
+  before(async () => {
+    [first, second] = await Promise.all([openCore(), openCore()]);
+    await createKeyOn(first, first.tenants.users.account, 'Key of the first');
+    await createKeyOn(first, first.tenants.users.account, 'Another of the first');
+    await createKeyOn(second, second.tenants.users.account, 'Key of the second');
+  });
+  after(() => Promise.all([first.close(), second.close()]));
+  beforeEach(async () => {
+    desktop = await launchConsole();
+  });
+  afterEach(() => desktop.close());
+
+  const hostOf = ({ core }: CoreHarness) => new URL(core.url).host;
+  const button = (name: string | RegExp) => desktop.page.getByRole('button', { name, exact: typeof name === 'string' });
+  const row = (name: string) => desktop.page.getByRole('row', { name });
+  const dialog = () => desktop.page.getByRole('dialog', { name: 'Switch server' });
+  const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${hostOf(harness)}`) });
+  const openDialog = () => chooseCommand(desktop, 'switch-server');
+
+  async function signInToBoth(): Promise<void> {
+    await signInAs({ ...first, page: desktop.page }, 'account');
+    await row('Key of the first').waitFor();
+    await openDialog();
+    await dialog().getByRole('button', { name: 'Add a server' }).click();
+    expect(await desktop.page.getByLabel('Server address').inputValue()).to.equal('');
+    // The way back.
+    await button('Switch server').waitFor();
+    await signInAs({ ...second, page: desktop.page }, 'account');
+    await row('Key of the second').waitFor();
+  }
+
+  it('are switched in place: each keeps its session, and what the user set there', async () => {
+    await signInAs({ ...first, page: desktop.page }, 'account');
+    await row('Key of the first').waitFor();
+    await desktop.page.getByLabel('Search by name').fill('another');
+    await openDialog();
+    await dialog().getByRole('button', { name: 'Add a server' }).click();
+    await signInAs({ ...second, page: desktop.page }, 'account');
+    await row('Key of the second').waitFor();
+    await openDialog();
+    await entry(first).click();
+    await row('Another of the first').waitFor();
+    expect(await desktop.page.getByLabel('Search by name').inputValue()).to.equal('another');
+    expect(await desktop.page.title()).to.include(hostOf(first));
+    expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1);
+  });
+
+  it('sign out one by one', async () => {
+    await signInToBoth();
+    await button('Sign out').click();
+    await desktop.page.getByLabel('E-mail').waitFor();
+    await button('Switch server').click();
+    await entry(second).getByText('Signed out').waitFor();
+    await entry(first).click();
+    await row('Key of the first').waitFor();
+  });
+
+  it('are remembered with their e-mail, the last one first, and no other can be selected', async () => {
+    await signInToBoth();
+    await desktop.page.evaluate(() => window.callkey.selectServer('http://127.0.0.1:1'));
+    const remembered = await desktop.page.evaluate(() => window.callkey.listServers());
+    const { email } = first.tenants.users.account;
+    expect(remembered).to.deep.equal([
+      { address: second.core.url, email, isSignedIn: true },
+      { address: first.core.url, email, isSignedIn: true },
+    ]);
+  });
+
+  it('are forgotten with their session', async () => {
+    const sessions = async () => (await first.direct.storage.database.read('sessions').select('id')).length;
+    await signInToBoth();
+    const before = await sessions();
+    await openDialog();
+    await dialog()
+      .getByRole('button', { name: `Forget ${hostOf(first)}` })
+      .click();
+    await desktop.page
+      .getByText(`${hostOf(first)} is forgotten.`)
+      .first()
+      .waitFor();
+    await entry(first).waitFor({ state: 'detached' });
+    expect(await sessions()).to.equal(before - 1);
+    expect((await desktop.page.evaluate(() => window.callkey.listServers())).map(({ address }) => address)).to.deep.equal([
+      second.core.url,
+    ]);
+  });
+
+  it('begin with the one that release 0.1.0 remembered', async () => {
+    const userData = freshDirectory();
+    writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
+    const later = await launchConsole({ userData });
+    await later.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await later.page.getByLabel('Server address').inputValue()).to.equal(first.core.url);
+    expect(await later.page.getByLabel('E-mail').inputValue()).to.equal('ada@example.com');
+    await later.close();
+  });
+});

@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { freshDirectory } from '../support/databases.ts';
+
+const script = fileURLToPath(new URL('../../scripts/desktop.ts', import.meta.url));
+
+describe('npm run desktop', () => {
+  const isRoot = process.getuid?.() === 0;
+  const start = (options: object) => {
+    const { status, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', ...options });
+    return { status, lines: stderr.trim().split('\n') };
+  };
+
+  it('says in one sentence that root cannot start the console (as root)', function () {
+    if (!isRoot) this.skip();
+    expect(start({})).to.deep.equal({
+      status: 1,
+      lines: ['The console does not start as root, for whom Electron has no sandbox: start it as another user.'],
+    });
+  });
+
+  it('says in one sentence that there is no Electron runtime', () => {
+    const folder = freshDirectory();
+    const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+    const env = { ...process.env, ELECTRON_OVERRIDE_DIST_PATH: folder };
+    expect(start({ env, ...user })).to.deep.equal({
+      status: 1,
+      lines: [`There is no Electron runtime in ${folder}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it.`],
+    });
+  });
+});

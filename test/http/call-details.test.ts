@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { callDetailsSchema } from '#contract/console.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf, textAt } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+describe('the details of a call', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let cookie: string;
+    let keyValue: string;
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      cookie = await signIn(core.url, 'ada@example.com');
+      ({ keyValue } = await createKey(core.url, cookie, 'Order system'));
+    });
+    after(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const place = async (more: object = {}) => {
+      const body = { contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' }, ...more };
+      return textAt(await placeCall(core.url, tenants.campaign.id, keyValue, body), 'contactId');
+    };
+    const show = (contactId: string, campaignId = tenants.campaign.id) =>
+      ask('GET', `${core.url}/console/campaigns/${campaignId}/calls/${contactId}`, { cookie });
+    const detailsOf = async (contactId: string) => callDetailsSchema.strict().parse((await show(contactId)).json);
+    const claim = () => direct.ports.stores.dialing.claim(10, 'webhook', clock.millis(), clock.millis() + 30_000);
+
+    it('have its window, its variables, its time zone and the key', async () => {
+      const window = { notBefore: '2026-11-21T10:00:00.000Z', notAfter: '2026-11-21T12:00:00.000Z' };
+      const contactId = await place({ requestId: 'order-1', variables: { order: '4711', a: '' }, ...window });
+      const { call, ...details } = await detailsOf(contactId);
+      expect(call).to.deep.include({ contactId, requestId: 'order-1', state: 'queued' });
+      expect(call.apiKey?.name).to.equal('Order system');
+      expect(details).to.deep.equal({
+        ...window,
+        timeZone: 'Europe/Berlin',
+        variables: { a: '', order: '4711' },
+        durationSeconds: null,
+        attempts: 0,
+        firstAttemptAt: null,
+        nextAttemptAt: window.notBefore,
+      });
+    });
+
+    it('count the attempts, and say when the next one is due, until the provider has the call', async () => {
+      const contactId = await place();
+      const [first] = (await claim()).filter((each) => each.contactId === contactId);
+      const due = clock.millis() + 60_000;
+      if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', dueAt: due });
+      const tried = { attempts: 1, firstAttemptAt: '2026-11-21T09:00:00.000Z', nextAttemptAt: '2026-11-21T09:01:00.000Z' };
+      expect(await detailsOf(contactId)).to.deep.include(tried);
+      clock.set('2026-11-21T09:01:00.000Z');
+      const [second] = (await claim()).filter((each) => each.contactId === contactId);
+      if (second) await direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.millis(), dueAt: due });
+      expect(await detailsOf(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
+    });
+
+    it('lose the variables with the rest of the contact’s data', async () => {
+      const contactId = await place({ variables: { order: '4711' } });
+      await direct.storage.database
+        .write('calls')
+        .where({ contact_id: contactId })
+        .update({ phone: null, name: null, time_zone: null, variables: null });
+      expect(await detailsOf(contactId)).to.deep.include({ variables: null, timeZone: null });
+    });
+
+    it('are not found in another campaign, nor by what is no identifier', async () => {
+      const contactId = await place();
+      cookie = await signIn(core.url, 'pat@example.com');
+      expect((await show(contactId)).status).to.equal(200);
+      for (const [id, campaign] of [
+        [contactId, tenants.siblingCampaign.id],
+        ['none', tenants.campaign.id],
+        ['x'.repeat(65), tenants.campaign.id],
+      ] as const) {
+        const answer = await show(id, campaign);
+        expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+      }
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { digestOf } from '../../core/domain/api-keys.ts';
+import { auditEvent, operator, owningScopeOf, sessionSubject } from '../../core/domain/audit.ts';
+import { disableUser, enableUser } from '../../core/domain/users.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask } from '../support/http.ts';
+import {
+  createKey,
+  createTenants,
+  type DirectAccess,
+  onDemand,
+  openDirect,
+  password,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
+
+const bytesOf = ({ status, headers: { date: _, ...headers }, text }: Answer) => JSON.stringify([status, headers, text]);
+
+describe('a disabled user', () => {
+  onEachDatabase((kind) => {
+    let cores: [RunningCore, RunningCore];
+    let direct: DirectAccess;
+    let tenants: Tenants;
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      cores = [await startCoreHere(database), await startCoreHere(database)];
+      direct = await openDirect(database);
+      tenants = await createTenants(direct.ports);
+    });
+    after(async () => {
+      await direct.close();
+      for (const core of cores) await core.close();
+    });
+    afterEach(async () => {
+      await direct.storage.database.write('users').update({ disabled_at: null });
+    });
+
+    it('has no key that places or cancels, from the next request on, whether the core had seen the key before or not', async () => {
+      const [here, there] = cores;
+      const cookie = await signIn(here.url, 'ada@example.com');
+      const used = await createKey(here.url, cookie, 'Used');
+      const unused = await createKey(here.url, cookie, 'Unused');
+      const body = { requestId: 'before', contact: { phone: somePhone() } };
+      for (const { url } of cores) expect((await placeCall(url, tenants.campaign.id, used.keyValue, body)).status).to.equal(202);
+      const refused = bytesOf(await placeCall(here.url, tenants.campaign.id, `${used.keyValue.slice(0, -1)}!`, body));
+
+      await disableUser(direct.ports, operator, tenants.users.account);
+      for (const { url } of cores) {
+        for (const { keyValue } of [used, unused]) {
+          const cancel = ask('DELETE', `${onDemand(url, tenants.campaign.id)}/by-request-id/before`, { key: keyValue });
+          const answers = await Promise.all([placeCall(url, tenants.campaign.id, keyValue, body), cancel]);
+          expect(answers.map(bytesOf)).to.deep.equal([refused, refused]);
+        }
+      }
+
+      await enableUser(direct.ports, operator, tenants.users.account);
+      for (const { keyValue } of [used, unused]) {
+        expect((await placeCall(there.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+      }
+    });
+
+    it('has no session, and none begins with the right password, which is answered like a wrong one', async () => {
+      const [{ url }] = cores;
+      const cookie = await signIn(url, 'tom@example.com');
+      expect(await disableUser(direct.ports, operator, tenants.users.teammate)).to.equal(1);
+      expect((await ask('GET', `${url}/console/session`, { cookie })).status).to.equal(401);
+      const tryIn = async (given: string) =>
+        bytesOf(await ask('POST', `${url}/console/session`, { body: { email: 'tom@example.com', password: given } }));
+      expect(await tryIn(password)).to.equal(await tryIn('a wrong password'));
+      await enableUser(direct.ports, operator, tenants.users.teammate);
+      expect((await ask('GET', `${url}/console/session`, { cookie })).status).to.equal(401);
+      await signIn(url, 'tom@example.com');
+    });
+
+    it('gets no session by a password that was checked before', async () => {
+      const { ports } = direct;
+      const credentials = await ports.stores.users.findByEmail('sue@example.com');
+      if (!credentials) throw new Error('Sue is not there.');
+      const { user, passwordHash } = credentials;
+      await disableUser(ports, operator, user);
+      const event = auditEvent(ports, operator, 'session.started', sessionSubject(user), owningScopeOf(user));
+      expect(await ports.stores.sessions.start(digestOf('id'), user.id, passwordHash, ports.clock.now(), event)).to.equal(false);
+    });
+
+    it('is shown as one to administrators, with an event that says who did it', async () => {
+      const [{ url }] = cores;
+      await disableUser(direct.ports, { ...operator, address: 'local:ada' }, tenants.users.sibling);
+      const cookie = await signIn(url, 'pat@example.com');
+      const { users } = (await ask('GET', `${url}/console/users`, { cookie })).json as { users: { email: string; disabledAt: string }[] };
+      const disabled = users.filter(({ disabledAt }) => disabledAt !== null).map(({ email }) => email);
+      const { events } = (await ask('GET', `${url}/console/activity`, { cookie })).json as {
+        events: { action: string; address: string }[];
+      };
+      const found = events.find(({ action }) => action === 'user.disabled');
+      // A partner does not learn the names of the server's users.
+      expect([disabled, found?.address]).to.deep.equal([['sue@example.com'], 'local']);
+      const staff = await signIn(url, 'stan@example.com');
+      await ask('PUT', `${url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });
+      expect((await ask('GET', `${url}/console/activity`, { cookie: staff })).text).to.contain('"address":"local:ada"');
+    });
+  });
+});

@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { expect } from 'chai';
+import { migrate } from '../../core/storage/migrations/index.ts';
+import { adminOn } from '../support/admin.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+const deploy = new URL('../../core/deploy/', import.meta.url);
+
+describe('the metrics', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let database: string;
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      database = await freshDatabase(kind);
+      core = await startCoreHere(database, { clock });
+      direct = await openDirect(database, clock);
+      tenants = await createTenants(direct.ports);
+    });
+    afterEach(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    const scrape = async () => (await ask('GET', `${core.managementUrl}/metrics`)).text;
+    const figure = (text: string, name: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.slice(name.length),
+      );
+
+    it('are of the database as it is at that scrape', async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const { keyValue } = await createKey(core.url, cookie);
+      await placeCall(core.url, tenants.campaign.id, keyValue);
+      clock.advance({ seconds: 30 });
+      const text = await scrape();
+      const applied = Number((await direct.storage.database.read('schema_migrations').count({ n: '*' }).first<{ n: number | string }>()).n);
+      expect(await migrate(direct.storage.database)).to.deep.equal([]);
+      const names = ['callkey_queue_due', 'callkey_queue_oldest_seconds', 'callkey_sessions', 'callkey_ready'];
+      expect(names.map((name) => figure(text, name))).to.deep.equal([1, 30, 1, 1]);
+      expect(figure(text, 'callkey_schema_version')).to.equal(applied);
+      expect(figure(text, 'callkey_last_used_lag_seconds')).to.equal(30);
+      expect(figure(text, 'callkey_database_size_bytes{part="database"}')).to.be.greaterThan(10_000);
+      expect(figure(text, 'callkey_database_size_bytes{part="wal"}')).to.be.greaterThan(0);
+      expect(figure(text, 'callkey_last_backup_timestamp_seconds')).to.equal(0);
+    });
+
+    it('have the closed lists of their labels from the start', async () => {
+      const text = await scrape();
+      for (const series of [
+        ...['accepted', 'refused', 'undecided'].map((result) => `callkey_api_key_authentications_total{result="${result}"} 0`),
+        ...['accepted', 'refused', 'throttled', 'undecided'].map((result) => `callkey_sign_ins_total{result="${result}"} 0`),
+        ...['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'].map(
+          (result) => `callkey_dialer_handoffs_total{result="${result}"} 0`,
+        ),
+        ...['completed', 'no_answer', 'busy', 'failed'].map((state) => `callkey_outcomes_total{state="${state}"} 0`),
+        ...['look up', 'place', 'cancel', 'explain'].map((operation) => `callkey_batch_size_count{operation="${operation}"} 0`),
+      ]) {
+        expect(text, series).to.contain(`${series}\n`);
+      }
+    });
+
+    it('have all that the alerts and the dashboard ask for', async () => {
+      await signIn(core.url, 'ada@example.com');
+      const text = await scrape();
+      const files = ['prometheus/callkey-alerts.yml', 'grafana/callkey-dashboard.json'].map((file) =>
+        readFileSync(new URL(file, deploy), 'utf8'),
+      );
+      const asked = new Set(files.join().match(/\b(?:callkey|process)_[a-z_]+/g));
+      expect(asked.size).to.be.greaterThan(15);
+      const missing = [...asked].filter((name) => !text.includes(`\n${name}{`) && !text.includes(`\n${name} `));
+      expect(missing).to.deep.equal([]);
+    });
+
+    if (kind === 'sqlite') {
+      it('say that the core is not ready, and nothing of a database that is away', async () => {
+        const file = database.slice('sqlite:'.length);
+        renameSync(file, `${file}.away`);
+        const text = await scrape();
+        renameSync(`${file}.away`, file);
+        expect(figure(text, 'callkey_ready')).to.equal(0);
+        expect(text)
+          .to.match(/^callkey_queue_due Nan$/m)
+          .and.not.to.contain('callkey_api_keys{');
+        expect(figure(await scrape(), 'callkey_ready')).to.equal(1);
+      });
+
+      it('tell when the last backup was made, which leaves an audit event', async () => {
+        const directory = freshDirectory();
+        const before = Date.now();
+        expect(await adminOn(database).json('backup', `${directory}/copy.db`)).to.deep.equal({
+          backup: { file: `${directory}/copy.db` },
+          recorded: true,
+        });
+        expect(readdirSync(directory)).to.deep.equal(['copy.db']);
+        expect(figure(await scrape(), 'callkey_last_backup_timestamp_seconds')).to.be.within(before / 1_000, Date.now() / 1_000);
+        const events = await direct.storage.database.read('audit_events').where({ action: 'backup.created' });
+        expect(events.map(({ subject_name }) => subject_name)).to.deep.equal(['copy.db']);
+      });
+    }
+  });
+});

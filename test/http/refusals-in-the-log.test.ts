@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { createLog } from '../../core/log.ts';
+import { collectRefusals } from '../../core/refusals.ts';
+import { type LogLine, startCoreHere } from '../support/core.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+
+const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+describe('who is refused', () => {
+  onEachDatabase((kind) => {
+    it('is in the log by address, with a count and without keys, e-mails or passwords, and in the audit events by user', async () => {
+      const database = await freshDatabase(kind);
+      const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      const direct = await openDirect(database);
+      const tenants = await createTenants(direct.ports);
+      const unknown = makeKeyValue(randomBytes);
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const { id, keyValue } = await createKey(core.url, cookie);
+      await placeCall(core.url, tenants.campaign.id, keyValue);
+      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+
+      const place = (address: string, key?: string) =>
+        ask('POST', `${core.url}/api/v1/campaigns/x/contacts/on-demand`, { ...(key ? { key } : {}), headers: from(address), body: {} });
+      // Without a key, malformed, unknown, and revoked since the core last accepted it.
+      for (const key of [undefined, 'nonsense', unknown, keyValue]) await place('203.0.113.7', key);
+      await place('2001:db8::7', unknown);
+      const tryIn = (email: string, address: string) =>
+        ask('POST', `${core.url}/console/session`, { body: { email, password: 'canary-password' }, headers: from(address) });
+      for (let n = 0; n < 11; n++) await tryIn('ada@example.com', '203.0.113.8');
+      await tryIn('canary-nobody@example.com', '203.0.113.9');
+      // Neither is a sign-in or a request with a key.
+      await ask('GET', `${core.url}/nothing`, { headers: from('203.0.113.10') });
+      await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
+      await core.close();
+
+      // One line each, or two where the ten seconds were over in between.
+      const counted: Record<string, number> = {};
+      for (const { msg, address, count } of core.log) {
+        if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);
+      }
+      expect(counted).to.deep.equal({
+        'API keys refused 203.0.113.7': 4,
+        'API keys refused 2001:db8::7': 1,
+        'sign-ins refused 203.0.113.8': 10,
+        'sign-ins refused 203.0.113.9': 1,
+        'sign-ins throttled 203.0.113.8': 1,
+      });
+      for (const secret of ['canary', 'ada@', unknown.slice(12, 40), keyValue.slice(12, 40)])
+        expect(JSON.stringify(core.log)).not.to.contain(secret);
+      const events = await direct.storage.database.read('audit_events').where({ action: 'session.refused' });
+      await direct.close();
+      expect(events).not.to.deep.equal([]);
+      for (const { actor_name, subject_id, account_id, address } of events) {
+        const ofAda = ['Ada Account', tenants.users.account.id, tenants.account.id, '203.0.113.8'];
+        expect([actor_name, subject_id, account_id, address]).to.deep.equal(ofAda);
+      }
+    });
+  });
+
+  /** What a burst leaves in the log. */
+  async function linesOf(addresses: readonly string[]): Promise<LogLine[]> {
+    const log: LogLine[] = [];
+    const lines = new Writable({
+      write(chunk, _encoding, done) {
+        log.push(JSON.parse(String(chunk)));
+        done();
+      },
+    });
+    const direct = await openDirect(await freshDatabase('sqlite'));
+    const refusals = collectRefusals(direct.ports, createLog('info', lines));
+    for (const address of addresses) refusals.onKeyRefused(address);
+    await refusals.close();
+    await direct.close();
+    return log;
+  }
+
+  it('fills neither log nor memory, however many addresses there are: those with the most refusals have a line, the others one together', async () => {
+    const addresses = Array.from({ length: 20_000 }, (_, n) => `10.${n >> 14}.${(n >> 7) & 127}.${n & 127}`);
+    const log = await linesOf([...addresses, ...addresses.slice(0, 3), '10.0.0.0']);
+    expect(log).to.have.length(101);
+    expect(log.slice(0, 3).map(({ address, count }) => [address, count])).to.deep.equal([
+      ['10.0.0.0', 3],
+      ['10.0.0.1', 2],
+      ['10.0.0.2', 2],
+    ]);
+    expect(log.at(-1)).to.include({ msg: 'API keys refused, from more addresses', addresses: 9_900, count: 19_900 });
+  });
+
+  it('is unknown where a proxy passes on what is no address', async () => {
+    expect((await linesOf(['"}\n{"forged'])).map(({ address, count }) => [address, count])).to.deep.equal([['unknown', 1]]);
+  });
+});
