@@ -1,5 +1,5 @@
-import { type CoreClient, createCoreClient } from './client/core-client.ts';
-import { oneCallPolicy, type RetryPolicy } from './client/retries.ts';
+import { CallkeyClient } from './client/callkey-client.ts';
+import type { RetryPolicy } from './client/types.ts';
 import { readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
@@ -18,7 +18,7 @@ export function settingsOf({ options, environment, folders }: Context): Promise<
   return readSettings(options, environment, folders);
 }
 
-export type Connection = { server: string; settings: Settings; client: CoreClient };
+export type Connection = { server: string; settings: Settings; client: CallkeyClient };
 
 /** A client for the configured server and key. @throws CallkeyError */
 export async function connect(
@@ -28,9 +28,9 @@ export async function connect(
   const settings = await settingsOf(context);
   const server = requireServer(settings);
   const keyValue = await readKey(settings, context.environment, context.folders);
-  const policy = retry ?? { ...oneCallPolicy, onRetry: retryNotes(context) };
+  const policy = retry ?? { onRetry: retryNotes(context) };
   const options = { server, keyValue, retry: policy, connections, trace: context.output.trace, onKeyEndsSoon: keyEndNote(context.output) };
-  return { server, settings, client: createCoreClient(options) };
+  return { server, settings, client: new CallkeyClient(options) };
 }
 
 /** Once a run. Programs get it, too: their operator finds it in the log while there is time. */

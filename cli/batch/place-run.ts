@@ -1,5 +1,6 @@
-import type { CoreClient, IdentifiedCall } from '../client/core-client.ts';
+import type { CallkeyClient } from '../client/callkey-client.ts';
 import { CallkeyError } from '../client/errors.ts';
+import type { Call } from '../client/types.ts';
 import { type Interrupt, Interrupted } from '../interrupt.ts';
 import type { Output } from '../output.ts';
 import { formatCount } from '../output.ts';
@@ -12,7 +13,7 @@ import { lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal 
 type Batch = {
   run: Run;
   lines: readonly CallLine[];
-  client: CoreClient;
+  client: CallkeyClient;
   pace: Pace;
   interrupt: Interrupt;
   output: Output;
@@ -54,7 +55,7 @@ async function placeLine(
   { line, call }: CallLine,
   refusals: Refusals,
 ): Promise<void> {
-  const identified: IdentifiedCall = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
+  const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
   try {
     const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, identified);
     const placed = { line, contactId, placedAt };

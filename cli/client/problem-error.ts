@@ -15,14 +15,14 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 };
 
 const advice: Readonly<Record<number, string>> = {
-  401: 'The server refuses the API key: it is unknown, revoked or expired, or the server address is wrong. Create a key in the console and run callkey key set to store it.',
+  401: 'The server refuses the API key: it is unknown, revoked or expired, or the server address is wrong. Create a key in the console; the command line stores it with callkey key set.',
   403: "Check the campaign's id. A key has access to the campaigns of its creator's account, or of all accounts beneath its creator's partner.",
 };
 
 /** The error for an answer other than the expected one. */
 export function problemError({ status, headers, text }: Answer): CallkeyError {
   if (status >= 300 && status < 400) {
-    const why = `The server answers with a redirect (${status}). The command does not follow it, so that the key reaches no other server.`;
+    const why = `The server answers with a redirect (${status}). It is not followed, so that the key reaches no other server.`;
     return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`);
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;
@@ -32,13 +32,14 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
     problem?.instance && `The operator finds it in the log as ${problem.instance}.`,
     advice[status],
   ];
-  const fields = (problem?.errors ?? []).map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
+  const errors = problem?.errors ?? [];
+  const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
-  return new CallkeyError(kinds[status] ?? 'failed', message, { code: problem && problemCode(problem.type) });
+  return new CallkeyError(kinds[status] ?? 'failed', message, { code: problem && problemCode(problem.type), errors });
 }
 
 /** Shows the host alone: an attacker may put anything in the rest of a redirect's target. */
 function redirectAdvice(location: string | undefined): string {
   const url = location === undefined ? null : URL.parse(location);
-  return url === null ? 'Give the address that it points to.' : `If you trust it, give its address: --server ${url.origin}`;
+  return url === null ? 'Give the address that it points to.' : `If you trust it, give its address: ${url.origin}`;
 }

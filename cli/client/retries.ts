@@ -2,14 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
 import { CallkeyError, errorCode } from './errors.ts';
-
-export type RetryPolicy = {
-  /** How often a request is sent before the client gives up. */
-  attempts: number;
-  /** Ends the waiting; a request in flight still gets its answer. */
-  signal?: AbortSignal;
-  onRetry?: (reason: string) => void;
-};
+import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call: at most 8 s of pauses. A file must outlast a restart of the core: up to 56 s of pauses. */
 export const oneCallPolicy = { attempts: 6 };
@@ -41,16 +34,22 @@ const temporaryStatuses = [429, 502, 503, 504];
 /**
  * Sends a request until a final answer arrives. Use it only for requests that are safe to repeat: a call under its request id, a cancel.
  *
- * @throws CallkeyError `unreachable`
+ * @throws CallkeyError `unreachable`; the reason of the signal
  */
 export async function withRetries(
   send: () => Promise<Answer>,
   server: string,
-  { attempts, signal, onRetry }: RetryPolicy,
+  { attempts = oneCallPolicy.attempts, until, onRetry }: RetryPolicy,
+  signal?: AbortSignal,
   timing: Timing = systemTiming,
 ): Promise<Answer> {
+  const waitsUntil = until && signal ? AbortSignal.any([until, signal]) : (until ?? signal);
   for (let attempt = 1; ; attempt++) {
-    const outcome = await send().catch((error: unknown) => networkError(error));
+    signal?.throwIfAborted();
+    const outcome = await send().catch((error: unknown) => {
+      signal?.throwIfAborted();
+      return networkError(error);
+    });
     if (typeof outcome !== 'string' && !temporaryStatuses.includes(outcome.status)) return outcome;
 
     const reason = typeof outcome === 'string' ? outcome : `it answers ${outcome.status}`;
@@ -59,11 +58,11 @@ export async function withRetries(
       const seconds = Math.ceil(requested / 1000);
       throw new CallkeyError('unreachable', `${server} asks for a pause of ${seconds} s.`);
     }
-    if (attempt < attempts && !signal?.aborted) {
+    if (attempt < attempts && !until?.aborted) {
       onRetry?.(reason);
-      await timing.wait(Math.max(requested, backoff(attempt, timing.random())), signal);
+      await timing.wait(Math.max(requested, backoff(attempt, timing.random())), waitsUntil);
     }
-    if (attempt >= attempts || signal?.aborted) {
+    if (attempt >= attempts || until?.aborted) {
       throw new CallkeyError('unreachable', `Could not reach ${server} (${attempt} attempts): ${reason}.`);
     }
   }

@@ -1,5 +1,5 @@
-import type { CallReference } from '../client/core-client.ts';
 import { CallkeyError } from '../client/errors.ts';
+import type { CallReference } from '../client/types.ts';
 import { type Context, connect } from '../context.ts';
 import { checkedCampaign, checkedContact, checkedRequestId } from '../identifiers.ts';
 import { readLastCall } from '../last-call.ts';

@@ -36,7 +36,7 @@ export async function callPlaceFile(context: Context, campaign: string, from: st
     context.output.note('Stopping after the calls in flight. Press Ctrl-C again to stop at once.');
   });
   let progress: ReturnType<typeof createProgress> | undefined;
-  const retry = { ...filePolicy, signal: interrupt.controller.signal, onRetry: (reason: string) => progress?.waiting(reason) };
+  const retry = { ...filePolicy, until: interrupt.controller.signal, onRetry: (reason: string) => progress?.waiting(reason) };
   const { server, settings, client } = await connect(context, { retry, connections: options.concurrency });
   try {
     const request = {

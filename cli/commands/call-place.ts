@@ -1,8 +1,7 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
 import { validate } from '#contract/validate.ts';
-import type { IdentifiedCall, PlacedCall } from '../client/core-client.ts';
 import { CallkeyError } from '../client/errors.ts';
-import { oneCallPolicy } from '../client/retries.ts';
+import type { Call, PlacedCall } from '../client/types.ts';
 import { type Context, connect, retryNotes } from '../context.ts';
 import { checkedCampaign } from '../identifiers.ts';
 import { readLastCall, writeLastCall } from '../last-call.ts';
@@ -28,7 +27,7 @@ export async function callPlace(context: Context, campaign: string, options: Cal
     inDoubt = true;
     note(reason);
   };
-  const { server, client } = await connect(context, { retry: { ...oneCallPolicy, onRetry } });
+  const { server, client } = await connect(context, { retry: { onRetry } });
   try {
     const recorded = await record(context, server, campaignId, call);
     inDoubt ||= recorded.adopted;
@@ -46,7 +45,7 @@ export async function callPlace(context: Context, campaign: string, options: Cal
   }
 }
 
-type Recorded = { call: IdentifiedCall; adopted: boolean; settle(): Promise<void>; undo(): Promise<void> };
+type Recorded = { call: Call; adopted: boolean; settle(): Promise<void>; undo(): Promise<void> };
 
 /** Writes to the disk which call is about to be sent. */
 async function record({ folders, output }: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
@@ -94,7 +93,7 @@ function flagOf(path: string): string {
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function withAdvice(error: CallkeyError, { requestId }: IdentifiedCall): CallkeyError {
+function withAdvice(error: CallkeyError, { requestId }: Call): CallkeyError {
   return new CallkeyError(
     'unreachable',
     `${error.message} The call may have been placed or not. Run the same command again: it sends the same request id (${requestId}), and places no second call.`,

@@ -35,6 +35,12 @@ export const bodyExamples: Partial<Record<SchemaName, object>> = {
     tenancy: null,
   },
   CreateApiKey: { name: 'Order system', expiration: { kind: 'years', years: 1 }, timeZone: 'Europe/Berlin' },
+  RevokeApiKeys: { ids: ['01a1c7d4-9e3a-7c55-9d2e-1f0a2b3c4d5e'], cancelQueuedCalls: true },
+  IdentifyApiKey: { sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08' },
+  SelectTenancy: { kind: 'account', id: '01a1c7d4-7a0d-7e11-8b5c-4d3e2f1a0b9c' },
+  ChangePassword: { currentPassword: 'correct horse battery staple', newPassword: 'another quite long sentence' },
+  CreateUser: { email: 'grace@example.com', name: 'Grace Hopper', userType: 'account' },
+  RecordExport: { list: 'calls', rows: 120 },
 };
 
 /** What a problem's `detail` says, for example. */

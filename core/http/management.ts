@@ -3,6 +3,7 @@ import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { jsonLine } from './problems.ts';
+import { serveReference } from './reference.ts';
 
 /** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
 export function createManagementApp(deps: { registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
@@ -36,6 +37,9 @@ export function createManagementApp(deps: { registry: Registry; isReady: () => P
       case '/openapi.json':
         ctx.body = openapi;
         ctx.type = 'application/json';
+        return;
+      default:
+        serveReference(ctx);
     }
   });
   return app;

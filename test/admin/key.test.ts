@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { describeAdmin } from '../support/admin.ts';
-import { startCoreHere } from '../support/core.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const password = 'correct horse battery staple';
 
@@ -59,5 +59,43 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     expect(await list('--search', 'cafe', '--owner', 'pat@example.com')).to.deep.equal([1, 1, 'key-0007']);
     expect(await list('--search', 'nothing')).to.deep.equal([0, 0, undefined]);
     expect((await admin(['key', 'list', '--owner', 'nobody@example.com'])).code).to.equal(3);
+  });
+
+  describe('revoke --value-from-stdin', () => {
+    let core: RunningCore;
+    let key: { id: string; keyValue: string };
+
+    beforeEach(async () => {
+      core = await startCoreHere(database());
+      const direct = await openDirect(database());
+      await createTenants(direct.ports);
+      await direct.close();
+      key = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
+    });
+    afterEach(() => core.close());
+
+    const revoke = (input: string, ...more: string[]) => admin(['key', 'revoke', '--value-from-stdin', ...more], input);
+
+    it('revokes the key that has this value, and says which it was', async () => {
+      const { code, stdout } = await revoke(`${key.keyValue}\n`);
+      expect([code, stdout]).to.deep.equal([0, 'Revoked the API key Leaked of Ada Account.\n']);
+      expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(401);
+      expect((await revoke(key.keyValue)).code).to.equal(3);
+    });
+
+    it('takes no mistyped value, and repeats none', async () => {
+      const mistyped = `${key.keyValue.slice(0, -1)}-`;
+      const { code, stdout, stderr } = await revoke(mistyped);
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('no API key');
+      expect(stdout + stderr).not.to.contain(mistyped.slice(0, -1));
+      expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);
+    });
+
+    it('takes an id or a value, and not both or none', async () => {
+      expect((await revoke(key.keyValue, key.id)).code).to.equal(2);
+      expect((await admin(['key', 'revoke'])).code).to.equal(2);
+      expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);
+    });
   });
 });

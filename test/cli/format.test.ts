@@ -79,6 +79,6 @@ describe('the error for an answer', () => {
 
   it("names a redirect's host and nothing else of it", () => {
     const { message } = problemError({ status: 307, headers: { location: 'https://evil.example/?steal' }, text: '' });
-    expect(message).to.contain('--server https://evil.example').and.not.contain('steal');
+    expect(message).to.contain('give its address: https://evil.example').and.not.contain('steal');
   });
 });

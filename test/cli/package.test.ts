@@ -1,26 +1,46 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { CliHome } from '../support/cli.ts';
-import { freshDirectory } from '../support/databases.ts';
+import { bareEnvironment, type Ended } from '../support/commands.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
-const packScript = fileURLToPath(new URL('../../scripts/pack-cli.ts', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
+
+/** The first text on the page that is between these. */
+function printed(form: RegExp): string {
+  const [, text] = form.exec(readme) ?? [];
+  if (text === undefined) throw new Error(`cli/README.md has no ${form}.`);
+  return text;
+}
 
 describe('the published package', () => {
+  let out: string;
   let folder: string;
+  let main: string;
   before(function () {
     this.timeout(60_000);
-    const out = freshDirectory();
-    execFileSync(process.execPath, [packScript, out], { stdio: 'ignore' });
+    out = freshDirectory();
+    execFileSync(process.execPath, [join(root, 'scripts', 'pack-cli.ts'), out], { stdio: 'ignore' });
     folder = join(out, 'callkey');
+    main = join(folder, 'lib', 'callkey.js');
   });
 
-  it('has one dependency, and neither the core nor Electron', () => {
-    const { dependencies, bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    expect(Object.keys(dependencies)).to.deep.equal(['@napi-rs/keyring']);
-    expect(bin).to.deep.equal({ callkey: 'lib/main.js' });
+  const packageJson = () => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+
+  it('has one dependency, which may be missing, and neither the core nor Electron', () => {
+    const { dependencies, optionalDependencies, bin } = packageJson();
+    expect([dependencies, Object.keys(optionalDependencies)]).to.deep.equal([undefined, ['@napi-rs/keyring']]);
+    expect(bin).to.deep.equal({ callkey: 'lib/callkey.js' });
     const text = readdirSync(join(folder, 'lib'))
       .map((name) => readFileSync(join(folder, 'lib', name), 'utf8'))
       .join();
@@ -28,8 +48,7 @@ describe('the published package', () => {
   });
 
   it('runs where it is, with what is not installed left alone', async () => {
-    const main = join(folder, 'lib', 'main.js');
-    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const { version } = packageJson();
     expect(await new CliHome().start(['--version'], { main }).ended).to.include({ code: 0, stdout: `${version}\n` });
     const file = join(freshDirectory(), 'none.csv');
     expect((await new CliHome().start(['call', 'place', 'x', '--from', file], { main }).ended).code).to.equal(2);
@@ -38,10 +57,121 @@ describe('the published package', () => {
     expect(stderr).to.contain('E.164');
   });
 
+  it('says in one sentence that a Node.js is too old', () => {
+    const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.18.0' } })`;
+    const as = (args: string[]) => execFileSync(process.execPath, [...args, main, '--version'], { encoding: 'utf8', stdio: 'pipe' });
+    expect(() => as(['--import', `data:text/javascript,${older}`]))
+      .to.throw()
+      .that.includes({ status: 2, stderr: 'callkey needs Node.js 22.19 or later; this is 22.18.0.\n', stdout: '' });
+  });
+
   it('carries its README and the licences of what is bundled', () => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).to.contain('callkey key set');
     const licences = readFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     for (const name of ['commander', 'csv-parse', 'libphonenumber-js', 'luxon', 'undici', 'zod'])
       expect(licences).to.contain(`${name}\n\n`);
+  });
+
+  it('is installed by the command that its page prints', function () {
+    this.timeout(60_000);
+    const { version, name, repository, bugs } = packageJson();
+    expect(name).to.match(/^@callkey\//);
+    expect([repository.url, bugs.url].every((url) => url.includes('/callkey/callkey'))).to.equal(true);
+    const command = printed(/^(npm install --global \.\/\S+)$/m).replace('VERSION', version);
+    const prefix = freshDirectory();
+    // Without the network: the keychain's library is left out, which only keeping a key in the keychain needs.
+    const env = { ...bareEnvironment, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
+    execFileSync('sh', ['-c', command], { cwd: out, env, stdio: 'pipe' });
+    expect(execFileSync(join(prefix, 'bin', 'callkey'), ['--version'], { encoding: 'utf8' })).to.equal(`${version}\n`);
+  });
+
+  describe('as a library', () => {
+    let core: RunningCore;
+    let direct: DirectAccess;
+    let network: FaultyProxy;
+    let campaignId: string;
+    let key: string;
+    let directory: string;
+
+    before(async () => {
+      const database = await freshDatabase('sqlite');
+      core = await startCoreHere(database, { environment: { DIALER: 'off' } });
+      direct = await openDirect(database);
+      campaignId = (await createTenants(direct.ports)).campaign.id;
+      key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+      network = await faultyProxy(core.url);
+      directory = freshDirectory();
+      mkdirSync(join(directory, 'node_modules', '@callkey'), { recursive: true });
+      symlinkSync(folder, join(directory, 'node_modules', '@callkey', 'cli'));
+      writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
+    });
+    after(async () => {
+      await network.close();
+      await direct.close();
+      await core.close();
+    });
+
+    it('places one call for each order, also where the order system is killed between the call and its own note', async () => {
+      const program = join(directory, 'reminders.js');
+      writeFileSync(program, printed(/```js\n(\/\/ reminders\.js\n.*?)```/s));
+      const orders = new DatabaseSync(join(directory, 'orders.db'));
+      orders.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, phone TEXT, contactId TEXT)');
+      const insert = orders.prepare('INSERT INTO orders (customer, phone) VALUES (?, ?)');
+      for (const customer of ['Ada', 'Grace', 'Mary']) insert.run(customer, somePhone());
+      insert.run('Alan', 'no number');
+      const start = () => {
+        const env = { ...bareEnvironment, CALLKEY_SERVER: network.url, CALLKEY_API_KEY: key, CAMPAIGN: campaignId };
+        const child = spawn(process.execPath, [program], { cwd: directory, env, stdio: ['ignore', 'ignore', 'pipe'] });
+        let stderr = '';
+        child.stderr.on('data', (chunk) => {
+          stderr += String(chunk);
+        });
+        return { child, ended: once(child, 'close').then(([code]): Ended => ({ code, stdout: '', stderr })) };
+      };
+
+      // The second call is placed, its answer lost, and the program killed while it asks again.
+      const held = Promise.withResolvers<void>();
+      network.faults.push('pass', 'lose the answer', held.promise);
+      const killed = start();
+      await until(() => network.seen.length === 3);
+      killed.child.kill('SIGKILL');
+      await killed.ended;
+      held.resolve();
+      expect(orders.prepare('SELECT count(contactId) AS noted FROM orders').get()).to.include({ noted: 1 });
+
+      const { code, stderr } = await start().ended;
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('order 4: ').and.contain('E.164');
+      const noted = orders.prepare('SELECT contactId FROM orders WHERE contactId IS NOT NULL').all();
+      const calls = await direct.storage.database.read('calls').pluck('contact_id');
+      expect(calls.toSorted()).to.deep.equal(noted.map(({ contactId }) => contactId).toSorted());
+      expect(calls).to.have.length(3);
+      orders.close();
+    });
+
+    it('has types that need no other package', function () {
+      this.timeout(60_000);
+      writeFileSync(
+        join(directory, 'typed.ts'),
+        `import { CallkeyClient, CallkeyError, type Call, type PlacedCall } from '@callkey/cli';
+         const call: Call = { requestId: 'order-1', contact: { phone: '+493012345678' } };
+         const client = new CallkeyClient({ server: 'https://calls.example.com', keyValue: '' });
+         export const placed: Promise<PlacedCall> = client.place('campaign', call, { signal: AbortSignal.timeout(1000) });
+         export const code = (error: unknown): string | undefined => (error instanceof CallkeyError ? error.code : undefined);
+         // @ts-expect-error without a request id, a retry could place a second call
+         client.place('campaign', { contact: { phone: '+493012345678' } });`,
+      );
+      const options = {
+        module: 'nodenext',
+        target: 'es2024',
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noEmit: true,
+        skipLibCheck: false,
+      };
+      const compilerOptions = { ...options, types: [], lib: ['es2024', 'dom'] };
+      writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['typed.ts'] }));
+      execFileSync(join(root, 'node_modules', '.bin', 'tsc'), ['-p', directory], { encoding: 'utf8' });
+    });
   });
 });

@@ -1,15 +1,8 @@
 import { expect } from 'chai';
 import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import {
-  backoff,
-  filePolicy,
-  oneCallPolicy,
-  parseRetryAfter,
-  type RetryPolicy,
-  type Timing,
-  withRetries,
-} from '../../cli/client/retries.ts';
+import { backoff, filePolicy, oneCallPolicy, parseRetryAfter, type Timing, withRetries } from '../../cli/client/retries.ts';
+import type { RetryPolicy } from '../../cli/client/types.ts';
 
 type Outcome = number | Answer | Error;
 
@@ -38,7 +31,7 @@ async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy
     if (outcome instanceof Error) throw outcome;
     return typeof outcome === 'object' ? outcome : answer(outcome ?? 0);
   };
-  const result = await withRetries(send, 'http://core', policy, timing).catch((error: unknown) => error);
+  const result = await withRetries(send, 'http://core', policy, undefined, timing).catch((error: unknown) => error);
   return { result, pauses, attempts };
 }
 
@@ -110,15 +103,15 @@ describe('retries', () => {
   });
 
   it('sends nothing more once the signal has aborted, before a pause or during it', async () => {
-    expect(await sendInto([503], { attempts: 6, signal: AbortSignal.abort() })).to.deep.include({ attempts: 1, pauses: [] });
+    expect(await sendInto([503], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ attempts: 1, pauses: [] });
     const controller = new AbortController();
-    const stopped = await sendInto([503], { attempts: 6, signal: controller.signal }, () => controller.abort());
+    const stopped = await sendInto([503], { attempts: 6, until: controller.signal }, () => controller.abort());
     expect(stopped).to.include({ attempts: 1 });
     expect(stopped.result).to.be.instanceOf(CallkeyError);
   });
 
   it('still returns the answer of a request that was in flight when the signal aborted', async () => {
-    expect(await sendInto([202], { attempts: 6, signal: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
+    expect(await sendInto([202], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
   });
 
   for (const [header, milliseconds] of [

@@ -24,11 +24,11 @@ describe('the OpenAPI document', () => {
   for (const path of Object.keys(openapi.paths)) {
     it(`describes every method of ${path} and no other`, async () => {
       const pathname = path.replace(/\{\w+\}/g, 'some');
-      const described = pathsOf(pathname).flatMap((matching) => Object.keys(openapi.paths[matching] ?? {}));
+      const described = new Set(pathsOf(pathname).flatMap((matching) => Object.keys(openapi.paths[matching] ?? {})));
       const answer = await ask('PATCH', core.url + pathname, { cookie });
       expect(answer.status).to.equal(405);
       const allowed = String(answer.headers['allow']).toLowerCase().split(', ');
-      expect(allowed.filter((method) => method !== 'head')).to.have.members(described);
+      expect(allowed.filter((method) => method !== 'head')).to.have.members([...described]);
     });
   }
 
@@ -38,9 +38,27 @@ describe('the OpenAPI document', () => {
     expect(answer.text).to.equal(openapiText);
   });
 
-  it('is not served on the public listener', async () => {
-    expect((await ask('GET', `${core.url}/openapi.json`)).status).to.equal(401);
+  it('has a page to read it on, which takes nothing from elsewhere', async () => {
+    const page = await ask('GET', `${core.managementUrl}/reference`);
+    expect([page.status, page.headers['content-type']]).to.deep.equal([200, 'text/html; charset=utf-8']);
+    expect(page.headers['content-security-policy']).to.match(/^default-src 'none'; script-src 'self'; /);
+    const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, path]) => new URL(path ?? '', `${core.managementUrl}/reference`),
+    );
+    expect(parts).to.have.length(3);
+    for (const part of parts) {
+      expect(part.origin).to.equal(core.managementUrl);
+      const { status, headers, text } = await ask('GET', part.href);
+      expect([status, headers['x-content-type-options'], text === ''], part.href).to.deep.equal([200, 'nosniff', false]);
+      expect(headers['content-type']).to.match(part.href.endsWith('.css') ? /^text\/css/ : /javascript/);
+    }
   });
+
+  for (const path of ['/openapi.json', '/reference', '/reference/start.js']) {
+    it(`serves no ${path} on the public listener`, async () => {
+      expect((await ask('GET', core.url + path)).status).to.equal(401);
+    });
+  }
 
   describe('rules out', () => {
     const falsified: [what: string, change: object, error: RegExp][] = [

@@ -40,7 +40,11 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     });
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     if (fault === 'lose the answer') incoming.socket.destroy();
-    else outgoing.writeHead(answer.statusCode, answer.headers).end(bytes);
+    else {
+      // Of the other connection: this one may have to close, for which some clients wait.
+      const { connection: _, 'keep-alive': __, ...headers } = answer.headers;
+      outgoing.writeHead(answer.statusCode, headers).end(bytes);
+    }
   }
 
   server.listen(0, '127.0.0.1');

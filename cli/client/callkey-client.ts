@@ -1,0 +1,142 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Agent } from 'undici';
+import type { z } from 'zod';
+import {
+  apiKeyHeader,
+  cancelledCallSchema,
+  isRequestId,
+  keyExpiresHeader,
+  type PlaceCall,
+  placedCallSchema,
+  replayedHeader,
+} from '#contract/calls.ts';
+import { parseJson } from '#contract/json.ts';
+import { isKeyValue } from '#contract/key-value.ts';
+import { paths, pathTo } from '#contract/paths.ts';
+import { readServerAddress } from '#contract/server-address.ts';
+import { isIdentifier } from '#contract/text.ts';
+import type { Answer } from './answer.ts';
+import { CallkeyError } from './errors.ts';
+import { problemError } from './problem-error.ts';
+import { withRetries } from './retries.ts';
+import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
+
+const timeouts = { connect: 5_000, answer: 10_000 };
+const largestAnswer = 1024 * 1024;
+
+/**
+ * The three key-authenticated endpoints of one core. Where no answer arrives, or one that says "not now", it sends the same request again
+ * under the same request id: no call is placed twice. It follows no redirect, so that the key reaches no server but the one it is for.
+ *
+ * All that it throws is a CallkeyError, but for the reason of a signal that has aborted.
+ */
+export class CallkeyClient {
+  readonly #options: ClientOptions;
+  readonly #server: string;
+  readonly #agent: Agent;
+
+  /** @throws CallkeyError `usage` where the address or the key value cannot be one */
+  constructor(options: ClientOptions) {
+    const read = readServerAddress(options.server);
+    if (!read.ok) throw new CallkeyError('usage', read.problem);
+    // JavaScript callers may leave it out.
+    if (!isKeyValue(options.keyValue ?? ''))
+      throw new CallkeyError('usage', 'The keyValue is no API key, or mistyped. Copy the whole key again.');
+    this.#options = options;
+    this.#server = read.address;
+    this.#agent = new Agent({
+      connections: options.connections ?? 8,
+      pipelining: 1,
+      connect: { timeout: timeouts.connect },
+      headersTimeout: timeouts.answer,
+      bodyTimeout: timeouts.answer,
+      maxResponseSize: largestAnswer,
+    });
+  }
+
+  /** Places a call, once however often it is asked to. `conflict`: the request id has placed another call. */
+  async place(campaignId: string, call: Call, { signal }: RequestOptions = {}): Promise<PlacedCall> {
+    const body: PlaceCall = call;
+    checkId('campaign', campaignId, isIdentifier);
+    checkId('request', call.requestId, isRequestId);
+    const answer = await this.#send('POST', pathTo(paths.placeCall, { campaignId }), JSON.stringify(body), signal);
+    const placed = readAnswer(answer, 202, placedCallSchema);
+    if (placed.requestId !== call.requestId) throw unexpectedAnswer(answer);
+    return { ...placed, replayed: answer.headers[replayedHeader.toLowerCase()] === 'true' };
+  }
+
+  /** Cancels a call that has not been dialed; one that is cancelled already, too. `conflict`: it has been dialed. `notFound`: there is none. */
+  async cancel(campaignId: string, call: CallReference, { signal }: RequestOptions = {}): Promise<CancelledCall> {
+    checkId('campaign', campaignId, isIdentifier);
+    const answer = await this.#send('DELETE', cancelPath(campaignId, call), null, signal);
+    const cancelled = readAnswer(answer, 200, cancelledCallSchema);
+    const isAnother = 'contactId' in call ? cancelled.contactId !== call.contactId : cancelled.requestId !== call.requestId;
+    if (isAnother) throw unexpectedAnswer(answer);
+    return cancelled;
+  }
+
+  /** Ends requests in flight and closes all connections. */
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+
+  #send(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal | undefined): Promise<Answer> {
+    const { retry, trace } = this.#options;
+    const onRetry = (reason: string) => {
+      trace?.(`! ${reason}; trying again`);
+      retry?.onRetry?.(reason);
+    };
+    return withRetries(() => this.#sendOnce(method, path, body, signal), this.#server, { ...retry, onRetry }, signal);
+  }
+
+  async #sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal | undefined): Promise<Answer> {
+    const { keyValue, trace, onKeyEndsSoon } = this.#options;
+    const { origin, pathname } = new URL(this.#server);
+    const headers = { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }) };
+    trace?.(`> ${method} ${this.#server}${path}\n> ${apiKeyHeader}: [redacted]${body === null ? '' : `\n> ${body}`}`);
+    const response = await this.#agent.request({
+      origin,
+      // Not through a URL object: it would resolve a request id of two dots to another path.
+      path: pathname.replace(/\/$/, '') + path,
+      method,
+      headers: { ...headers, [apiKeyHeader]: keyValue },
+      body,
+      signal: signal ?? null,
+    });
+    const text = await response.body.text();
+    trace?.(`< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
+    const expiresAt = response.headers[keyExpiresHeader.toLowerCase()];
+    if (typeof expiresAt === 'string') onKeyEndsSoon?.(expiresAt);
+    return { status: response.statusCode, headers: response.headers, text };
+  }
+}
+
+function cancelPath(campaignId: string, call: CallReference): string {
+  if ('contactId' in call) {
+    checkId('contact', call.contactId, isIdentifier);
+    return pathTo(paths.cancelCallByContact, { campaignId, contactId: call.contactId });
+  }
+  checkId('request', call.requestId, isRequestId);
+  return pathTo(paths.cancelCallByRequest, { campaignId, requestId: call.requestId });
+}
+
+/** Another text could lead to another path. JavaScript callers may leave it out altogether. */
+function checkId(of: string, id: unknown, isOne: (text: string) => boolean): void {
+  if (typeof id === 'string' && isOne(id)) return;
+  throw new CallkeyError('usage', `${JSON.stringify(id)} is no ${of} id.`);
+}
+
+function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {
+  if (answer.status !== status) throw problemError(answer);
+  const parsed = schema.safeParse(parseJson(answer.text));
+  if (!parsed.success) throw unexpectedAnswer(answer);
+  return parsed.data;
+}
+
+function unexpectedAnswer({ status }: Answer): CallkeyError {
+  return new CallkeyError('failed', `The answer (${status}) did not come from a Callkey core. Check the server address.`);
+}
+
+function retryAfterLine(headers: IncomingHttpHeaders): string {
+  return headers['retry-after'] === undefined ? '' : `\n< Retry-After: ${headers['retry-after']}`;
+}

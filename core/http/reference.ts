@@ -1,0 +1,54 @@
+import { createReadStream } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type Koa from 'koa';
+
+// Swagger UI, from this machine alone: the page on which people read openapi.json. All of its addresses are relative, for a path of a proxy.
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Callkey over HTTP</title>
+<link rel="stylesheet" href="reference/swagger-ui.css">
+<div id="reference"></div>
+<script src="reference/swagger-ui-bundle.js"></script>
+<script src="reference/start.js"></script>
+</html>
+`;
+
+/** For reading: the routes are on another listener, and a key or password has no business here. */
+const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], defaultModelsExpandDepth: 0 });
+`;
+
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  // React sets style attributes.
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Read when asked for: 1.5 MB that most processes never need. */
+const files: Readonly<Record<string, { type: string; body: () => string | NodeJS.ReadableStream }>> = {
+  '/reference': { type: 'html', body: () => page },
+  '/reference/start.js': { type: 'js', body: () => start },
+  '/reference/swagger-ui.css': { type: 'css', body: () => streamOf('swagger-ui-dist/swagger-ui.css') },
+  '/reference/swagger-ui-bundle.js': { type: 'js', body: () => streamOf('swagger-ui-dist/swagger-ui-bundle.js') },
+};
+
+function streamOf(file: string): NodeJS.ReadableStream {
+  return createReadStream(fileURLToPath(import.meta.resolve(file)));
+}
+
+/** Answers if the path is one of the page's. */
+export function serveReference(ctx: Koa.Context): void {
+  const file = files[ctx.path];
+  if (!file) return;
+  ctx.set({ 'Content-Security-Policy': contentSecurityPolicy, 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' });
+  ctx.body = file.body();
+  ctx.type = file.type;
+}

@@ -1,0 +1,78 @@
+// Builds dist/callkey-PLATFORM: the command in one file, with Node.js inside (Node's "single executable applications"). For the platform that it
+// runs on: `npm run pack:executable`.
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { platform, arch } = process;
+const executable = join(root, 'dist', `callkey-${platform}-${arch}${platform === 'win32' ? '.exe' : ''}`);
+const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/**
+ * CommonJS cannot wait at its top level, as main.ts does: all that follows its imports becomes a function. Where that never ends, and nothing is
+ * left to wait for, the exit code is Node's own for that.
+ */
+const asyncMain: Plugin = {
+  name: 'async-main',
+  setup({ onLoad }) {
+    onLoad({ filter: /[/\\]cli[/\\]main\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8');
+      const [imports = ''] = /^(?:import [^;]*;\n)+/.exec(text) ?? [];
+      const guard = "let hasEnded = false;\nprocess.once('exit', () => { if (!hasEnded) process.exitCode = 13; });\n";
+      const body = `(async () => {\n${text.slice(imports.length)}\n})().finally(() => { hasEnded = true; });\n`;
+      return { contents: imports + guard + body, loader: 'ts' };
+    });
+  },
+};
+
+const work = mkdtempSync(join(tmpdir(), 'callkey-executable-'));
+try {
+  makeExecutable(await bundle());
+} finally {
+  rmSync(work, { recursive: true });
+}
+const answer = execFileSync(executable, ['--version'], { encoding: 'utf8' });
+if (answer !== `${version}\n`) throw new Error(`${executable} --version says ${answer}`);
+process.stdout.write(`${executable}\n`);
+
+async function bundle(): Promise<string> {
+  const main = join(work, 'main.cjs');
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['cli/main.ts'],
+    outfile: main,
+    bundle: true,
+    // The only format that an executable starts with.
+    format: 'cjs',
+    platform: 'node',
+    target: 'node24',
+    minify: true,
+    keepNames: true,
+    legalComments: 'none',
+    alias: { '@napi-rs/keyring': './cli/keys/embedded-keyring.ts' },
+    plugins: [asyncMain],
+  });
+  return main;
+}
+
+function makeExecutable(main: string): void {
+  const [keyring, ...others] = globSync(`node_modules/@napi-rs/keyring-${platform}-${arch}*/*.node`, { cwd: root });
+  if (keyring === undefined || others.length > 0) throw new Error('There is not one binary of @napi-rs/keyring for this platform.');
+  const blob = join(work, 'callkey.blob');
+  const config = { main, output: blob, disableExperimentalSEAWarning: true, assets: { 'keyring.node': join(root, keyring) } };
+  writeFileSync(join(work, 'config.json'), JSON.stringify(config));
+  execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'config.json')], { stdio: 'ignore' });
+
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  copyFileSync(process.execPath, executable);
+  if (platform === 'darwin') execFileSync('codesign', ['--remove-signature', executable]);
+  // The name, and the mark in Node's binary that is overwritten: both are Node's own.
+  const target = [executable, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'];
+  const segment = platform === 'darwin' ? ['--macho-segment-name', 'NODE_SEA'] : [];
+  execFileSync(process.execPath, [join(root, 'node_modules', 'postject', 'dist', 'cli.js'), ...target, ...segment], { stdio: 'ignore' });
+  if (platform === 'darwin') execFileSync('codesign', ['--sign', '-', executable]);
+}

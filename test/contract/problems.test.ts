@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { problemTable } from '#contract/problems.ts';
+
+const page = readFileSync(new URL('../../core/docs/problems.md', import.meta.url), 'utf8');
+/** By the code in the heading, at which the last part of a problem's type leads. */
+const sections = new Map(
+  [...page.matchAll(/^### `([\w-]+)`\n\n(.*)\n\n(.*)$/gm)].map(([, code, what, advice]) => [code, { what, advice }]),
+);
+
+describe('core/docs/problems.md', () => {
+  it('has a section for each problem code, and for no other', () => {
+    expect([...sections.keys()]).to.have.members(Object.keys(problemTable));
+  });
+
+  for (const [code, { status, title }] of Object.entries(problemTable)) {
+    it(`says what ${code} is and what to do, and lists it`, () => {
+      expect(sections.get(code)?.what).to.match(new RegExp(`^\\*\\*${status} ${title}\\.\\*\\* .`));
+      expect(sections.get(code)?.advice).to.match(/\.$/);
+      expect(page).to.contain(`| ${status} | [\`${code}\`](#${code}) |`);
+    });
+  }
+});

@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { skip } from '../support/skip.ts';
+
+const folder = new URL('../../core/docs/secret-scanning/', import.meta.url);
+const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');
+
+function found(text: string, form: RegExp): string {
+  const [, match] = form.exec(text) ?? [];
+  if (match === undefined) throw new Error(`${form} is not there.`);
+  return match;
+}
+
+/** A cell of the README's table, in which a bar is escaped. JavaScript writes the ends of the text otherwise. */
+const cell = (field: string) => found(read('README.md'), new RegExp(`\\| ${field} \\| \`(.*)\` \\|`)).replaceAll('\\|', '|');
+const github = `(?:${cell('Before secret').replace('\\A', '^')})(${cell('Secret format')})(?:${cell('After secret').replace('\\z', '$')})`;
+
+const patterns = {
+  gitleaks: new RegExp(found(read('gitleaks.toml'), /regex = '''(.*)'''/), 'g'),
+  TruffleHog: new RegExp(found(read('trufflehog.yaml'), /key: '(.*)'/), 'g'),
+  GitHub: new RegExp(github, 'g'),
+};
+const thresholds = [found(read('gitleaks.toml'), /entropy = (.*)/), found(read('trufflehog.yaml'), /entropy: (.*)/)].map(Number);
+
+/** Shannon's, in bits a character, as both scanners count it. */
+function entropyOf(text: string): number {
+  const counts = Map.groupBy(text, (character) => character)
+    .values()
+    .map(({ length }) => length / text.length);
+  return -counts.reduce((sum, share) => sum + share * Math.log2(share), 0);
+}
+
+const keys = Array.from({ length: 500 }, () => makeKeyValue(randomBytes));
+const [key = ''] = keys;
+const nearMisses: [what: string, text: string][] = [
+  ['a character less', key.slice(0, -1)],
+  ['a character more', `${key}0`],
+  ['another prefix', key.replace('live', 'test')],
+  ['the prefix in capitals', key.replace('svc_sk_live', 'SVC_SK_LIVE')],
+  ['the prefix alone', 'svc_sk_live_'],
+  ['a hyphen within', `${key.slice(0, 30)}-${key.slice(31)}`],
+  ['a redacted key', 'svc_sk_live_[redacted]'],
+];
+
+describe('the patterns for secret scanners', () => {
+  for (const [scanner, pattern] of Object.entries(patterns)) {
+    for (const [where, surround] of [
+      ['alone', (text: string) => text],
+      ['between quotes', (text: string) => `key = "${text}"`],
+      ['in a header', (text: string) => `X-API-Key: ${text}\r\n`],
+      ['in an address', (text: string) => `https://calls.example.com/?key=${text}&more=1`],
+    ] as const) {
+      it(`of ${scanner} find every key ${where}`, () => {
+        for (const each of keys) expect([...surround(each).matchAll(pattern)].map((match) => match[1] ?? match[0])).to.deep.equal([each]);
+      });
+    }
+    for (const [what, text] of nearMisses) {
+      it(`of ${scanner} leave ${what} alone`, () => expect([...` ${text} `.matchAll(pattern)]).to.deep.equal([]));
+    }
+  }
+
+  it('have a threshold between the entropy of keys and that of placeholders', () => {
+    expect(thresholds).to.have.length(2);
+    for (const threshold of thresholds) {
+      expect(Math.min(...keys.map(entropyOf))).to.be.greaterThan(threshold);
+      for (const filler of ['x', '0', 'X1']) expect(entropyOf(`svc_sk_live_${filler.repeat(49).slice(0, 49)}`)).to.be.lessThan(threshold);
+    }
+  });
+
+  describe('find_keys.py', () => {
+    before(function () {
+      if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'no python3');
+    });
+    const script = fileURLToPath(new URL('find_keys.py', folder));
+    const run = (input: string) => spawnSync('python3', [script], { input, encoding: 'utf8' });
+
+    it('names the line of every key, and shows none', () => {
+      const { status, stdout, stderr } = run(keys.map((each) => `+ key: ${each}\n`).join(''));
+      expect([status, stderr]).to.deep.equal([1, '']);
+      expect(stdout).to.equal(keys.map((_, index) => `line ${index + 1}: an API key\n`).join(''));
+    });
+
+    it('leaves alone what has the form of a key and another checksum, and all near misses', () => {
+      const mistyped = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+      const placeholder = `svc_sk_live_${'x'.repeat(49)}`;
+      const input = [mistyped, placeholder, ...nearMisses.map(([, text]) => text)].join('\n');
+      expect(run(input)).to.include({ status: 0, stdout: '', stderr: '' });
+    });
+  });
+});

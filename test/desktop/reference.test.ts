@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { openapiText } from '../support/openapi.ts';
+
+describeBrowser('the page on the management listener', () => {
+  let core: RunningCore;
+  before(async () => {
+    core = await startCoreHere(await freshDatabase('sqlite'));
+  });
+  after(() => core.close());
+
+  it('shows every operation, and breaks no rule of its policy', async () => {
+    const page = await (await sharedBrowser()).newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    await page.goto(`${core.managementUrl}/reference`);
+    await page.locator('.opblock-summary').first().waitFor();
+    const shown = await page.locator('.opblock').evaluateAll((blocks) => blocks.map(({ id }) => id.replace(/^.*-/, '')));
+    const operations = [...openapiText.matchAll(/"operationId": "(\w+)"/g)].map(([, id]) => id);
+    expect(shown).to.include.members(operations.filter((id) => id !== 'handoff'));
+    expect(complaints.filter((text) => !text.includes('favicon.ico') && !text.includes('404'))).to.deep.equal([]);
+    await page.close();
+  });
+});
