@@ -19,3 +19,9 @@ export async function endProcesses(): Promise<void> {
 export async function removeFiles(): Promise<void> {
   for (const task of atEnd) await task();
 }
+
+/** For scripts that use what the tests use. */
+export async function cleanUp(): Promise<void> {
+  await endProcesses();
+  await removeFiles();
+}

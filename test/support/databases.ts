@@ -89,9 +89,3 @@ async function endProcesses(): Promise<void> {
 function removeDirectories(): void {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 }
-
-/** Leaves nothing behind: no process, no server, no file. */
-export async function cleanUp(): Promise<void> {
-  await endProcesses();
-  removeDirectories();
-}
