@@ -24,8 +24,7 @@ const mochaArgs = args.filter((arg) => !paths.includes(arg));
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /** What has not run here yet counts as one second for each kilobyte; a part of a file comes first. */
-const secondsOf = (file: string, part?: string) =>
-  seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
+const secondsOf = (file: string, part?: string) => seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
 const keyOf = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
 
 /** One process of mocha, and how many seconds it will take. */

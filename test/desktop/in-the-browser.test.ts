@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-core';
 import { violationsOn } from '../support/axe.ts';
