@@ -1,5 +1,5 @@
 import { CallkeyClient } from './client/callkey-client.ts';
-import type { RetryPolicy } from './client/types.ts';
+import type { ClientOptions } from './client/types.ts';
 import { readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
@@ -12,6 +12,7 @@ export type Context = {
   folders: Folders;
   output: Output;
   streams: Streams & { stdin: NodeJS.ReadStream };
+  version: string;
 };
 
 export function settingsOf({ options, environment, folders }: Context): Promise<Settings> {
@@ -23,14 +24,22 @@ export type Connection = { server: string; settings: Settings; client: CallkeyCl
 /** A client for the configured server and key. @throws CallkeyError */
 export async function connect(
   context: Context,
-  { retry, connections = 1 }: { retry?: RetryPolicy; connections?: number } = {},
+  options: Pick<ClientOptions, 'retry' | 'connections' | 'onAnswer'> = {},
 ): Promise<Connection> {
   const settings = await settingsOf(context);
   const server = requireServer(settings);
   const keyValue = await readKey(settings, context.environment, context.folders);
-  const policy = retry ?? { onRetry: retryNotes(context) };
-  const options = { server, keyValue, retry: policy, connections, trace: context.output.trace, onKeyEndsSoon: keyEndNote(context.output) };
-  return { server, settings, client: new CallkeyClient(options) };
+  const client = new CallkeyClient({
+    retry: { onRetry: retryNotes(context) },
+    connections: 1,
+    ...options,
+    server,
+    keyValue,
+    userAgent: `callkey/${context.version} node/${process.versions.node} ${process.platform}`,
+    trace: context.output.trace,
+    onKeyEndsSoon: keyEndNote(context.output),
+  });
+  return { server, settings, client };
 }
 
 /** Once a run. Programs get it, too: their operator finds it in the log while there is time. */

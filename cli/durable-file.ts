@@ -2,14 +2,50 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode } from './client/errors.ts';
+import { CallkeyError, errorCode } from './client/errors.ts';
 
 /** Only the owner can read these files and folders. */
 export const privateFile = 0o600;
-const privateFolder = 0o700;
+export const privateFolder = 0o700;
 
-/** Replaces a whole file: after a crash or a power cut, the file has the old text or the new one, never half of either. */
-export async function writeDurably(path: string, text: string): Promise<void> {
+/** What to do where a command cannot keep what it has to remember. */
+export const stateAdvice = 'Name a folder that this user can write to: --state DIR.';
+
+const diskReasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: "the user's share of the disk is used up",
+  EROFS: 'the file system is read-only',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  ENOTDIR: 'a part of the path is no folder',
+};
+
+/** Why the system could not write, in words. */
+export function diskReason(error: unknown): string {
+  const code = errorCode(error);
+  return (code && diskReasons[code]) ?? (error instanceof Error ? error.message : String(error));
+}
+
+export function diskError(error: unknown, what: string, advice = ''): CallkeyError {
+  if (error instanceof CallkeyError) return error;
+  const code = /^(ENOSPC|EDQUOT)$/.test(errorCode(error) ?? '') ? 'disk-full' : 'not-writable';
+  return new CallkeyError('failed', `${what}: ${diskReason(error)}. ${advice}`.trim(), { code, cause: error });
+}
+
+/**
+ * Replaces a whole file: after a crash or a power cut, the file has the old text or the new one, never half of either.
+ *
+ * @throws CallkeyError `failed`
+ */
+export async function writeDurably(path: string, text: string, advice?: string): Promise<void> {
+  try {
+    await replace(path, text);
+  } catch (error) {
+    throw diskError(error, `Could not write ${path}`, advice);
+  }
+}
+
+async function replace(path: string, text: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: privateFolder });
   const temporary = `${path}.${randomUUID()}.tmp`;
@@ -54,7 +90,8 @@ async function unlessMissing<Found, Missing>(reading: Promise<Found>, missing: M
   try {
     return await reading;
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return missing;
+    // ENOTDIR: service users often have /dev/null for a home.
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return missing;
     throw error;
   }
 }

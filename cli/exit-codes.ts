@@ -11,3 +11,14 @@ export const exitCodes = {
   notFound: 6,
   unreachable: 7,
 } as const satisfies Record<ErrorKind | 'done', number>;
+
+/** What an error is called with --json where it has no code of its own. */
+export const errorCodes = {
+  failed: 'failed',
+  usage: 'usage',
+  keyRefused: 'unauthorized',
+  campaignRefused: 'campaign-refused',
+  conflict: 'conflict',
+  notFound: 'not-found',
+  unreachable: 'unreachable',
+} as const satisfies Record<ErrorKind, string>;

@@ -20,8 +20,7 @@ export type Interrupt = {
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-export function interruptOnSignals(onInterrupt: () => void): Interrupt {
-  const controller = new AbortController();
+export function interruptOnSignals(controller: AbortController, onInterrupt: () => void): Interrupt {
   let received: NodeJS.Signals | undefined;
   const release = () => {
     for (const signal of signals) process.removeListener(signal, onSignal);

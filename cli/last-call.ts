@@ -3,18 +3,31 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '#contract/json.ts';
-import { readIfExists, writeDurably } from './durable-file.ts';
+import { CallkeyError } from './client/errors.ts';
+import { diskReason, readIfExists, writeDurably } from './durable-file.ts';
+import type { Output } from './output.ts';
 import type { Folders } from './xdg.ts';
 
 /** The call that `call cancel --last` cancels: the last one sent to a campaign, even where no answer arrived. */
 const lastCallSchema = z.union([z.object({ requestId: z.string() }), z.object({ fromFile: z.literal(true) })]);
 type LastCall = z.infer<typeof lastCallSchema>;
 
+type Remembering = { folders: Folders; output: Output };
+
 const pathOf = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);
 
+/** What is remembered is a convenience: where it cannot be, the call is placed all the same. */
+export async function rememberLastCall({ folders, output }: Remembering, server: string, campaignId: string, last: LastCall | undefined) {
+  try {
+    await writeLastCall(folders, server, campaignId, last);
+  } catch (error) {
+    output.note(`call cancel --last will not know this call: ${diskReason(error instanceof CallkeyError ? error.cause : error)}.`);
+  }
+}
+
 /** @param last undefined to delete it */
-export async function writeLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
+async function writeLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
   const path = pathOf(folders, server, campaignId);
   if (last === undefined) await rm(path, { force: true });
   else await writeDurably(path, JSON.stringify(last));

@@ -1,9 +1,11 @@
-import { homedir } from 'node:os';
+import { constants, homedir } from 'node:os';
+import { resolve } from 'node:path';
 import { CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
-import { exitCodes } from './exit-codes.ts';
+import { diskReason } from './durable-file.ts';
+import { errorCodes, exitCodes } from './exit-codes.ts';
 import { Interrupted } from './interrupt.ts';
 import { refuseKeyArguments } from './keys/key-argument.ts';
 import { createOutput, type Output, redact } from './output.ts';
@@ -11,21 +13,39 @@ import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
 import { xdgFolders } from './xdg.ts';
 
-// A reader such as `head` may close the pipe early. The command still does its work, and reports no error.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error) => {
-    if (errorCode(error) !== 'EPIPE') throw error;
-  });
-}
+const outputLost = new AbortController();
+process.stdout.on('error', (error) => outputLost.abort(error));
+// There is nobody left to tell.
+process.stderr.on('error', () => undefined);
 
 const { version } = packageJson;
 const program = createProgram(version, (action) => action(createContext()));
+// Also where commander fails before it has read the options.
+const json = process.argv.includes('--json');
 let createdOutput: Output | undefined;
 
 function createContext(): Context {
   const options = program.opts<GlobalOptions>();
-  createdOutput = createOutput(process, options);
-  return { options, environment: process.env, folders: xdgFolders(process.env, homedir()), output: createdOutput, streams: process };
+  createdOutput = createOutput(process, options, outputLost.signal);
+  const { state, ...folders } = xdgFolders(process.env, home());
+  const stateFolder = options.state === undefined ? state : resolve(options.state);
+  return {
+    options,
+    environment: process.env,
+    folders: { ...folders, state: stateFolder },
+    output: createdOutput,
+    streams: process,
+    version,
+  };
+}
+
+/** A container's user may have none. */
+function home(): string {
+  try {
+    return homedir();
+  } catch {
+    return '/';
+  }
 }
 
 /** Commander does not pass these settings on to subcommands. */
@@ -33,30 +53,59 @@ function configure(command: typeof program): void {
   command
     .exitOverride()
     .showHelpAfterError('(add --help for how it is used)')
-    .configureOutput({ writeErr: (text) => process.stderr.write(redact(text)) });
+    .configureOutput({ writeErr: (text) => json || process.stderr.write(redact(text)) });
   for (const subcommand of command.commands) configure(subcommand);
 }
 
 function fail(error: unknown): void {
-  const output = createdOutput ?? createOutput(process, {});
+  const output = createdOutput ?? createOutput(process, { json }, outputLost.signal);
   if (error instanceof CommanderError) {
-    // Commander has written its message already.
-    process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    if (error.exitCode === 0) return;
+    process.exitCode = exitCodes.usage;
+    const message = error.code === 'commander.help' ? 'Give a command: callkey --help lists them.' : error.message.replace(/^error: /, '');
+    // Without --json, commander has written its message already.
+    if (json) output.error({ code: 'usage', message, exitCode: exitCodes.usage });
   } else if (error instanceof Interrupted) {
-    output.note(error.message);
+    if (json) output.error({ code: 'interrupted', message: error.message, exitCode: 128 + constants.signals[error.signal] });
+    else output.note(error.message);
     // Ends by the signal itself: a shell loop around this command then ends, too.
     process.kill(process.pid, error.signal);
   } else {
-    output.error(error instanceof Error ? error.message : String(error));
+    const kind = error instanceof CallkeyError ? error.kind : 'failed';
+    const code = error instanceof CallkeyError ? error.code : undefined;
+    process.exitCode = exitCodes[kind];
+    output.error({
+      code: code ?? errorCodes[kind],
+      message: error instanceof Error ? error.message : String(error),
+      exitCode: exitCodes[kind],
+    });
     if (error instanceof Error && !(error instanceof CallkeyError)) output.trace(error.stack ?? '');
-    process.exitCode = exitCodes[error instanceof CallkeyError ? error.kind : 'failed'];
   }
+}
+
+/** The work is done, and its answer may be what the user needs to go on. A closed pipe is no failure: its reader chose to read no more. */
+function failWhereAnswerWasLost(): void {
+  const reason: unknown = outputLost.signal.reason;
+  if (!outputLost.signal.aborted || errorCode(reason) === 'EPIPE' || process.exitCode) return;
+  const answer = createdOutput?.lastAnswer() ?? '';
+  fail(
+    new CallkeyError(
+      'failed',
+      `Could not write to standard output: ${diskReason(reason)}. The command did its work; its answer was:\n${answer}`,
+      {
+        code: 'results-lost',
+      },
+    ),
+  );
 }
 
 configure(program);
 try {
   refuseKeyArguments(process.argv.slice(2));
   await program.parseAsync();
+  // Its error, if any, comes before.
+  await new Promise((done) => process.stdout.write('', done));
+  failWhereAnswerWasLost();
 } catch (error) {
   fail(error);
 }

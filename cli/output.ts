@@ -7,33 +7,51 @@ export type Output = {
   /** Whether a program reads the results: with --json, or when standard output is no terminal. */
   readonly forPrograms: boolean;
   readonly verbose: boolean;
+  /** Aborted, with the error as its reason, once standard output takes no more: a closed pipe, a full disk. */
+  readonly lost: AbortSignal;
   /** The answer of a command: one JSON object with --json, otherwise text. */
   answer(json: object, text: string): void;
   /** One line of newline-delimited JSON. */
   result(json: object): void;
   note(text: string): void;
-  error(text: string): void;
+  error(failure: Failure): void;
   /** Shown with --verbose alone. */
   trace(text: string): void;
+  /** What was answered last, for where it could not be written. */
+  lastAnswer(): string | undefined;
 };
+
+/** Why a command failed; with --json it is the last line of standard error. */
+export type Failure = { code: string; message: string; exitCode: number };
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 
 export function createOutput(
   { stdout, stderr }: Streams,
   { json = false, verbose = false }: { json?: boolean; verbose?: boolean },
+  lost: AbortSignal,
 ): Output {
+  let lastAnswer: string | undefined;
   const note = (text: string) => stderr.write(`${stripControls(redact(text))}\n`);
   const result = (object: object) => stdout.write(`${JSON.stringify(object)}\n`);
   return {
     json,
     forPrograms: json || !stdout.isTTY,
     verbose,
-    answer: (object, text) => (json ? result(object) : stdout.write(`${stripControls(redact(text))}\n`)),
+    lost,
+    answer(object, text) {
+      lastAnswer = json ? JSON.stringify(object) : stripControls(redact(text));
+      stdout.write(`${lastAnswer}\n`);
+    },
     result,
     note,
-    error: (text) => stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${stripControls(redact(text))}\n`),
+    error({ code, message, exitCode }) {
+      const text = stripControls(redact(message));
+      if (json) stderr.write(`${JSON.stringify({ error: { code, message: text, exitCode } })}\n`);
+      else stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${text}\n`);
+    },
     trace: (text) => verbose && note(text),
+    lastAnswer: () => lastAnswer,
   };
 }
 

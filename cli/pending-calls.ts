@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls.ts';
 import { parseJson } from '#contract/json.ts';
 import { errorCode } from './client/errors.ts';
-import { listIfExists, readIfExists, writeDurably } from './durable-file.ts';
+import { diskError, listIfExists, readIfExists, stateAdvice, writeDurably } from './durable-file.ts';
 import type { Folders } from './xdg.ts';
 
 /**
@@ -26,16 +26,26 @@ const lifetime = 24 * 60 * 60 * 1000;
 /** No command waits this long for its answer: a living process of that number is another one, which the system gave the number again. */
 const longestWait = 10 * 60 * 1000;
 
+const advice = `Nothing was sent. ${stateAdvice} Or give the call an id of your own, --request-id ID: then nothing has to be kept.`;
+
 const nameForm = /^([0-9a-f-]{36})\.(\d+)\.json$/;
 const folderOf = (folders: Folders) => join(folders.state, 'pending');
 
 /** Adopts the call that an earlier, dead command left pending; or records a new one. */
 export async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
+  try {
+    return await begin(folders, server, campaignId, call);
+  } catch (error) {
+    throw diskError(error, `Could not write to ${folderOf(folders)}, where the call is kept until its answer arrives`, advice);
+  }
+}
+
+async function begin(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
   const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
   const adopted = await adopt(folders, digest);
   const requestId = adopted ?? randomUUID();
   const path = join(folderOf(folders), `${requestId}.${process.pid}.json`);
-  if (adopted === undefined) await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }));
+  if (adopted === undefined) await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }), advice);
   return { requestId, adopted: adopted !== undefined, settle: () => rm(path, { force: true }) };
 }
 

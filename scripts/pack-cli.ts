@@ -7,6 +7,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 import { leastNode } from '../cli/least-node.ts';
+import { manPage } from '../cli/man-page.ts';
+import { createProgram } from '../cli/program.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(resolve(process.argv[2] ?? join(root, 'dist')), 'callkey');
@@ -23,7 +25,7 @@ type PackageJson = {
 const { version, license, dependencies }: PackageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 rmSync(out, { recursive: true, force: true });
-mkdirSync(join(out, 'types'), { recursive: true });
+for (const folder of ['types', 'man']) mkdirSync(join(out, folder), { recursive: true });
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: { callkey: 'cli/launch.ts', client: 'cli/client/index.ts' },
@@ -44,6 +46,8 @@ const { metafile } = await build({
   banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },
 });
 writeTypes();
+const program = createProgram(version, () => Promise.resolve());
+writeFileSync(join(out, 'man', 'callkey.1'), `${manPage(program, version)}\n`);
 
 const launcher = join(out, 'lib', 'callkey.js');
 writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
@@ -62,7 +66,8 @@ const packageJson = {
   engines: { node: `>=${leastNode.major}.${leastNode.minor}.0` },
   // Only keeping a key in the system's keychain needs it.
   optionalDependencies: { [external]: dependencies[external] },
-  files: ['lib', 'types', 'THIRD-PARTY-LICENSES.txt'],
+  man: ['man/callkey.1'],
+  files: ['lib', 'types', 'man', 'THIRD-PARTY-LICENSES.txt'],
   publishConfig: { access: 'public', provenance: true },
 };
 writeFileSync(join(out, 'package.json'), `${JSON.stringify(packageJson, undefined, 2)}\n`);

@@ -1,41 +1,104 @@
-import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
+import { hash } from 'node:crypto';
+import { type PlaceCall, validatePlaceCall } from '#contract/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
-import { validate } from '#contract/validate.ts';
 import { CallkeyError } from '../client/errors.ts';
-import { readCsv } from './csv.ts';
+import { csvFormat, readCsv } from './csv.ts';
+import { examine, textOf } from './encoding.ts';
+import { FirstLines, LineSet, type Mark } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
+import type { Reading } from './reading.ts';
 import type { Row } from './row.ts';
+import type { Source } from './source.ts';
 
 export type CallLine = { line: number; call: PlaceCall };
 export type BadLine = { line: number; errors: FieldError[] };
-export type CallFile = { good: CallLine[]; bad: BadLine[] };
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** A file of calls that is read anew each time, so that its length does not matter. */
+export type CallFile = {
+  name: string;
+  path: string | null;
+  /** SHA-256 of the file, in hexadecimal. */
+  content: string;
+  reading: Reading;
+  /** What is noteworthy about how it is read. */
+  notes: string[];
+  rows(): AsyncGenerator<Row>;
+};
 
-/**
- * Checks a whole file before any line of it is sent.
- *
- * @throws CallkeyError `usage` where the file cannot be split into lines
- */
-export function readCallFile(bytes: Buffer, name: string): CallFile {
-  const text = decode(bytes, name);
-  const rows = /^\s*\{/.test(text) ? readNdjson(text) : readCsv(text, name);
-  if (rows.length === 0) throw new CallkeyError('usage', `${name} has no calls in it. Put one call on each line.`);
-  const file: CallFile = { good: [], bad: [] };
-  const linesById = new Map<string, number>();
-  for (const row of rows) {
-    const checked = checkRow(row, linesById);
-    if ('call' in checked) file.good.push(checked);
-    else file.bad.push(checked);
+/** @throws CallkeyError `usage` where the file cannot be split into lines */
+export async function openCallFile(source: Source, reading: Reading): Promise<CallFile> {
+  const { name, path } = source;
+  const { content, encoding, start } = await examine(source);
+  const text = () => textOf(source, encoding);
+  const notes =
+    encoding === 'windows-1252'
+      ? [`${name} is not UTF-8: it is read as Latin-1. If names come out wrong, save it as UTF-8 (spreadsheets: "CSV UTF-8").`]
+      : [];
+  if (/^\s*\{/.test(start)) {
+    if (Object.keys(reading.columns).length > 0 || reading.country !== null)
+      throw new CallkeyError('usage', `${name} is NDJSON: --columns and --country are for CSV. Leave them out.`);
+    return { name, path, content, reading, notes, rows: () => readNdjson(text()) };
   }
-  return file;
+  const format = csvFormat(start, name, reading);
+  if (format.ignored.length > 0) notes.push(`Not used: ${format.ignored.join(', ')}.`);
+  return { name, path, content, reading, notes, rows: () => readCsv(text(), format, reading, name) };
 }
 
-function checkRow(row: Row, linesById: Map<string, number>): CallLine | BadLine {
+/** What the check of a whole file found. */
+export type CheckedFile = {
+  /** How many lines can be placed. */
+  good: number;
+  bad: LineSet;
+  /** Whether each of them has a request id of its own. */
+  ownRequestIds: boolean;
+};
+
+export type CheckReport = {
+  badLine(line: BadLine): void;
+  /** A line calls the number of an earlier one. */
+  sameNumber(line: number, earlier: number): void;
+  line(): void;
+};
+
+/** Checks a whole file before any line of it is sent. @throws CallkeyError `usage` where it has no calls */
+export async function checkCalls(file: CallFile, report: CheckReport): Promise<CheckedFile> {
+  const bad = new LineSet();
+  const requestIds = new FirstLines();
+  const phones = new FirstLines();
+  let [good, withRequestId] = [0, 0];
+  for await (const row of file.rows()) {
+    report.line();
+    const checked = checkRow(row, requestIds);
+    if ('errors' in checked) {
+      bad.add(checked.line);
+      report.badLine(checked);
+      continue;
+    }
+    good++;
+    if (checked.call.requestId !== undefined) withRequestId++;
+    const earlier = phones.add({ high: Number(checked.call.contact.phone), low: 0 }, checked.line);
+    if (earlier !== undefined) report.sameNumber(checked.line, earlier);
+  }
+  if (good + bad.size === 0) throw new CallkeyError('usage', `${file.name} has no calls in it. Put one call on each line.`);
+  return { good, bad, ownRequestIds: withRequestId === good };
+}
+
+/** The lines that the check found right. */
+export async function* goodLines(file: CallFile, bad: LineSet): AsyncGenerator<CallLine> {
+  for await (const row of file.rows()) {
+    if (bad.has(row.line)) continue;
+    const checked = checkRow(row);
+    if ('errors' in checked) throw new Error(`Line ${row.line} of ${file.name} was right when it was checked.`);
+    yield checked;
+  }
+}
+
+/** @param requestIds to find those that come twice */
+function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
   const { line } = row;
-  if ('reason' in row) return { line, errors: [{ path: '', message: row.reason }] };
-  const validated = validate(placeCallSchema, row.input);
+  if ('reason' in row) return { line, errors: [{ path: row.path, message: row.reason }] };
+  const validated = validatePlaceCall(row.input);
   if (!validated.ok) return { line, errors: validated.errors };
   const call = validated.data;
   // Leaves room for the request id that a line without one gets.
@@ -45,17 +108,12 @@ function checkRow(row: Row, linesById: Map<string, number>): CallLine | BadLine 
       errors: [{ path: '', message: `The call is too large. Shorten its variables: a call may have ${limits.bodyBytes} bytes.` }],
     };
   }
-  if (call.requestId === undefined) return { line, call };
-  const earlier = linesById.get(call.requestId);
+  const earlier = call.requestId === undefined ? undefined : requestIds?.add(markOf(call.requestId), line);
   if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request id.` }] };
-  linesById.set(call.requestId, line);
   return { line, call };
 }
 
-function decode(bytes: Buffer, name: string): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw new CallkeyError('usage', `${name} is not UTF-8. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
-  }
+function markOf(requestId: string): Mark {
+  const digest = hash('sha256', requestId, 'buffer');
+  return { high: digest.readUIntBE(0, 6), low: digest.readUInt32BE(6) };
 }

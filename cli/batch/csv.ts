@@ -1,104 +1,165 @@
-import { CsvError, parse } from 'csv-parse/sync';
+import { CsvError, type Options, parse } from 'csv-parse';
+import { parse as parseAtOnce } from 'csv-parse/sync';
 import { CallkeyError } from '../client/errors.ts';
+import { type CallColumn, callColumns, internationalNumber, isRounded, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 
-const columns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
-type Column = (typeof columns)[number];
-const variablePrefix = 'var.';
-const known = `The columns are: ${columns.join(', ')}, and ${variablePrefix}NAME for a variable.`;
+const known =
+  `The columns, between commas, semicolons or tabs, are: ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable. ` +
+  '--columns phone=NAME takes a column of another name.';
 
-type Cell = { column: Column } | { variable: string };
+type Cell = { column: CallColumn } | { variable: string };
 type Line = { line: number; cells: string[] };
 
-/** The rows of a CSV file (RFC 4180) with a header. @throws CallkeyError `usage` */
-export function readCsv(text: string, name: string): Row[] {
-  const { lines, broken } = split(text);
-  const [header, ...rest] = lines;
-  if (!header) {
-    throw new CallkeyError('usage', broken ? `Could not read ${name}: ${broken.reason}` : `${name} is empty. Give it a header and calls.`);
-  }
-  const cells = readHeader(header.cells, name);
-  return [...rest.map((line) => rowOf(line, cells)), ...(broken ? [broken] : [])];
+export type CsvFormat = {
+  delimiter: string;
+  /** By position; null for a column that is not used. */
+  cells: (Cell | null)[];
+  /** The names of the columns that are not used. */
+  ignored: string[];
+};
+
+/** More than a call may have, so that a quote that never closes does not read the whole file as one cell. */
+const longestRecord = 256 * 1024;
+
+function optionsFor(delimiter: string): Options {
+  return {
+    delimiter,
+    trim: true,
+    skip_empty_lines: true,
+    // Spreadsheets leave rows of delimiters behind.
+    skip_records_with_empty_values: true,
+    relax_column_count: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    max_record_size: longestRecord,
+  };
 }
 
-/** Stops at the first misplaced quote: after it, nobody knows which line ends are part of a cell. */
-function split(text: string): { lines: Line[]; broken?: { line: number; reason: string } } {
-  const lines: Line[] = [];
-  try {
-    parse(text, {
-      bom: true,
-      trim: true,
-      skip_empty_lines: true,
-      relax_column_count: true,
-      record_delimiter: ['\r\n', '\n', '\r'],
-      on_record: (cells: string[], { lines: lastLine }) => {
-        lines.push({ line: lastLine - lineEnds(cells.join(' ')), cells });
-        return null;
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const line = Number(error['lines']);
-    return {
-      lines,
-      broken: {
-        line,
-        reason: `A quote is out of place at or before this line (${error.message}). Correct it: the lines after it could not be read.`,
-      },
-    };
+/** Finds out how a CSV file (RFC 4180) with a header is to be read. @param start its first lines @throws CallkeyError `usage` */
+export function csvFormat(start: string, name: string, { columns }: Reading): CsvFormat {
+  const delimiter = delimiterOf(start);
+  const names = headerOf(start, name, delimiter);
+  const cells = names.map((header) => cellOf(header, columns, name));
+  const used = cells.filter((cell) => cell !== null);
+  const seen = new Set<string>();
+  for (const cell of used) {
+    const id = 'column' in cell ? cell.column : variablePrefix + cell.variable;
+    if (seen.has(id)) throw new CallkeyError('usage', `${name} has the column ${id} twice. Delete or rename one.`);
+    seen.add(id);
   }
-  return { lines };
+  for (const [ours, theirs] of Object.entries(columns)) {
+    if (!seen.has(ours)) throw new CallkeyError('usage', `${name} has no column "${theirs}". It has: ${names.join(', ')}.`);
+  }
+  if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no column phone in its first line. ${known}`);
+  return { delimiter, cells, ignored: names.filter((_, index) => cells[index] === null) };
+}
+
+/** The one that the header has most often outside of quotes. */
+function delimiterOf(start: string): string {
+  const [header = ''] = start
+    .replace(/"[^"]*"/g, '')
+    .trimStart()
+    .split(/[\r\n]/, 1);
+  const count = (delimiter: string) => header.split(delimiter).length;
+  return [',', ';', '\t'].reduce((best, next) => (count(next) > count(best) ? next : best));
+}
+
+function headerOf(start: string, name: string, delimiter: string): string[] {
+  try {
+    const [header]: string[][] = parseAtOnce(start, { ...optionsFor(delimiter), to: 1 });
+    if (header) return header;
+  } catch (error) {
+    throw broken(error, name);
+  }
+  throw new CallkeyError('usage', `${name} is empty. Give it a header and calls.`);
+}
+
+/** With --columns, other columns may have any name and are not used. */
+function cellOf(header: string, columns: Reading['columns'], file: string): Cell | null {
+  const mapped = Object.entries(columns).find(([, theirs]) => theirs === header)?.[0];
+  const ours = mapped ?? ownName(header);
+  if (ours !== undefined && (mapped !== undefined || !Object.hasOwn(columns, ours))) {
+    const column = callColumns.find((known) => known === ours);
+    return column ? { column } : { variable: ours.slice(variablePrefix.length) };
+  }
+  if (Object.keys(columns).length > 0) return null;
+  throw new CallkeyError('usage', `${file} has an unknown column: "${header}". ${known}`);
+}
+
+/** "Time zone", time_zone and timeZone are the same column. */
+function ownName(header: string): string | undefined {
+  if (header.startsWith(variablePrefix)) return header;
+  const folded = header.toLowerCase().replace(/[ _-]/g, '');
+  return callColumns.find((column) => column.toLowerCase() === folded);
+}
+
+/** The rows beneath the header. @throws CallkeyError `usage` at a misplaced quote: after it, nobody knows which line ends are in a cell */
+export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
+  const lines: Line[] = [];
+  const parser = parse({
+    ...optionsFor(format.delimiter),
+    // Taken from here, not from the parser's readable side, which drops the lines before an error.
+    on_record(cells, { lines: lastLine }) {
+      lines.push({ line: lastLine - lineEnds(cells), cells });
+      return null;
+    },
+  });
+  // The callbacks below get it.
+  parser.on('error', () => undefined);
+  let isPastHeader = false;
+  const toRows = () => {
+    if (!isPastHeader && lines.shift()) isPastHeader = true;
+    return lines.splice(0).map((line) => rowOf(line, format.cells, country));
+  };
+  try {
+    for await (const chunk of text) {
+      await new Promise<void>((resolve, reject) => parser.write(chunk, (error) => (error ? reject(error) : resolve())));
+      yield* toRows();
+    }
+    await new Promise<void>((resolve, reject) => parser.end((error?: Error | null) => (error ? reject(error) : resolve())));
+    yield* toRows();
+  } catch (error) {
+    throw broken(error, name);
+  } finally {
+    parser.destroy();
+  }
 }
 
 /** A cell in quotes may hold several lines, and the parser reports the last. */
-function lineEnds(text: string): number {
-  return text.match(/\r\n|\n|\r/g)?.length ?? 0;
-}
-
-function readHeader(names: string[], file: string): Cell[] {
-  const cells = names.map((name) => cellOf(name, names, file));
-  const seen = new Set<string>();
-  for (const cell of cells) {
-    const id = JSON.stringify(cell);
-    if (seen.has(id))
-      throw new CallkeyError(
-        'usage',
-        `${file} has the column ${'column' in cell ? cell.column : variablePrefix + cell.variable} twice. Delete or rename one.`,
-      );
-    seen.add(id);
-  }
-  if (!cells.some((cell) => 'column' in cell && cell.column === 'phone'))
-    throw badHeader(`${file} has no column phone in its first line.`, names);
-  return cells;
-}
-
-function cellOf(name: string, names: string[], file: string): Cell {
-  if (name.startsWith(variablePrefix)) return { variable: name.slice(variablePrefix.length) };
-  // "Time zone", time_zone and timeZone are the same column.
-  const folded = name.toLowerCase().replace(/[ _-]/g, '');
-  const column = columns.find((known) => known.toLowerCase() === folded);
-  if (column === undefined) throw badHeader(`${file} has an unknown column: "${name}".`, names);
-  return { column };
-}
-
-function badHeader(what: string, names: string[]): CallkeyError {
-  const hasOtherSeparator = names.length === 1 && /[;\t]/.test(names[0] ?? '');
-  return new CallkeyError('usage', `${what} ${hasOtherSeparator ? 'Separate the columns by commas.' : known}`);
+function lineEnds(cells: readonly string[]): number {
+  return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(/\r\n|\n|\r/g)?.length ?? 0) : 0), 0);
 }
 
 /** Leaves out empty cells: a column has a cell on every line, also where the call has no such field. */
-function rowOf({ line, cells }: Line, header: Cell[]): Row {
-  if (cells.length !== header.length) return { line, reason: `This line has ${cells.length} cells, the header has ${header.length}.` };
-  const filled = header.flatMap((cell, index) => (cells[index] ? [{ cell, value: cells[index] }] : []));
-  const fields = new Map(filled.flatMap(({ cell, value }) => ('column' in cell ? [[cell.column, value] as const] : [])));
-  const variables = filled.flatMap(({ cell, value }) => ('variable' in cell ? [[cell.variable, value] as const] : []));
-  const pick = (...names: Column[]) => Object.fromEntries(names.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])));
-  return {
-    line,
-    input: {
-      ...pick('requestId', 'notBefore', 'notAfter'),
-      contact: pick('phone', 'name', 'timeZone'),
-      ...(variables.length === 0 ? {} : { variables: Object.fromEntries(variables) }),
-    },
-  };
+function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
+  if (cells.length !== header.length)
+    return { line, path: '', reason: `This line has ${cells.length} cells, the header has ${header.length}.` };
+  const fields: Record<string, string> = {};
+  const contact: Record<string, string> = {};
+  const variables: Record<string, string> = {};
+  let hasVariables = false;
+  for (const [index, cell] of header.entries()) {
+    const value = cells[index];
+    if (cell === null || !value) continue;
+    if ('variable' in cell) {
+      // Not assigned: __proto__ would be lost, and is to be refused.
+      Object.defineProperty(variables, cell.variable, { value, enumerable: true });
+      hasVariables = true;
+    } else if (cell.column === 'phone') {
+      if (isRounded(value)) return { line, path: 'contact.phone', reason: roundedNumber(value) };
+      contact['phone'] = country === null ? value : internationalNumber(value, country);
+    } else if (cell.column === 'name' || cell.column === 'timeZone') contact[cell.column] = value;
+    else fields[cell.column] = value;
+  }
+  return { line, input: { ...fields, contact, ...(hasVariables ? { variables } : {}) } };
+}
+
+function roundedNumber(value: string): string {
+  return `"${value}" is what a spreadsheet made of a long number, whose last digits are lost. Format the column as text, enter the numbers again, and save the file.`;
+}
+
+function broken(error: unknown, name: string): unknown {
+  if (!(error instanceof CsvError)) return error;
+  const what = `${name}, line ${error['lines']}: a quote is out of place at or before this line (${error.message}).`;
+  return new CallkeyError('usage', `${what} Nothing was sent. Correct it: the lines after it could not be read.`);
 }

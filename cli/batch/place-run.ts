@@ -1,52 +1,73 @@
 import type { CallkeyClient } from '../client/callkey-client.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, errorCode } from '../client/errors.ts';
 import type { Call } from '../client/types.ts';
+import { diskReason } from '../durable-file.ts';
 import { type Interrupt, Interrupted } from '../interrupt.ts';
-import type { Output } from '../output.ts';
-import { formatCount } from '../output.ts';
-import type { CallLine } from './call-file.ts';
+import { formatCount, type Output } from '../output.ts';
+import { type CallFile, type CallLine, type CheckedFile, goodLines } from './call-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
-import { lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
+import { earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 
 /** A run, and what it needs. */
 type Batch = {
   run: Run;
-  lines: readonly CallLine[];
+  file: CallFile;
+  checked: CheckedFile;
   client: CallkeyClient;
   pace: Pace;
   interrupt: Interrupt;
   output: Output;
   progress: Progress;
+  /** What to run to go on. */
+  resumeCommand: string;
 };
 
 type Refusals = { count: number; first?: CallkeyError };
 
 /**
- * Places the lines that are not placed yet, and reports every placed line, earlier ones included.
+ * Reports the lines that are placed already, then places the others. Stops where nobody reads the results any more: what a user does not
+ * see must not go on.
  *
  * @throws CallkeyError where the core refused lines or the run had to stop; Interrupted after a signal
  */
 export async function placeRun(batch: Batch): Promise<void> {
-  const { run, lines, interrupt, output, progress } = batch;
-  for (const { line, call } of lines) reportEarlier(output, run, line, call.requestId);
+  const { run, checked, interrupt, output, progress } = batch;
+  const stop = () => interrupt.controller.abort();
+  output.lost.addEventListener('abort', stop);
   const refusals: Refusals = { count: 0 };
-  const journal = openJournal(run);
   try {
-    const remaining = lines.filter(({ line }) => !run.placed.has(line));
-    await runPool(remaining, batch.pace, interrupt.controller, (line) => placeLine(batch, journal, line, refusals));
-    if (run.completedAt === null && lines.every(({ line }) => run.placed.has(line))) journal.add({ completedAt: new Date().toISOString() });
+    await reportEarlier(batch);
+    if (run.completedAt === null) await placeOthers(batch, refusals);
   } catch (error) {
     // After a signal, a request fails because it may not be retried; the signal is the reason to report.
-    if (interrupt.signal() === undefined) throw error instanceof CallkeyError ? stoppedBy(error, batch) : error;
+    if (interrupt.signal() === undefined && !output.lost.aborted) throw error instanceof CallkeyError ? stoppedBy(error, batch) : error;
   } finally {
-    journal.close();
+    output.lost.removeEventListener('abort', stop);
     progress.clear();
   }
   const signal = interrupt.signal();
-  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${stateOf(batch)} ${resumeAdvice(run)}`);
+  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${stateOf(batch)} ${resumeAdvice(batch)}`);
+  if (output.lost.aborted) throwUnlessUnread(batch);
   if (refusals.first) throw someRefused(refusals.count, refusals.first, batch);
-  if (run.completedAt === null) output.note(stateOf(batch));
+  if (run.completedAt === null && run.placed.size === checked.good) output.note(stateOf(batch));
+}
+
+async function placeOthers(batch: Batch, refusals: Refusals): Promise<void> {
+  const { run, file, checked, pace, interrupt } = batch;
+  const journal = openJournal(run);
+  try {
+    await runPool(othersOf(goodLines(file, checked.bad), run), pace, interrupt.controller, (line) =>
+      placeLine(batch, journal, line, refusals),
+    );
+    if (run.placed.size === checked.good) journal.add({ completedAt: new Date().toISOString() });
+  } finally {
+    journal.close();
+  }
+}
+
+async function* othersOf(lines: AsyncIterable<CallLine>, { placed }: Run): AsyncGenerator<CallLine> {
+  for await (const line of lines) if (!placed.has(line.line)) yield line;
 }
 
 async function placeLine(
@@ -58,11 +79,11 @@ async function placeLine(
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
   try {
     const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, identified);
-    const placed = { line, contactId, placedAt };
-    journal.add(placed);
-    run.placed.set(line, placed);
+    const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt };
+    run.placed.add(line);
     reportPlaced(output, placed, requestId, replayed);
     progress.step();
+    journal.add(placed);
   } catch (error) {
     if (!concernsOneLine(error)) throw error;
     refusals.count++;
@@ -74,33 +95,52 @@ async function placeLine(
   }
 }
 
-/** A wrong line does not stop the others; a refused key or an unreachable core does. */
+/** A wrong line does not stop the others; a refused key, an unreachable core or a full disk does. */
 function concernsOneLine(error: unknown): error is CallkeyError {
   return error instanceof CallkeyError && (error.kind === 'usage' || error.kind === 'conflict');
 }
 
-function reportEarlier(output: Output, run: Run, line: number, ownRequestId: string | undefined): void {
-  const placed = run.placed.get(line);
-  if (placed) reportPlaced(output, placed, ownRequestId ?? lineRequestId(run.header, line), true);
+async function reportEarlier({ run, output, interrupt }: Batch): Promise<void> {
+  if (!output.forPrograms || (run.completedAt === null && run.placed.size === 0)) return;
+  for await (const placed of earlierLines(run)) {
+    if (interrupt.controller.signal.aborted) return;
+    reportPlaced(output, placed, placed.requestId ?? lineRequestId(run.header, placed.line), true);
+  }
 }
 
 function reportPlaced(output: Output, { line, contactId, placedAt }: PlacedLine, requestId: string, replayed: boolean): void {
   if (output.forPrograms) output.result({ line, status: 'placed', requestId, contactId, placedAt, replayed });
 }
 
-function stateOf({ run, lines }: Batch): string {
-  return `${formatCount(run.placed.size)} of ${formatCount(lines.length)} lines are placed.`;
+function stateOf({ run, checked }: Batch): string {
+  const placed = run.completedAt === null ? run.placed.size : checked.good;
+  return `${formatCount(placed)} of ${formatCount(checked.good)} lines are placed.`;
 }
 
-function resumeAdvice({ header }: Run): string {
-  return header.path === null ? 'Pipe the same input in again to go on.' : 'Run callkey call resume to go on.';
+function resumeAdvice({ run, resumeCommand }: Batch): string {
+  return run.header.path === null ? 'Pipe the same input in again to go on.' : `Run ${resumeCommand} to go on.`;
 }
 
 function stoppedBy(error: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(error.kind, `${error.message}\nStopped. ${stateOf(batch)} ${resumeAdvice(batch.run)}`, {
+  return new CallkeyError(error.kind, `${error.message}\nStopped. ${stateOf(batch)} ${resumeAdvice(batch)}`, {
     code: error.code,
     cause: error,
   });
+}
+
+/** A run that is complete has done its work, though `head` read only the first lines of it. */
+function throwUnlessUnread(batch: Batch): void {
+  const { run, checked, output } = batch;
+  const isClosed = errorCode(output.lost.reason) === 'EPIPE';
+  const isComplete = run.completedAt !== null || run.placed.size === checked.good;
+  if (isClosed && isComplete) return;
+  const why = isClosed
+    ? 'Nobody reads the results any more: the pipe was closed.'
+    : `Could not write the results: ${diskReason(output.lost.reason)}.`;
+  const goOn = isComplete
+    ? 'Run the same command again for the results: it places nothing twice.'
+    : `${resumeAdvice(batch)} To keep the results, send them to a file: > results.ndjson`;
+  throw new CallkeyError('failed', `${why} Stopped. ${stateOf(batch)} ${goOn}`, { code: 'results-lost' });
 }
 
 function someRefused(count: number, first: CallkeyError, batch: Batch): CallkeyError {

@@ -5,27 +5,29 @@ import { setTimeout as wait } from 'node:timers/promises';
 export type Pace = { concurrency: number; rate: number | undefined };
 
 /**
- * Runs `work` for each item, several at once, until all are done, one fails or `stop` aborts. Items in flight then still finish.
+ * Runs `work` for each item, several at once, until all are done, one fails, `items` fails or `stop` aborts. Items in flight then still finish.
  *
  * @throws the first error, after all work in flight has ended
  */
 export async function runPool<Item>(
-  items: readonly Item[],
+  items: AsyncIterable<Item>,
   { concurrency, rate }: Pace,
   stop: AbortController,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
-  const remaining = items.values();
+  const remaining = items[Symbol.asyncIterator]();
   const waitForSlot = rate === undefined ? async () => undefined : rateLimiter(rate, stop.signal);
   const errors: unknown[] = [];
   const worker = async () => {
-    for (const item of remaining) {
+    while (!stop.signal.aborted) {
+      const next = await remaining.next();
+      if (next.done) return;
       await waitForSlot();
       if (stop.signal.aborted) return;
-      await work(item);
+      await work(next.value);
     }
   };
-  const workers = Array.from({ length: Math.min(concurrency, items.length) }, () =>
+  const workers = Array.from({ length: concurrency }, () =>
     worker().catch((error: unknown) => {
       // Only the first error is the reason: later ones may come from this abort.
       errors.push(error);
@@ -33,6 +35,7 @@ export async function runPool<Item>(
     }),
   );
   await Promise.all(workers);
+  await remaining.return?.();
   if (errors.length > 0) throw errors[0];
 }
 

@@ -42,6 +42,23 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
   };
 }
 
+/** Shows how many lines have been read; removed by its own `done`. */
+export function createCounter(stream: NodeJS.WriteStream, label: string): { line(): void; done(): void } {
+  if (!stream.isTTY) return { line: () => undefined, done: () => undefined };
+  let lines = 0;
+  let paintedAt = performance.now();
+  return {
+    line() {
+      lines++;
+      // The clock is not asked a million times.
+      if (lines % 1000 !== 0 || performance.now() - paintedAt < betweenPaints) return;
+      paintedAt = performance.now();
+      stream.write(`\r\x1b[K${label} … ${formatCount(lines)} lines`);
+    },
+    done: () => stream.write('\r\x1b[K'),
+  };
+}
+
 export function progressLine(done: number, total: number, tail: string): string {
   const filled = Math.floor((done / total) * barWidth);
   const bar = '#'.repeat(filled) + '.'.repeat(barWidth - filled);

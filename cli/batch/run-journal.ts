@@ -1,11 +1,14 @@
 import { hash, randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, createReadStream, fsyncSync, openSync, writeSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { parseJson } from '#contract/json.ts';
-import { listIfExists, privateFile, readIfExists, writeDurably } from '../durable-file.ts';
+import { diskError, listIfExists, privateFile, stateAdvice, writeDurably } from '../durable-file.ts';
 import type { Folders } from '../xdg.ts';
+import { LineSet } from './line-numbers.ts';
+import { readingSchema } from './reading.ts';
 
 /**
  * The placing of one file in one campaign. Its journal is $XDG_STATE_HOME/callkey/runs/*.jsonl: this header, then an entry for each line
@@ -20,6 +23,8 @@ const headerSchema = z.object({
   path: z.string().nullable(),
   /** SHA-256 of the file. */
   content: z.string(),
+  /** How the file is read. */
+  reading: readingSchema,
   /** Empty the first time that a file is placed in a campaign; random with --again. */
   repetition: z.string(),
   /** How many lines to place, and how many wrong lines were skipped. */
@@ -31,15 +36,23 @@ const headerSchema = z.object({
 });
 export type RunHeader = z.infer<typeof headerSchema>;
 
-const placedSchema = z.object({ line: z.number().int(), contactId: z.string(), placedAt: z.string() });
+const placedSchema = z.object({
+  line: z.number().int(),
+  /** Left out where it follows from the line. */
+  requestId: z.string().optional(),
+  contactId: z.string(),
+  placedAt: z.string(),
+});
 export type PlacedLine = z.infer<typeof placedSchema>;
 const endSchema = z.object({ completedAt: z.string() });
+type Entry = PlacedLine | z.infer<typeof endSchema>;
 
 export type Run = {
   header: RunHeader;
   /** The journal's path. */
   file: string;
-  placed: Map<number, PlacedLine>;
+  /** Which lines are placed. Empty for a run that is complete. */
+  placed: LineSet;
   /** Null while some lines are not placed. */
   completedAt: string | null;
 };
@@ -63,10 +76,11 @@ export function runName({ file }: Run): string {
 }
 
 export async function startRun(folders: Folders, header: RunHeader): Promise<Run> {
-  const { server, campaignId, content, repetition } = header;
-  const file = join(folderOf(folders), `${hash('sha256', JSON.stringify([server, campaignId, content, repetition])).slice(0, 32)}.jsonl`);
-  await writeDurably(file, `${JSON.stringify(header)}\n`);
-  return { header, file, placed: new Map(), completedAt: null };
+  const { server, campaignId, content, reading, repetition } = header;
+  const digest = hash('sha256', JSON.stringify([server, campaignId, content, reading, repetition]));
+  const file = join(folderOf(folders), `${digest.slice(0, 32)}.jsonl`);
+  await writeDurably(file, `${JSON.stringify(header)}\n`, `Nothing was sent. ${stateAdvice}`);
+  return { header, file, placed: new LineSet(), completedAt: null };
 }
 
 export function newRepetition(): string {
@@ -76,52 +90,105 @@ export function newRepetition(): string {
 /** All runs, the newest first. */
 export async function readRuns(folders: Folders): Promise<Run[]> {
   const names = (await listIfExists(folderOf(folders))).filter((name) => name.endsWith('.jsonl'));
-  const runs = await Promise.all(names.map((name) => readRun(join(folderOf(folders), name))));
-  return runs.filter((run) => run !== undefined).toSorted((one, other) => (one.header.startedAt < other.header.startedAt ? 1 : -1));
+  const runs: Run[] = [];
+  for (const name of names) {
+    const run = await readRun(join(folderOf(folders), name));
+    if (run) runs.push(run);
+  }
+  return runs.toSorted((one, other) => (one.header.startedAt < other.header.startedAt ? 1 : -1));
 }
 
+/** The end of the file is where its end is noted: journals of whole files, which may be long, are not read through. */
+const tailBytes = 64 * 1024;
+
 async function readRun(file: string): Promise<Run | undefined> {
-  // Another command may have deleted it since the folder was listed.
   const found = await stat(file).catch(() => undefined);
-  if (found && Date.now() - found.mtimeMs > retention) await rm(file, { force: true });
-  return parseJournal(file, (await readIfExists(file)) ?? '');
+  // Another command may have deleted it since the folder was listed.
+  if (!found) return undefined;
+  if (Date.now() - found.mtimeMs > retention) {
+    await rm(file, { force: true }).catch(() => undefined);
+    return undefined;
+  }
+  if (found.size > tailBytes) {
+    const tail = await parseJournal(file, concatenated(linesOf(file, 0, 4096), linesOf(file, found.size - tailBytes)));
+    if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet() };
+  }
+  return parseJournal(file, linesOf(file));
+}
+
+async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenerator<Item> {
+  for (const part of parts) yield* part;
+}
+
+function linesOf(file: string, start = 0, bytes = Infinity): AsyncIterable<string> {
+  return createInterface({ input: createReadStream(file, { start, end: start + bytes - 1 }), crlfDelay: Infinity });
 }
 
 /** @returns undefined where the text does not begin with a header */
-export function parseJournal(file: string, text: string): Run | undefined {
-  const [first = '', ...rest] = text.split('\n');
-  const header = headerSchema.safeParse(parseJson(first)).data;
-  if (!header) return undefined;
-  const run: Run = { header, file, placed: new Map(), completedAt: null };
-  for (const line of rest) readEntry(run, parseJson(line));
+export async function parseJournal(file: string, lines: AsyncIterable<string>): Promise<Run | undefined> {
+  let run: Run | undefined;
+  for await (const line of lines) {
+    if (run === undefined) {
+      const header = headerSchema.safeParse(parseJson(line)).data;
+      if (!header) return undefined;
+      run = { header, file, placed: new LineSet(), completedAt: null };
+      continue;
+    }
+    const entry = entryOf(line);
+    if (entry && 'line' in entry) run.placed.add(entry.line);
+    else if (entry) run.completedAt = entry.completedAt;
+  }
   return run;
 }
 
-/** Ignores an entry that a crash left half written: the line is sent again, under the same request id. */
-function readEntry(run: Run, entry: unknown): void {
-  const placed = placedSchema.safeParse(entry).data;
-  if (placed) run.placed.set(placed.line, placed);
-  run.completedAt = endSchema.safeParse(entry).data?.completedAt ?? run.completedAt;
+/** @returns undefined for what a crash left half written: the line is sent again, under the same request id */
+function entryOf(line: string): Entry | undefined {
+  const entry = parseJson(line);
+  return placedSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
+}
+
+/** The lines that earlier commands placed, each once. */
+export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
+  const seen = new LineSet();
+  for await (const line of linesOf(file)) {
+    const entry = entryOf(line);
+    if (!entry || !('line' in entry) || seen.has(entry.line)) continue;
+    seen.add(entry.line);
+    yield entry;
+  }
 }
 
 export async function deleteRun(run: Run): Promise<void> {
   await rm(run.file, { force: true });
 }
 
-export type RunJournal = { add(entry: PlacedLine | { completedAt: string }): void; close(): void };
+/** `add` throws CallkeyError `failed` where the disk refuses. */
+export type RunJournal = { add(entry: Entry): void; close(): void };
 
-/** Syncs once, at the end: an entry that a power cut loses costs one more request, which the core answers as a repeat. */
-export function openJournal(run: Run): RunJournal {
-  const file = openSync(run.file, 'a', privateFile);
+/** @throws CallkeyError `failed` */
+export function openJournal({ file }: Run): RunJournal {
+  const attempt = <Result>(work: () => Result): Result => {
+    try {
+      return work();
+    } catch (error) {
+      throw diskError(error, `Could not write the journal ${file}`);
+    }
+  };
+  const descriptor = attempt(() => openSync(file, 'a', privateFile));
   // Ends a line that a crash left half written, so that the next entry stays readable.
-  writeSync(file, '\n');
+  attempt(() => writeSync(descriptor, '\n'));
   return {
     add: (entry) => {
-      writeSync(file, `${JSON.stringify(entry)}\n`);
+      attempt(() => writeSync(descriptor, `${JSON.stringify(entry)}\n`));
     },
+    /** Syncs once: an entry that a power cut or a full disk loses costs one more request, which the core answers as a repeat. */
     close: () => {
-      fsyncSync(file);
-      closeSync(file);
+      try {
+        fsyncSync(descriptor);
+      } catch {
+        // As above.
+      }
+      closeSync(descriptor);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import {
   apiKeyHeader,
@@ -16,13 +16,11 @@ import { paths, pathTo } from '#contract/paths.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { isIdentifier } from '#contract/text.ts';
 import type { Answer } from './answer.ts';
+import { createDispatcher } from './dispatcher.ts';
 import { CallkeyError } from './errors.ts';
 import { problemError } from './problem-error.ts';
 import { withRetries } from './retries.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
-
-const timeouts = { connect: 5_000, answer: 10_000 };
-const largestAnswer = 1024 * 1024;
 
 /**
  * The three key-authenticated endpoints of one core. Where no answer arrives, or one that says "not now", it sends the same request again
@@ -33,7 +31,7 @@ const largestAnswer = 1024 * 1024;
 export class CallkeyClient {
   readonly #options: ClientOptions;
   readonly #server: string;
-  readonly #agent: Agent;
+  readonly #dispatcher: Dispatcher;
 
   /** @throws CallkeyError `usage` where the address or the key value cannot be one */
   constructor(options: ClientOptions) {
@@ -44,14 +42,7 @@ export class CallkeyClient {
       throw new CallkeyError('usage', 'The keyValue is no API key, or mistyped. Copy the whole key again.');
     this.#options = options;
     this.#server = read.address;
-    this.#agent = new Agent({
-      connections: options.connections ?? 8,
-      pipelining: 1,
-      connect: { timeout: timeouts.connect },
-      headersTimeout: timeouts.answer,
-      bodyTimeout: timeouts.answer,
-      maxResponseSize: largestAnswer,
-    });
+    this.#dispatcher = createDispatcher(read.address, options.connections ?? 8);
   }
 
   /** Places a call, once however often it is asked to. `conflict`: the request id has placed another call. */
@@ -77,7 +68,7 @@ export class CallkeyClient {
 
   /** Ends requests in flight and closes all connections. */
   close(): Promise<void> {
-    return this.#agent.destroy();
+    return this.#dispatcher.destroy();
   }
 
   #send(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal | undefined): Promise<Answer> {
@@ -90,11 +81,15 @@ export class CallkeyClient {
   }
 
   async #sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal | undefined): Promise<Answer> {
-    const { keyValue, trace, onKeyEndsSoon } = this.#options;
+    const { keyValue, trace, onKeyEndsSoon, onAnswer, userAgent } = this.#options;
     const { origin, pathname } = new URL(this.#server);
-    const headers = { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }) };
+    const headers = {
+      accept: 'application/json',
+      ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+      ...(body === null ? {} : { 'content-type': 'application/json' }),
+    };
     trace?.(`> ${method} ${this.#server}${path}\n> ${apiKeyHeader}: [redacted]${body === null ? '' : `\n> ${body}`}`);
-    const response = await this.#agent.request({
+    const response = await this.#dispatcher.request({
       origin,
       // Not through a URL object: it would resolve a request id of two dots to another path.
       path: pathname.replace(/\/$/, '') + path,
@@ -105,6 +100,8 @@ export class CallkeyClient {
     });
     const text = await response.body.text();
     trace?.(`< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
+    const date = response.headers['date'];
+    onAnswer?.({ date: typeof date === 'string' ? date : undefined });
     const expiresAt = response.headers[keyExpiresHeader.toLowerCase()];
     if (typeof expiresAt === 'string') onKeyEndsSoon?.(expiresAt);
     return { status: response.statusCode, headers: response.headers, text };

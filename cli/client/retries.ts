@@ -1,7 +1,8 @@
 // By hand: undici's RetryAgent cuts a Retry-After short at its own longest pause, and p-retry does not read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
-import { CallkeyError, errorCode } from './errors.ts';
+import { temporaryReason } from './connection-errors.ts';
+import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
 
 /** A user waits for a single call: at most 8 s of pauses. A file must outlast a restart of the core: up to 56 s of pauses. */
@@ -34,7 +35,7 @@ const temporaryStatuses = [429, 502, 503, 504];
 /**
  * Sends a request until a final answer arrives. Use it only for requests that are safe to repeat: a call under its request id, a cancel.
  *
- * @throws CallkeyError `unreachable`; the reason of the signal
+ * @throws CallkeyError `unreachable`, `failed`; the reason of the signal
  */
 export async function withRetries(
   send: () => Promise<Answer>,
@@ -48,7 +49,7 @@ export async function withRetries(
     signal?.throwIfAborted();
     const outcome = await send().catch((error: unknown) => {
       signal?.throwIfAborted();
-      return networkError(error);
+      return temporaryReason(error, server);
     });
     if (typeof outcome !== 'string' && !temporaryStatuses.includes(outcome.status)) return outcome;
 
@@ -79,25 +80,4 @@ export function parseRetryAfter(header: string | undefined, now: number): number
   if (header === undefined) return 0;
   const milliseconds = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
   return Number.isNaN(milliseconds) ? 0 : Math.max(0, milliseconds);
-}
-
-const networkErrors: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'the connection broke off',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the host name could not be looked up',
-  UND_ERR_SOCKET: 'the connection broke off',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
-  UND_ERR_BODY_TIMEOUT: 'no complete answer in time',
-};
-
-/** @throws the error itself where it did not come from the network */
-function networkError(error: unknown): string {
-  const code = errorCode(error);
-  if (code === undefined || code.startsWith('UND_ERR_INVALID') || code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') throw error;
-  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
-    return `its certificate is not trusted (${code}); set NODE_EXTRA_CA_CERTS=FILE to add a certificate authority`;
-  }
-  return networkErrors[code] ?? code;
 }

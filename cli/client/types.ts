@@ -64,6 +64,10 @@ export type ClientOptions = {
   trace?: (text: string) => void;
   /** Gets the end of a key that ends within 30 days (RFC 3339), with each answer. */
   onKeyEndsSoon?: (expiresAt: string) => void;
+  /** What to call the program in the header `User-Agent`. */
+  userAgent?: string;
+  /** Gets the server's time with each answer, as HTTP writes it. */
+  onAnswer?: (answer: { date: string | undefined }) => void;
 };
 
 export type RequestOptions = {

@@ -1,20 +1,24 @@
 import { CallkeyError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
 import { type Context, connect } from '../context.ts';
-import { checkedCampaign, checkedContact, checkedRequestId } from '../identifiers.ts';
+import { diskReason } from '../durable-file.ts';
+import { checkedContact, checkedRequestId } from '../identifiers.ts';
 import { readLastCall } from '../last-call.ts';
 import { deletePendingCall } from '../pending-calls.ts';
 
 export type CancelOptions = { contact?: string; requestId?: string; last?: true };
 
 /** Cancels a call that has not been dialed. A second cancel succeeds, too. */
-export async function callCancel(context: Context, campaign: string, options: CancelOptions): Promise<void> {
-  const campaignId = checkedCampaign(campaign);
+export async function callCancel(context: Context, campaignId: string, options: CancelOptions): Promise<void> {
   const named = namedReference(options);
   const { server, client } = await connect(context);
   try {
     const cancelled = await client.cancel(campaignId, named ?? (await lastCallReference(context, server, campaignId)));
-    await deletePendingCall(context.folders, cancelled.requestId);
+    await deletePendingCall(context.folders, cancelled.requestId).catch((error: unknown) => {
+      context.output.note(
+        `The command that placed this call, run again within a day, answers as if it were queued still: ${diskReason(error)}.`,
+      );
+    });
     context.output.answer(cancelled, `Cancelled.\nRequest id: ${cancelled.requestId}\nContact id: ${cancelled.contactId}`);
   } finally {
     await client.close();

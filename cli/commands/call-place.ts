@@ -3,8 +3,8 @@ import { validate } from '#contract/validate.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Call, PlacedCall } from '../client/types.ts';
 import { type Context, connect, retryNotes } from '../context.ts';
-import { checkedCampaign } from '../identifiers.ts';
-import { readLastCall, writeLastCall } from '../last-call.ts';
+import { diskReason } from '../durable-file.ts';
+import { readLastCall, rememberLastCall } from '../last-call.ts';
 import { beginCall } from '../pending-calls.ts';
 
 export type CallOptions = {
@@ -15,12 +15,16 @@ export type CallOptions = {
   notBefore?: string;
   notAfter?: string;
   requestId?: string;
+  dryRun?: boolean;
 };
 
 /** Places one call. Writes its request id to the disk before it sends it: after a crash, the same command sends the same id. */
-export async function callPlace(context: Context, campaign: string, options: CallOptions): Promise<void> {
-  const campaignId = checkedCampaign(campaign);
+export async function callPlace(context: Context, campaignId: string, options: CallOptions): Promise<void> {
   const call = callOf(options);
+  if (options.dryRun) {
+    context.output.answer({ status: 'would-place', campaignId, ...call }, `Would place a call to ${call.contact.phone}. Nothing was sent.`);
+    return;
+  }
   let inDoubt = false;
   const note = retryNotes(context);
   const onRetry = (reason: string) => {
@@ -35,7 +39,7 @@ export async function callPlace(context: Context, campaign: string, options: Cal
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'unreachable') throw withAdvice(error, recorded.call);
       // A first attempt that was refused has placed nothing; a retry may follow one that has.
-      if (!inDoubt && error.kind !== 'failed') await recorded.undo();
+      if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
       throw error;
     });
     await recorded.settle();
@@ -45,19 +49,28 @@ export async function callPlace(context: Context, campaign: string, options: Cal
   }
 }
 
+/** See connection-errors.ts. */
+function sentNothing({ code }: CallkeyError): boolean {
+  return code === 'untrusted-certificate' || code === 'proxy-refused';
+}
+
 type Recorded = { call: Call; adopted: boolean; settle(): Promise<void>; undo(): Promise<void> };
 
 /** Writes to the disk which call is about to be sent. */
-async function record({ folders, output }: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
+async function record(context: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
+  const { folders, output } = context;
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
   if (pending?.adopted) output.note(`This command ended without an answer before. Sending its request id ${requestId} again.`);
   const lastBefore = await readLastCall(folders, server, campaignId);
-  await writeLastCall(folders, server, campaignId, { requestId });
-  const settle = async () => pending?.settle();
+  await rememberLastCall(context, server, campaignId, { requestId });
+  const settle = async () =>
+    pending?.settle().catch((error: unknown) => {
+      output.note(`For a day, the same command repeats this call instead of placing another: ${diskReason(error)}.`);
+    });
   const undo = async () => {
     await settle();
-    await writeLastCall(folders, server, campaignId, lastBefore);
+    await rememberLastCall(context, server, campaignId, lastBefore);
   };
   return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo };
 }

@@ -2,9 +2,9 @@ import type { Pace } from '../batch/pool.ts';
 import { type Run, readRuns, runName } from '../batch/run-journal.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
-import { formatCount } from '../output.ts';
 import { checkedServer } from '../settings.ts';
 import { callPlaceFile } from './call-place-file.ts';
+import { runText } from './call-runs.ts';
 
 /**
  * Continues a run that was stopped. Reads the journals in $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts) for the run's file,
@@ -17,11 +17,11 @@ export async function callResume(context: Context, name: string | undefined, pac
     context.output.note('There is nothing to resume.');
     return;
   }
-  const { server, profile, campaignId, path, skipped } = run.header;
+  const { server, profile, campaignId, path, reading, skipped } = run.header;
   if (path === null)
     throw new CallkeyError(
       'usage',
-      `That run came from standard input, which cannot be read again. Pipe the same input in: callkey call place ${campaignId} --from -`,
+      `That run came from standard input, which cannot be read again. Pipe the same input in, with the same options: callkey call place ${campaignId} --from -`,
     );
   if (context.options.server !== undefined && checkedServer(context.options.server) !== server) {
     throw new CallkeyError('usage', `That run belongs to the server ${server}. Leave --server out to resume it there.`);
@@ -31,6 +31,8 @@ export async function callResume(context: Context, name: string | undefined, pac
     ...pace,
     skipInvalid: skipped > 0,
     again: false,
+    dryRun: false,
+    reading,
     content: run.header.content,
   });
 }
@@ -38,19 +40,10 @@ export async function callResume(context: Context, name: string | undefined, pac
 function selectRun(runs: readonly Run[], name: string | undefined): Run | undefined {
   if (name !== undefined) {
     const named = runs.find((run) => runName(run) === name);
-    if (!named) throw new CallkeyError('notFound', `Found no stopped run ${name}. ${listRuns(runs)}`);
+    if (!named) throw new CallkeyError('notFound', `Found no stopped run ${name}. ${runs.map(runText).join('\n')}`);
     return named;
   }
-  if (runs.length > 1) throw new CallkeyError('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${listRuns(runs)}`);
+  if (runs.length > 1)
+    throw new CallkeyError('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${runs.map(runText).join('\n')}`);
   return runs[0];
-}
-
-function listRuns(runs: readonly Run[]): string {
-  return runs
-    .map((run) => {
-      const { path, campaignId, calls, startedAt } = run.header;
-      const state = `${formatCount(run.placed.size)} of ${formatCount(calls)} placed, started ${startedAt}`;
-      return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}`;
-    })
-    .join('\n');
 }

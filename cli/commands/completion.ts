@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 
-export const shells = ['bash', 'zsh', 'fish'] as const;
+export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof shells)[number];
 
 /** The words that can follow one command. */
@@ -40,7 +40,7 @@ function placesOf(program: Command): Place[] {
   return place(program, []);
 }
 
-const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish };
+const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish, powershell };
 
 function bash(places: Place[]): string {
   const values = (takes: string) => flags(places, takes).join('|');
@@ -118,6 +118,39 @@ function __callkey_at
 end
 complete -c callkey -f
 ${lines.join('\n')}`;
+}
+
+/** PowerShell hands over the words up to the cursor as a syntax tree; `$word` is what has been typed of the last one. */
+function powershell(places: Place[]): string {
+  const table = places.map((place) => {
+    const choices = [
+      ...place.commands.map(({ name, description }) => ({ word: name, description })),
+      ...place.options.map(({ flag, description }) => ({ word: flag, description })),
+    ];
+    return `    '${place.words}' = @(${choices.map(({ word, description }) => `@(${doubled(word)}, ${doubled(description || word)})`).join(', ')})`;
+  });
+  return `# PowerShell completion for callkey. Load it with: callkey completion powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName callkey -ScriptBlock {
+  param($word, $tree, $cursor)
+  $choices = @{
+${table.join('\n')}
+  }
+  $before = @($tree.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.ToString() })
+  if ($before.Count -gt 0 -and @(${flags(places, 'file').map(doubled).join(', ')}, ${flags(places, 'text').map(doubled).join(', ')}) -contains $before[-1]) { return }
+  $place = ''
+  foreach ($next in $before | Select-Object -Skip 1) {
+    $longer = "$place $next".Trim()
+    if ($choices.ContainsKey($longer)) { $place = $longer }
+  }
+  $choices[$place] | Where-Object { $_[0] -like "$word*" } | ForEach-Object {
+    [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])
+  }
+}`;
+}
+
+/** PowerShell's single quotes: nothing is expanded, and a quote is written twice. */
+function doubled(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** The commands as a shell pattern, each with a leading space. */

@@ -1,15 +1,14 @@
 import { type Context, settingsOf } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { checkedKey, openKeyStore } from '../keys/key-store.ts';
+import { openKeyStore, readGivenKey } from '../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
 /** Shows which key the next command would use, and never the key itself. */
 export async function keyStatus(context: Context): Promise<void> {
   const { profileName: profile, profile: stored, server } = await settingsOf(context);
-  const given = context.environment['CALLKEY_API_KEY'];
+  const given = await readGivenKey(context.environment);
   if (given) {
-    checkedKey(given.trim(), 'CALLKEY_API_KEY');
-    answer(context, { profile, server, stored: 'environment' }, 'in CALLKEY_API_KEY, which goes before any that is stored');
+    answer(context, { profile, server, stored: 'environment' }, `${given.where}, which goes before any that is stored`);
     return;
   }
   const store = stored && (await openKeyStore(stored.key, profile, context.folders));

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { lstat, open, rm } from 'node:fs/promises';
+import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AsyncEntry } from '@napi-rs/keyring';
 import { isKeyValue } from '#contract/key-value.ts';
@@ -119,15 +119,35 @@ function unsafe(
   return new CallkeyError('failed', `Refused to use the key file ${path}: ${reason}. ${advice}`);
 }
 
-/** CALLKEY_API_KEY, or else the key of the profile. @throws CallkeyError */
+/**
+ * The key that the environment gives: in CALLKEY_API_KEY, or in the file that CALLKEY_API_KEY_FILE names, as containers get their secrets.
+ *
+ * @throws CallkeyError
+ */
+export async function readGivenKey(environment: Environment): Promise<{ keyValue: string; where: string } | undefined> {
+  const { CALLKEY_API_KEY: value, CALLKEY_API_KEY_FILE: path } = environment;
+  if (value && path) throw new CallkeyError('usage', 'CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
+  if (value) return { keyValue: checkedKey(value.trim(), 'CALLKEY_API_KEY'), where: 'in CALLKEY_API_KEY' };
+  if (!path) return undefined;
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const reason = errorCode(error) ?? String(error);
+    throw new CallkeyError(
+      'usage',
+      `Could not read ${path}, which CALLKEY_API_KEY_FILE names (${reason}). Check its name and permissions.`,
+    );
+  });
+  return { keyValue: checkedKey(text.trim(), `The text in ${path}`), where: `in the file ${path}, which CALLKEY_API_KEY_FILE names` };
+}
+
+/** The key of the environment, or else of the profile. @throws CallkeyError */
 export async function readKey(settings: Settings, environment: Environment, folders: Folders): Promise<string> {
-  const given = environment['CALLKEY_API_KEY'];
-  if (given) return checkedKey(given.trim(), 'CALLKEY_API_KEY');
+  const given = await readGivenKey(environment);
+  if (given) return given.keyValue;
   const { profileName, profile } = settings;
   if (!profile) {
     throw new CallkeyError(
       'usage',
-      `No key is stored for the profile ${profileName}. Run callkey key set to store one, or set CALLKEY_API_KEY.`,
+      `No key is stored for the profile ${profileName}. Run callkey key set to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
     );
   }
   const store = await openKeyStore(profile.key, profileName, folders);

@@ -1,41 +1,66 @@
+import { hash } from 'node:crypto';
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
-import { readCallFile } from '../../cli/batch/call-file.ts';
+import { type BadLine, type CallLine, checkCalls, goodLines, openCallFile } from '../../cli/batch/call-file.ts';
+import { parseColumns, parseCountry, type Reading } from '../../cli/batch/reading.ts';
+import { openSource } from '../../cli/batch/source.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
+import { freshDirectory } from '../support/databases.ts';
 
-const read = (text: string) => readCallFile(Buffer.from(text), 'calls');
-const error = (content: string | Buffer) => {
+type Read = { good: CallLine[]; bad: BadLine[]; sameNumber: [number, number][]; notes: string[]; content: string };
+
+async function read(content: string | Buffer, reading: Partial<Reading> = {}): Promise<Read> {
+  const directory = freshDirectory();
+  const path = join(directory, 'calls');
+  writeFileSync(path, content);
+  const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
   try {
-    readCallFile(Buffer.from(content), 'calls');
-  } catch (thrown) {
-    return thrown;
+    const file = await openCallFile(source, { columns: {}, country: null, ...reading });
+    const found: Read = { good: [], bad: [], sameNumber: [], notes: file.notes, content: file.content };
+    const { bad, good } = await checkCalls(file, {
+      badLine: (line) => found.bad.push(line),
+      sameNumber: (...lines) => found.sameNumber.push(lines),
+      line: () => undefined,
+    });
+    found.good.push(...(await Readable.from(goodLines(file, bad)).toArray()));
+    expect([good, bad.size]).to.deep.equal([found.good.length, found.bad.length]);
+    return found;
+  } finally {
+    await source.close();
   }
-  return undefined;
-};
-const bad = (text: string) => read(text).bad.flatMap(({ line, errors }) => errors.map(({ path, message }) => [line, path, message]));
+}
+const error = (content: string | Buffer, reading?: Partial<Reading>) =>
+  read(content, reading).then(
+    () => expect.fail('It was read.'),
+    (thrown: unknown) => thrown,
+  );
+const bad = async (text: string, reading?: Partial<Reading>) =>
+  (await read(text, reading)).bad.flatMap(({ line, errors }) => errors.map(({ path, message }) => [line, path, message]));
 const phone = '+493012345678';
 
 describe('a file of calls', () => {
-  it('is CSV with a header, quotes, blank lines and a byte order mark', () => {
+  it('is CSV with a header, quotes, blank lines and a byte order mark', async () => {
     const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n+493012345679,,,own,,,7\r\n`;
-    expect(read(text)).to.deep.equal({
-      good: [
-        {
-          line: 2,
-          call: {
-            contact: { phone, name: 'Lovelace, "Ada"', timeZone: 'Europe/Berlin' },
-            variables: { note: 'two\nlines' },
-            notAfter: '2099-01-01T00:00:00.000Z',
-          },
+    const { good, bad: wrong, content } = await read(text);
+    expect(good).to.deep.equal([
+      {
+        line: 2,
+        call: {
+          contact: { phone, name: 'Lovelace, "Ada"', timeZone: 'Europe/Berlin' },
+          variables: { note: 'two\nlines' },
+          notAfter: '2099-01-01T00:00:00.000Z',
         },
-        { line: 5, call: { requestId: 'own', contact: { phone: '+493012345679' }, variables: { order: '7' } } },
-      ],
-      bad: [],
-    });
+      },
+      { line: 5, call: { requestId: 'own', contact: { phone: '+493012345679' }, variables: { order: '7' } } },
+    ]);
+    expect([wrong, content]).to.deep.equal([[], hash('sha256', text)]);
   });
 
-  it('is NDJSON where it begins with a brace', () => {
-    const { good } = read(`\n{"contact":{"phone":"${phone}"},"variables":{"a":"1"}}\n\n{"contact":{"phone":"${phone}"}}\n`);
+  it('is NDJSON where it begins with a brace', async () => {
+    const { good } = await read(`\n{"contact":{"phone":"${phone}"},"variables":{"a":"1"}}\n\n{"contact":{"phone":"${phone}"}}\n`);
     expect(good).to.deep.equal([
       { line: 2, call: { contact: { phone }, variables: { a: '1' } } },
       { line: 4, call: { contact: { phone } } },
@@ -46,43 +71,160 @@ describe('a file of calls', () => {
     ['LF', '\n'],
     ['CR', '\r'],
   ] as const) {
-    it(`numbers the lines of CSV with ${what} by the last line above a cell of several lines`, () => {
+    it(`numbers the lines of CSV with ${what} by the last line above a cell of several lines`, async () => {
       const text = ['phone,var.note', `${phone},"one${lineEnd}two${lineEnd}three"`, '12,x'].join(lineEnd);
-      expect([read(text).good[0]?.line, read(text).bad[0]?.line]).to.deep.equal([2, 5]);
+      const { good, bad: wrong } = await read(text);
+      expect([good[0]?.line, wrong[0]?.line]).to.deep.equal([2, 5]);
     });
   }
 
-  const unreadable: [string, string | Buffer, RegExp][] = [
+  it('may be longer than what is read at once, with letters and quotes across its chunks', async () => {
+    const name = (n: number) => `Zoë "${'é'.repeat(n % 7)}" ${n}`;
+    const numbers = Array.from({ length: 5_000 }, (_, n) => n);
+    const csv = numbers.map((n) => `+4930${10_000_000 + n},"${name(n).replaceAll('"', '""')}"`).join('\n');
+    const json = numbers.map((n) => JSON.stringify({ contact: { phone: `+4930${10_000_000 + n}`, name: name(n) } })).join('\n');
+    for (const [text, first] of [
+      [`phone,name\n${csv}`, 2],
+      [json, 1],
+    ] as const) {
+      const { good } = await read(text);
+      expect(good.map(({ line, call }) => [line, call.contact.name])).to.deep.equal(numbers.map((n) => [n + first, name(n)]));
+    }
+  });
+
+  const withUmlaut = `phone,name\n${phone},Grüße Ömer\n`;
+  const utf16be = Buffer.from(`\ufeff${withUmlaut}`, 'utf16le').swap16();
+  const encodings: [string, Buffer][] = [
+    ['UTF-8', Buffer.from(withUmlaut)],
+    ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${withUmlaut}`)],
+    ['UTF-16 with a byte order mark', Buffer.from(`\ufeff${withUmlaut}`, 'utf16le')],
+    ['UTF-16, big end first', utf16be],
+    ['UTF-16 without a byte order mark', Buffer.from(withUmlaut, 'utf16le')],
+    ['UTF-16, big end first, without a byte order mark', utf16be.subarray(2)],
+  ];
+  for (const [what, bytes] of encodings) {
+    it(`may be ${what}`, async () => {
+      const { good, notes } = await read(bytes);
+      expect([good[0]?.call.contact.name, notes]).to.deep.equal(['Grüße Ömer', []]);
+    });
+  }
+
+  it('is read as Latin-1 where it is not UTF-8, with a warning', async () => {
+    const { good, notes } = await read(Buffer.from(withUmlaut, 'latin1'));
+    expect(good[0]?.call.contact.name).to.equal('Grüße Ömer');
+    expect(notes.join()).to.match(/not UTF-8.*Latin-1.*CSV UTF-8/);
+  });
+
+  for (const [what, delimiter] of [
+    ['semicolons', ';'],
+    ['tabs', '\t'],
+  ] as const) {
+    it(`may have ${what} between its columns, and empty cells`, async () => {
+      const line = (...cells: string[]) => cells.join(delimiter);
+      const text = [line('phone', 'name', '"var.note;,"'), line(phone, '', 'a,b'), line('', '', ''), line(phone, 'Ada', '')].join('\n');
+      const { good, bad: wrong } = await read(text);
+      expect(good).to.deep.equal([
+        { line: 2, call: { contact: { phone }, variables: { 'note;,': 'a,b' } } },
+        { line: 4, call: { contact: { phone, name: 'Ada' } } },
+      ]);
+      expect(wrong).to.deep.equal([]);
+    });
+  }
+
+  it('has other columns where it is said which, and says which it does not use', async () => {
+    const text = `Kunde;Mobile;phone;Ort;Bestellung;time zone\nAda;${phone};12;Berlin;7;Europe/Berlin\n`;
+    const { good, notes } = await read(text, { columns: parseColumns('phone=Mobile, name=Kunde,var.order=Bestellung') });
+    expect(good).to.deep.equal([
+      { line: 2, call: { contact: { phone, name: 'Ada', timeZone: 'Europe/Berlin' }, variables: { order: '7' } } },
+    ]);
+    expect(notes).to.deep.equal(['Not used: phone, Ort.']);
+  });
+
+  it('has national numbers where it is said of which country', async () => {
+    const text = `phone\n030 12345-678\n(0151) 23456789\n+44 20 7946 0018\n+442079460018\n12\n`;
+    const { good, bad: wrong } = await read(text, { country: parseCountry('de') });
+    expect(good.map(({ call }) => call.contact.phone)).to.deep.equal(['+493012345678', '+4915123456789', '+442079460018', '+442079460018']);
+    expect(wrong.map(({ line }) => line)).to.deep.equal([6]);
+  });
+
+  it('tells which lines call a number that an earlier line calls', async () => {
+    const { good, sameNumber } = await read(`phone\n${phone}\n+442079460018\n${phone}\n12\n${phone}\n`);
+    expect([good.length, sameNumber]).to.deep.equal([
+      4,
+      [
+        [4, 2],
+        [6, 2],
+      ],
+    ]);
+  });
+
+  it('is refused where it changes while it is read', async () => {
+    const directory = freshDirectory();
+    const path = join(directory, 'calls.csv');
+    writeFileSync(path, `phone\n${phone}\n`);
+    const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
+    const file = await openCallFile(source, { columns: {}, country: null });
+    appendFileSync(path, '+442079460018\n');
+    const thrown = await Readable.from(file.rows())
+      .toArray()
+      .catch((error: unknown) => error);
+    await source.close();
+    expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'conflict', code: 'file-changed' });
+  });
+
+  const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
     ['an empty file', '', /empty/],
     ['a header alone', 'phone,name\n', /no calls/],
     ['a header without phone', 'name\nAda\n', /no column phone/],
-    ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*The columns are/],
+    ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*The columns.*--columns/],
     ['a column twice', `phone,Phone\n${phone},1\n`, /column phone twice/],
     ['a variable twice', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
-    ['semicolons', `phone;name\n${phone};Ada\n`, /commas/],
-    ['tabs', `phone\tname\n${phone}\tAda\n`, /commas/],
-    ['text that is not UTF-8', Buffer.from(`phone,name\n${phone},\xe4\n`, 'latin1'), /UTF-8/],
+    [
+      'a column that it was said to have',
+      `phone,name\n${phone},Ada\n`,
+      /no column "Mobile".*phone, name/,
+      { columns: { phone: 'Mobile' } },
+    ],
+    ['columns of NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
+    ['other separators', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
+    [
+      'text that is UTF-8 in one place and Latin-1 in another',
+      Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'),
+      /in some places/,
+    ],
+    ["a spreadsheet's own file", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
     ['a header with a quote out of place', 'ph"one\n', /quote/],
+    ['a quote that never closes', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: a quote is out of place/],
+    [
+      'a quote that does not close for very long',
+      `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
+      /a quote is out of place/,
+    ],
+    ['a quote out of place, also where lines after it are right', `phone,name\n${phone},A"da\n${phone},Bob\n`, /line 2: a quote/],
+    ['NDJSON in one line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
   ];
-  for (const [what, content, message] of unreadable) {
-    it(`is refused as a whole for ${what}`, () => {
-      expect(error(content)).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
-      expect(error(content)).to.have.property('message').that.matches(message);
+  for (const [what, content, message, reading] of unreadable) {
+    it(`is refused as a whole for ${what}`, async () => {
+      const thrown = await error(content, reading);
+      expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
+      expect(thrown).to.have.property('message').that.matches(message);
     });
   }
 
   const wrongLines: [string, string, [number, string, string | RegExp]][] = [
     ['is no phone number', 'phone\n12\n', [2, 'contact.phone', /E\.164/]],
+    ['has a number that a spreadsheet rounded', 'phone\n4.91E+11\n', [2, 'contact.phone', /"4\.91E\+11".*spreadsheet.*as text/]],
+    ['has a number that a German spreadsheet rounded', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
     ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cells, the header has 2.']],
     ['has an empty phone', 'phone,name\n,Ada\n', [2, 'contact.phone', 'This field is required.']],
     ['is not JSON', `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', 'This is not JSON.']],
     ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'This field is not known.']],
     ['repeats a request id', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request id.']],
-    ['has a quote that never closes', `phone,name\n${phone},Ada\n${phone},"Bob\n`, [3, '', /quote is out of place/]],
+    ['has a variable that would be lost', `phone,var.__proto__\n${phone},x\n`, [2, 'variables', /__proto__/]],
   ];
   for (const [what, text, [line, path, message]] of wrongLines) {
-    it(`reports a line that ${what}`, () => {
-      const [first, ...more] = bad(text);
+    it(`reports a line that ${what}`, async () => {
+      const [first, ...more] = await bad(text);
       expect(first?.slice(0, 2)).to.deep.equal([line, path]);
       if (typeof message === 'string') expect(first?.[2]).to.equal(message);
       else expect(first?.[2]).to.match(message);
@@ -90,21 +232,29 @@ describe('a file of calls', () => {
     });
   }
 
-  it('does not report a value of a wrong type as a missing one', () => {
-    expect(bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([
+  it('does not report a value of a wrong type as a missing one', async () => {
+    expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([
       [1, 'contact.phone', 'Invalid input: expected string, received number'],
     ]);
   });
 
-  it('has no lines after a quote out of place, even right ones', () => {
-    const { good, bad } = read(`phone,name\n${phone},A"da\n${phone},Bob\n`);
-    expect([good, bad.length]).to.deep.equal([[], 1]);
+  it('reports a call that leaves no room for a request id', async () => {
+    const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, '€'.repeat(1000)]));
+    const line = JSON.stringify({ contact: { phone }, variables });
+    expect(Buffer.byteLength(line)).to.be.greaterThan(limits.bodyBytes);
+    expect(await bad(`${line}\n`))
+      .to.have.nested.property('[0][2]')
+      .that.matches(/too large/);
+  });
+});
+
+describe('the options for CSV', () => {
+  for (const text of ['phone', 'phone=', 'fax=Fax', 'var.=x', 'phone=A,phone=B', ''])
+    it(`refuses --columns "${text}"`, () => expect(() => parseColumns(text)).to.throw(CallkeyError, /--columns/));
+
+  it('takes the columns in any order for the same', () => {
+    expect(JSON.stringify(parseColumns('phone=A,name=B'))).to.equal(JSON.stringify(parseColumns('name=B,phone=A')));
   });
 
-  it('reports a call that leaves no room for a request id', () => {
-    const variables = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`v${n}`, 'x'.repeat(1000)]));
-    const line = JSON.stringify({ contact: { phone }, variables });
-    expect(line.length).to.be.greaterThan(limits.bodyBytes);
-    expect(bad(`${line}\n`).length).to.be.greaterThan(0);
-  });
+  it('refuses a country that there is not', () => expect(() => parseCountry('Germany')).to.throw(CallkeyError, /two letters/));
 });

@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { CliHome, ndjson } from '../support/cli.ts';
+import { CliHome, type CliProcess, cliMain, ndjson } from '../support/cli.ts';
+import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
@@ -110,7 +113,7 @@ describe('callkey call place --from', () => {
     });
 
     const unreadable: [string, string | Buffer, RegExp][] = [
-      ['what is not UTF-8', Buffer.from('phone,name\n+493012345678,\xe4\n', 'latin1'), /UTF-8/],
+      ["a spreadsheet's own file", Buffer.from('PK\x03\x04', 'latin1'), /save it as CSV/],
       ['NDJSON that is none', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This is not JSON/],
     ];
     for (const [what, content, says] of unreadable) {
@@ -128,9 +131,145 @@ describe('callkey call place --from', () => {
       expect(network.seen).to.deep.equal([]);
     });
 
+    it('takes what a spreadsheet saves, and warns of what may be meant otherwise', async () => {
+      const text = `Mobile;Kunde;Ort\n030 ${phone(1).slice(5)};Jürgen;Köln\n${phone(1)};Zoë;Köln\n`;
+      const { code, stdout, stderr } = await place(
+        file(Buffer.from(text, 'latin1')),
+        ...['--columns', 'phone=Mobile,name=Kunde', '--country', 'DE', '--concurrency', '1'],
+      );
+      expect(code, stderr).to.equal(0);
+      expect(network.seen.map(({ body }) => JSON.parse(body).contact)).to.deep.equal([
+        { phone: phone(1), name: 'Jürgen' },
+        { phone: phone(1), name: 'Zoë' },
+      ]);
+      expect(stderr)
+        .to.contain('not UTF-8')
+        .and.contain('Not used: Ort.')
+        .and.match(/line 3: warning: .*line 2/)
+        .and.match(/1 lines? .*phone number of an earlier line/);
+      expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
+        [2, 'placed'],
+        [3, 'placed'],
+      ]);
+    });
+
+    it('goes on as it began where it resumes a file with other columns', async () => {
+      network.faults.push('pass', { status: 401 });
+      const path = file(`Mobile;Ort\n030 ${phone(1).slice(5)};Köln\n030 ${phone(2).slice(5)};Köln\n`);
+      await place(path, '--columns', 'phone=Mobile', '--country', 'DE', '--concurrency', '1');
+      const otherwise = await place(path, '--columns', 'phone=Mobile', '--country', 'AT');
+      expect([otherwise.code, otherwise.stderr]).to.satisfy(([code, text]: [number, string]) => code === 5 && text.includes('--columns'));
+      expect((await home.run(['call', 'resume'])).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(2));
+    });
+
+    it('holds no more of a long file in memory than of a short one', async () => {
+      const lines = Array.from({ length: 25_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${'x'.repeat(800)}`);
+      const path = file(['phone,requestId,var.note', ...lines].join('\n'));
+      const args = ['call', 'place', tenants.campaign.id, '--from', path, '--dry-run'];
+      // Less than the lines would take; the command itself needs about 20 MB.
+      const { code, stderr } = await home.start(args, { environment: { NODE_OPTIONS: '--max-old-space-size=40' }, stdout: '/dev/null' })
+        .ended;
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('Would place 25,000 of 25,000 lines');
+    });
+
     it('ends with 2 on a file that is not there, and on a pace that is none', async () => {
       expect((await place(join(home.directory, 'none.csv'))).code).to.equal(2);
       for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
+    });
+  });
+
+  describe('with --dry-run', () => {
+    it('sends nothing, needs no key, and says what would be placed and what is skipped', async () => {
+      const path = file(`phone,name\n${phone(1)},Ada\n12,Bob\n${phone(2)},\n`);
+      const { code, stdout, stderr } = await home.run(
+        ['call', 'place', tenants.campaign.id, '--from', path, '--dry-run', '--skip-invalid'],
+        { environment: { CALLKEY_API_KEY: '' } },
+      );
+      expect(code, stderr).to.equal(0);
+      const results = ndjson(stdout);
+      expect(results.map(({ line, status, contact }) => [line, status, contact])).to.deep.equal([
+        [3, 'invalid', undefined],
+        [2, 'would-place', { phone: phone(1), name: 'Ada' }],
+        [4, 'would-place', { phone: phone(2) }],
+      ]);
+      expect(stderr).to.match(/Would place 2 of 3 lines .*Nothing was sent/);
+      expect(network.seen).to.deep.equal([]);
+
+      const placed = ndjson((await place(path, '--skip-invalid')).stdout).filter(({ status }) => status === 'placed');
+      expect(new Set(placed.map(({ requestId }) => requestId))).to.deep.equal(
+        new Set(results.flatMap(({ requestId }) => (requestId ? [requestId] : []))),
+      );
+    });
+
+    it('tells which lines were placed before, and leaves the run as it is', async () => {
+      const path = file(csvOf(3));
+      network.faults.push('pass', { status: 401 });
+      await place(path, '--concurrency', '1');
+      const kept = home.files();
+      const { code, stdout, stderr } = await place(path, '--dry-run');
+      expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['placed-before', 'would-place', 'would-place']]);
+      expect(stderr).to.match(/Would place 2 of 3 lines .*1 were placed before/);
+      expect(home.files()).to.deep.equal(kept);
+    });
+
+    it('ends as the command itself would, with 2 or 5', async () => {
+      expect((await place(file('phone\n12\n'), '--dry-run')).code).to.equal(2);
+      network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(3)), '--concurrency', '1');
+      expect((await place(file(csvOf(4)), '--dry-run')).code).to.equal(5);
+    });
+
+    it('tells what one call would be, too', async () => {
+      const args = ['call', 'place', tenants.campaign.id, '--phone', phone(1), '--dry-run'];
+      const { code, stdout } = await home.run([...args, '--json']);
+      expect([code, JSON.parse(stdout)]).to.deep.equal([
+        0,
+        { status: 'would-place', campaignId: tenants.campaign.id, contact: { phone: phone(1) } },
+      ]);
+      expect(network.seen).to.deep.equal([]);
+    });
+  });
+
+  describe('runs', () => {
+    const stopped = async (name: string, from: number, ...more: string[]) => {
+      network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5, from), name), '--concurrency', '1', ...more);
+    };
+    const listed = async () => JSON.parse((await home.run(['call', 'runs', '--json'])).stdout).runs;
+
+    it('are listed, the newest first, with what is placed of each', async () => {
+      expect((await home.run(['call', 'runs'])).stdout).to.contain('No file was placed');
+      await place(file(csvOf(3), 'whole.csv'));
+      await stopped('part.csv', 50);
+      const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listed();
+      expect(
+        runs.map(({ path, calls, placed, completedAt }) => [path.split('/').at(-1), calls, placed, completedAt === null]),
+      ).to.deep.equal([
+        ['part.csv', 5, 1, true],
+        ['whole.csv', 3, 3, false],
+      ]);
+      expect((await home.run(['call', 'runs'])).stdout)
+        .to.contain(runs[0]?.run)
+        .and.contain('1 of 5 placed');
+    });
+
+    it('are not offered once they were discarded, and their calls are not placed again', async () => {
+      await stopped('part.csv', 0);
+      const [{ run }] = await listed();
+      const { code, stdout } = await home.run(['call', 'runs', 'discard', run]);
+      expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes('stay placed'));
+      expect((await home.run(['call', 'resume'])).stderr).to.contain('nothing to resume');
+      expect((await place(join(home.directory, 'part.csv'))).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
+      expect((await home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
+    });
+
+    it('of a file that is placed --again cannot be found again, which discarding says', async () => {
+      await stopped('part.csv', 0, '--again');
+      const [{ run }] = await listed();
+      expect((await home.run(['call', 'runs', 'discard', run])).stdout).to.match(/--again calls those contacts once more/);
     });
   });
 
@@ -372,11 +511,72 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
-    it('places the lot though nobody reads the results', async () => {
-      const run = started(file(csvOf(50)));
+    it('though nobody reads the results any more: it stops, and says how to go on', async () => {
+      const path = file(csvOf(400));
+      const run = started(path, '--rate', '200');
+      await run.said(/"placed"/);
+      run.child.stdout?.destroy();
+      const { code, stderr } = await run.ended;
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/Nobody reads the results.*of 400 lines are placed\. Run callkey call resume.*> results\.ndjson/);
+      expect((await calls()).length).to.be.lessThan(400);
+      const resumed = await home.run(['call', 'resume']);
+      expect([resumed.code, ndjson(resumed.stdout).length]).to.deep.equal([0, 400]);
+      expect(await calls()).to.deep.equal(onceEach(400));
+    });
+
+    it('though `head` reads the first results alone', async () => {
+      const path = file(csvOf(3_000));
+      const command = `"$0" "$@" --rate 500 | head -n 3`;
+      const args = [process.execPath, cliMain, 'call', 'place', tenants.campaign.id, '--from', path];
+      const env = { ...bareEnvironment, ...home.environment, HOME: home.directory };
+      const { stdout } = await promisify(execFile)('sh', ['-c', command, ...args], { env });
+      expect(ndjson(stdout)).to.have.length(3);
+      expect((await calls()).length).to.be.within(3, 500);
+    });
+
+    it('is done though nobody reads on, once every line is placed', async () => {
+      const run = started(file(csvOf(1)));
       run.child.stdout?.destroy();
       expect(await run.ended).to.include({ code: 0 });
-      expect(await calls()).to.deep.equal(onceEach(50));
+      expect(await calls()).to.deep.equal(onceEach(1));
+    });
+
+    it('through one fault after the other: what was acknowledged is in the database after each', async function () {
+      this.timeout(60_000);
+      const path = file(csvOf(2_000));
+      const acknowledged = new Map<unknown, unknown>();
+      const account = async (stdout: string) => {
+        for (const { status, requestId, contactId } of ndjson(stdout.slice(0, stdout.lastIndexOf('\n') + 1)))
+          if (status === 'placed') acknowledged.set(requestId, contactId);
+        const rows: { request_id: string; contact_id: string }[] = await direct.storage.database
+          .read('calls')
+          .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
+        const found = new Map(rows.map(({ request_id, contact_id }) => [request_id, contact_id]));
+        expect(found.size).to.equal(rows.length);
+        for (const [requestId, contactId] of acknowledged) expect(found.get(String(requestId))).to.equal(contactId);
+      };
+      const faults: ((run: CliProcess) => unknown)[] = [
+        ({ child }) => child.kill('SIGKILL'),
+        ({ child }) => child.kill('SIGINT'),
+        ({ child }) => child.stdout?.destroy(),
+        ({ child }) => child.kill('SIGTERM'),
+        () => network.faults.push({ status: 401 }),
+        ({ child }) => child.kill('SIGKILL'),
+      ];
+      for (const fault of faults) {
+        const run = started(path, '--rate', '1500');
+        await run.said(/"replayed":false/);
+        fault(run);
+        await account((await run.ended).stdout);
+      }
+      const full = await home.start(['call', 'place', tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
+      expect(full.code).to.equal(1);
+      const last = await home.run(['call', 'resume']);
+      expect(last.code, last.stderr).to.equal(0);
+      await account(last.stdout);
+      expect(acknowledged.size).to.equal(2_000);
+      expect(await calls()).to.deep.equal(onceEach(2_000));
     });
   });
 });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
@@ -433,8 +434,57 @@ describe('callkey call', () => {
       for (const { path, text } of home.files()) expect(text, path).not.to.contain(key);
     });
 
+    it('reports errors as JSON with --json, as the last line of standard error', async () => {
+      const taken = ['--request-id', 'taken-json'];
+      await place(somePhone(), ...taken);
+      const failing: [string[], string, number][] = [
+        [['call', 'place', tenants.campaign.id, '--phone', somePhone(), ...taken], 'request-id-conflict', 5],
+        [['call', 'place', tenants.otherCampaign.id, '--phone', somePhone()], 'campaign-refused', 4],
+        [['call', 'place', tenants.campaign.id, '--phone', '12'], 'usage', 2],
+        [['call', 'place', '--nonsense'], 'usage', 2],
+        [['call', 'place', tenants.campaign.id, '--rate', 'fast'], 'usage', 2],
+        [['call'], 'usage', 2],
+        [['call', 'cancel', tenants.campaign.id, '--last', '--profile', key], 'usage', 2],
+        [['call', 'cancel', tenants.campaign.id, '--request-id', 'nobody'], 'call-not-found', 6],
+        [['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1'], 'unreachable', 7],
+      ];
+      for (const [args, problem, expected] of failing) {
+        const { code, stdout, stderr } = await home.run([...args, '--json']);
+        expect([code, stdout], args.join(' ')).to.deep.equal([expected, '']);
+        const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+        expect(error).to.include({ code: problem, exitCode: expected });
+        expect(error.message)
+          .to.be.a('string')
+          .and.not.match(/^error: /);
+        expect(stderr).not.to.contain(key);
+      }
+    });
+
+    it('has a manual page that man itself can set, with every option', async () => {
+      const { code, stdout } = await home.run(['man']);
+      expect(code).to.equal(0);
+      for (const option of ['skip', 'state', 'columns']) expect(stdout).to.contain(`\\-\\-${option}`);
+      const { error, stderr, stdout: set } = spawnSync('groff', ['-man', '-Tascii', '-ww'], { input: stdout, encoding: 'utf8' });
+      if (error) return;
+      expect(stderr).to.equal('');
+      // Bold, as typewriters wrote it: each letter twice, with a backspace between.
+      expect(set.replaceAll(/.\u0008/g, '')).to.match(/--skip-invalid/);
+    });
+
     it('has help with examples for every command, and exit code 0', async () => {
-      for (const command of [[], ['key'], ['key', 'set'], ['call', 'place'], ['call', 'cancel'], ['call', 'resume'], ['completion']]) {
+      for (const command of [
+        [],
+        ['key'],
+        ['key', 'set'],
+        ['call', 'place'],
+        ['call', 'cancel'],
+        ['call', 'resume'],
+        ['call', 'runs'],
+        ['call', 'runs', 'discard'],
+        ['campaign', 'alias'],
+        ['doctor'],
+        ['completion'],
+      ]) {
         const { code, stdout, stderr } = await home.run([...command, '--help']);
         expect([code, stderr]).to.deep.equal([0, '']);
         expect(stdout).to.match(/Usage: callkey/);
@@ -447,7 +497,14 @@ describe('callkey call', () => {
     });
 
     it('ends with 2 on what is no command, or no option', async () => {
-      for (const args of [['call'], ['nonsense'], ['call', 'place'], ['call', 'place', 'x', '--nonsense'], []]) {
+      for (const args of [
+        ['call'],
+        ['nonsense'],
+        ['call', 'place'],
+        ['call', 'place', 'x', '--nonsense'],
+        ['call', 'runs', 'discard'],
+        [],
+      ]) {
         expect((await home.run(args)).code).to.equal(2);
       }
     });

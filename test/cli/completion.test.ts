@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { CliHome } from '../support/cli.ts';
 
-const shells = ['bash', 'zsh', 'fish'] as const;
+const shells = ['bash', 'zsh', 'fish', 'pwsh'] as const;
 type Shell = (typeof shells)[number];
 
 /** Prints what the shell itself offers after a command line; zsh shows that to a terminal alone, so that it gets one (zsh/zpty). */
@@ -26,6 +26,9 @@ const asking: Record<Shell, (script: string, line: string, last: string) => stri
     print -r -- "$offered"
     zpty -d shell`,
   fish: (script, line) => `source ${script}; complete -C "${line}"`,
+  pwsh: (script, line) => `
+    Get-Content -Raw ${script} | Invoke-Expression
+    (TabExpansion2 '${line}' ${line.length}).CompletionMatches.CompletionText`,
 };
 
 const isThere = (shell: Shell) => spawnSync(shell, ['-c', 'true']).status === 0;
@@ -40,13 +43,13 @@ describe('callkey completion', () => {
       const home = new CliHome();
       const script = join(home.directory, 'completion');
       before(async () => {
-        const { code, stdout } = await home.run(['completion', shell]);
+        const { code, stdout } = await home.run(['completion', shell === 'pwsh' ? 'powershell' : shell]);
         expect(code).to.equal(0);
         writeFileSync(script, stdout);
       });
       /** @param last what comes last of what is offered, where the order is known */
       const offered = (line: string, last: string) => {
-        const quiet = shell === 'zsh' ? ['-f'] : shell === 'bash' ? ['--norc'] : ['--no-config'];
+        const quiet = { zsh: ['-f'], bash: ['--norc'], fish: ['--no-config'], pwsh: ['-NoProfile', '-NonInteractive'] }[shell];
         const { stdout, stderr } = spawnSync(shell, [...quiet, '-c', asking[shell](script, line, last)], {
           encoding: 'utf8',
           env: { PATH: process.env['PATH'], HOME: home.directory, TERM: 'dumb' },
@@ -74,7 +77,17 @@ describe('callkey completion', () => {
   it('ends with 2 for a shell that it does not know', async () => {
     const { code, stderr } = await new CliHome().run(['completion', 'tcsh']);
     expect(code).to.equal(2);
-    expect(stderr).to.contain('bash, zsh, fish');
+    expect(stderr).to.contain('bash, zsh, fish, powershell');
+  });
+
+  it('has every command and option for PowerShell, between its quotes', async () => {
+    const { stdout } = await new CliHome().run(['completion', 'powershell']);
+    const table = new Map([...stdout.matchAll(/^ {4}'(.*?)' = (.*)$/gm)].map(([, place, choices]) => [place, choices]));
+    expect(table.get('call')).to.contain("@('resume', ").and.contain("@('runs', ");
+    expect(table.get('call runs')).to.contain("@('discard', ");
+    expect(table.get('key set')).to.contain(
+      "@('--insecure-storage', 'keep the key in a file that only you can read, instead of the system''s keychain')",
+    );
   });
 
   it('answers in JSON, too', async () => {

@@ -65,6 +65,11 @@ describe('the published package', () => {
       .that.includes({ status: 2, stderr: 'callkey needs Node.js 22.19 or later; this is 22.18.0.\n', stdout: '' });
   });
 
+  it('brings its manual page', () => {
+    expect(packageJson().man).to.deep.equal(['man/callkey.1']);
+    expect(readFileSync(join(folder, 'man', 'callkey.1'), 'utf8')).to.match(/^\.TH CALLKEY 1/);
+  });
+
   it('carries its README and the licences of what is bundled', () => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).to.contain('callkey key set');
     const licences = readFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');

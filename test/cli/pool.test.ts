@@ -3,7 +3,10 @@ import { expect } from 'chai';
 import { runPool } from '../../cli/batch/pool.ts';
 
 const pace = (concurrency: number) => ({ concurrency, rate: undefined });
-const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
+const list = (count: number) => Array.from({ length: count }, (_, n) => n);
+async function* numbers(count: number): AsyncGenerator<number> {
+  yield* list(count);
+}
 
 describe('the pool', () => {
   it('works on every item once, and on no more at once than it may', async () => {
@@ -15,13 +18,14 @@ describe('the pool', () => {
       seen.push(n);
       running--;
     });
-    expect([seen.toSorted((a, b) => a - b), most]).to.deep.equal([numbers(20), 3]);
+    expect([seen.toSorted((a, b) => a - b), most]).to.deep.equal([list(20), 3]);
   });
 
   it('lets items in flight finish after the first error, starts no other, and throws the first', async () => {
     const finished: number[] = [];
     const stop = new AbortController();
     const running = runPool(numbers(20), pace(3), stop, async (n) => {
+      await nextTurn();
       if (n === 0) throw new Error('first');
       await nextTurn();
       finished.push(n);
@@ -39,5 +43,19 @@ describe('the pool', () => {
       stop.abort();
     });
     expect(started).to.deep.equal([0]);
+  });
+
+  it('ends with the error of what gives it items, after the work in flight', async () => {
+    const finished: number[] = [];
+    async function* breaking() {
+      yield* [1, 2];
+      throw new Error('broken');
+    }
+    const running = runPool(breaking(), pace(4), new AbortController(), async (n) => {
+      await nextTurn();
+      finished.push(n);
+    });
+    expect(await running.catch((error: unknown) => error)).to.have.property('message', 'broken');
+    expect(finished).to.deep.equal([1, 2]);
   });
 });

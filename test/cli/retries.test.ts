@@ -91,10 +91,24 @@ describe('retries', () => {
     expect([attempts, pauses.length]).to.deep.equal([3, 2]);
   });
 
-  it('names the way to trust a certificate that it does not trust', async () => {
-    const { result } = await sendInto([systemError('SELF_SIGNED_CERT_IN_CHAIN')]);
-    expect(result).to.have.property('message').that.contains('NODE_EXTRA_CA_CERTS');
-  });
+  const final: [string, RegExp][] = [
+    ['SELF_SIGNED_CERT_IN_CHAIN', /NODE_EXTRA_CA_CERTS/],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', /NODE_EXTRA_CA_CERTS/],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', /NODE_EXTRA_CA_CERTS/],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /NODE_EXTRA_CA_CERTS/],
+    ['CERT_HAS_EXPIRED', /expired.*clock/],
+    ['CERT_NOT_YET_VALID', /not valid yet.*clock/],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', /another name/],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/],
+  ];
+  for (const [code, says] of final) {
+    it(`does not send again after ${code}, which no other try changes, and says what does`, async () => {
+      const { result, attempts, pauses } = await sendInto([systemError(code), 202]);
+      expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'untrusted-certificate' });
+      expect(result).to.have.property('message').that.matches(says);
+      expect([attempts, pauses]).to.deep.equal([1, []]);
+    });
+  }
 
   it('tells the reason before each pause', async () => {
     const reasons: string[] = [];

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
@@ -14,7 +14,8 @@ export type CliProcess = {
   /** Waits until standard error or output has said something. */
   said(what: RegExp): Promise<void>;
 };
-export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string };
+/** `stdout`: a file instead of a pipe. */
+export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string };
 
 /** One person's machine: a home of its own, and the command line run in it as a process. */
 export class CliHome {
@@ -26,15 +27,17 @@ export class CliHome {
   }
 
   /** As a process of its own, which a test can kill. */
-  start(args: string[], { environment, input, main = cliMain }: CliOptions = {}): CliProcess {
+  start(args: string[], { environment, input, main = cliMain, stdout }: CliOptions = {}): CliProcess {
     const env = { ...bareEnvironment, ...this.#env(environment) };
-    const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', 'pipe', 'pipe'] });
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(input ?? '');
+    const file = stdout === undefined ? undefined : openSync(stdout, 'w');
+    const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', file ?? 'pipe', 'pipe'] });
+    if (file !== undefined) closeSync(file);
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input ?? '');
     return followed(child);
   }
 
-  run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main'> = {}): Promise<Ended> {
+  run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main' | 'stdout'> = {}): Promise<Ended> {
     return runScript('cli/main.ts', args, { env: this.#env(environment), input, directory: this.directory });
   }
 

@@ -1,0 +1,54 @@
+import { CallkeyError } from '../client/errors.ts';
+import { formatCount, type Output, type Streams } from '../output.ts';
+import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './call-file.ts';
+import { createCounter } from './progress.ts';
+
+/** More than anybody reads; the results have them all. */
+const mostNotes = 100;
+
+type Reporting = { output: Output; streams: Streams };
+
+/** Checks a whole file and says what it finds. @throws CallkeyError `usage` where lines are wrong, unless --skip-invalid leaves some to place */
+export async function checkFile({ output, streams }: Reporting, file: CallFile, skipInvalid: boolean): Promise<CheckedFile> {
+  const counter = createCounter(streams.stderr, 'Checking');
+  const report = createCheckReport(output, counter.line);
+  const checked = await checkCalls(file, report).finally(counter.done);
+  report.end();
+  refuseBadLines(output, file, checked, skipInvalid);
+  return checked;
+}
+
+function createCheckReport(output: Output, line: () => void): CheckReport & { end(): void } {
+  let [bad, twice] = [0, 0];
+  return {
+    line,
+    badLine(found) {
+      if (output.forPrograms) output.result({ line: found.line, status: 'invalid', errors: found.errors });
+      if (++bad <= mostNotes) output.note(badLineText(found));
+    },
+    sameNumber(line, earlier) {
+      if (++twice <= mostNotes) output.note(`line ${line}: warning: it has the phone number of line ${earlier}, and is a call of its own.`);
+    },
+    end() {
+      if (bad > mostNotes) output.note(`${formatCount(bad - mostNotes)} more wrong lines are not shown. Add --json to see them all.`);
+      if (twice > 0) output.note(`Warning: ${formatCount(twice)} lines have the phone number of an earlier line. Each of them is a call.`);
+    },
+  };
+}
+
+function badLineText({ line, errors }: BadLine): string {
+  return `line ${line}: ${errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join(' ')}`;
+}
+
+function refuseBadLines(output: Output, { name }: CallFile, { good, bad }: CheckedFile, skipInvalid: boolean): void {
+  if (bad.size === 0) return;
+  const count = `${formatCount(bad.size)} of ${formatCount(good + bad.size)} lines of ${name} are wrong.`;
+  if (good === 0)
+    throw new CallkeyError('usage', `${count} Nothing was sent. Correct them and run the command again.`, { code: 'invalid' });
+  if (!skipInvalid) {
+    throw new CallkeyError('usage', `${count} Nothing was sent. Correct them, or add --skip-invalid to place the others.`, {
+      code: 'invalid',
+    });
+  }
+  output.note(`${count} Skipping them.`);
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { CallkeyError } from '../client/errors.ts';
+import type { Source } from './source.ts';
+
+/** As TextDecoder calls them. Spreadsheets write all four. */
+type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
+
+export type Examined = {
+  /** SHA-256 of the file, in hexadecimal. */
+  content: string;
+  encoding: Encoding;
+  /** The text of its first bytes. */
+  start: string;
+};
+
+/** Reads the whole source once. @throws CallkeyError `usage` where it is a spreadsheet's own file */
+export async function examine(source: Source): Promise<Examined> {
+  const digest = createHash('sha256');
+  const utf8 = utf8Check();
+  let start = Buffer.alloc(0);
+  for await (const chunk of source.chunks()) {
+    if (start.length === 0) start = Buffer.from(chunk);
+    digest.update(chunk);
+    utf8.add(chunk);
+  }
+  if (start.subarray(0, 4).toString('latin1') === 'PK\x03\x04') throw spreadsheetFile(source.name);
+  const encoding = utf16Of(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
+  if (encoding === 'windows-1252' && utf8.isPartly()) throw mixed(source.name);
+  return { content: digest.digest('hex'), encoding, start: new TextDecoder(encoding).decode(start, { stream: true }) };
+}
+
+/** The text of a source, without a byte order mark. */
+export async function* textOf(source: Source, encoding: Encoding): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding);
+  for await (const chunk of source.chunks()) yield decoder.decode(chunk, { stream: true });
+  yield decoder.decode();
+}
+
+function utf8Check() {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let isRight = true;
+  let hasLetters = false;
+  const attempt = (decode: () => unknown) => {
+    try {
+      if (isRight) decode();
+    } catch {
+      isRight = false;
+    }
+  };
+  return {
+    add(chunk: Buffer): void {
+      attempt(() => decoder.decode(chunk, { stream: true }));
+      hasLetters ||= /\xc3[\x80-\xbf]/.test(chunk.toString('latin1'));
+    },
+    /** Whether letters such as é are as UTF-8 has them, which as Latin-1 reads Ã©. */
+    isPartly: () => hasLetters,
+    isWhole(): boolean {
+      attempt(() => decoder.decode());
+      return isRight;
+    },
+  };
+}
+
+/** By the byte order mark; or else by the zeros that every other byte is, where a text begins with Latin letters or digits. */
+function utf16Of(start: Buffer): Encoding | undefined {
+  const [first, second] = start;
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'utf-16le';
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second !== 0 && second !== undefined)) return 'utf-16be';
+  return undefined;
+}
+
+function spreadsheetFile(name: string): CallkeyError {
+  return new CallkeyError('usage', `${name} is a spreadsheet's own file. Open it there, and save it as CSV ("CSV UTF-8").`);
+}
+
+function mixed(name: string): CallkeyError {
+  return new CallkeyError('usage', `${name} is UTF-8 in some places and not in others. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
+}

@@ -1,0 +1,55 @@
+import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { z } from 'zod';
+import { isPhoneNumber } from '#contract/phone.ts';
+import { CallkeyError } from '../client/errors.ts';
+
+/** How the columns of a CSV file are read. Part of what a run is: read in another way, the same file has other calls. */
+export const readingSchema = z
+  .object({
+    /** The header's name of a column, by ours: `{ phone: 'Mobile' }`. */
+    columns: z.record(z.string(), z.string()),
+    /** The country of numbers without a country code (ISO 3166-1, two letters). */
+    country: z.string().nullable(),
+  })
+  .prefault({ columns: {}, country: null });
+export type Reading = z.infer<typeof readingSchema>;
+
+export const callColumns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
+export type CallColumn = (typeof callColumns)[number];
+export const variablePrefix = 'var.';
+
+/** @param text such as `phone=Mobile,name=Kunde` @throws CallkeyError `usage` */
+export function parseColumns(text: string): Reading['columns'] {
+  const pairs = text.split(',').map((pair): [string, string] => {
+    const [, ours = '', theirs = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
+    const isKnown = callColumns.some((column) => column === ours) || (ours.startsWith(variablePrefix) && ours !== variablePrefix);
+    if (isKnown) return [ours, theirs.trim()];
+    throw new CallkeyError(
+      'usage',
+      `--columns "${pair}": give pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
+    );
+  });
+  // In one order, so that two readings compare as text.
+  const columns = Object.fromEntries(pairs.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: give each column once.');
+  return columns;
+}
+
+/** @throws CallkeyError `usage` */
+export function parseCountry(text: string): string {
+  const code = text.toUpperCase();
+  if (isSupportedCountry(code)) return code;
+  throw new CallkeyError('usage', `--country "${text}": give the two letters of a country, such as DE.`);
+}
+
+/** The number as E.164 where it is one of the country, however it is written; otherwise the text as it is, to be refused. */
+export function internationalNumber(text: string, country: string): string {
+  if (isPhoneNumber(text) || !isSupportedCountry(country)) return text;
+  const parsed = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
+  return parsed?.isValid() && !parsed.ext ? parsed.number : text;
+}
+
+/** A long number as a spreadsheet shows and saves it: its last digits are gone. */
+export function isRounded(text: string): boolean {
+  return /^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(text);
+}

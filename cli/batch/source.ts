@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, realpath, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CallkeyError, errorCode } from '../client/errors.ts';
+import { diskError, privateFile, privateFolder, stateAdvice } from '../durable-file.ts';
+import type { Folders } from '../xdg.ts';
+
+/** A file of calls, open: it is read several times, and no part of it is kept. */
+export type Source = {
+  /** For messages. */
+  name: string;
+  /** Null where no later command can read it again. */
+  path: string | null;
+  /** From its beginning. Each chunk is overwritten by the next. @throws CallkeyError `conflict` where the file changes meanwhile */
+  chunks(): AsyncGenerator<Buffer>;
+  close(): Promise<void>;
+};
+
+const chunkBytes = 64 * 1024;
+
+/** @param from a path, or `-` for standard input @throws CallkeyError `usage` */
+export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>, folders: Folders): Promise<Source> {
+  if (from === '-') return sourceOf(await spool(stdin, folders), 'Standard input', null);
+  const file = await open(from).catch((error: unknown) => {
+    throw unreadable(from, error);
+  });
+  try {
+    const found = await file.stat();
+    if (found.isDirectory()) throw unreadable(from, 'it is a folder');
+    if (found.isFile()) return sourceOf(file, from, await realpath(from));
+    const copy = await spool(file.createReadStream({ autoClose: false }), folders);
+    await file.close();
+    return sourceOf(copy, from, null);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function sourceOf(file: FileHandle, name: string, path: string | null): Source {
+  let begun: string | undefined;
+  /** A line that changed after its check would be sent unchecked, and under the request id of what it was before. */
+  const refuseChange = async () => {
+    const { size, mtimeNs } = await file.stat({ bigint: true });
+    const state = `${size} ${mtimeNs}`;
+    begun ??= state;
+    if (state !== begun) throw changedMeanwhile(name);
+  };
+  return {
+    name,
+    path,
+    async *chunks() {
+      const buffer = Buffer.allocUnsafe(chunkBytes);
+      for (let position = 0; ; ) {
+        const { bytesRead } = await file.read(buffer, 0, chunkBytes, position).catch((error: unknown) => {
+          throw unreadable(name, error);
+        });
+        if (path !== null) await refuseChange();
+        if (bytesRead === 0) return;
+        position += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    },
+    close: () => file.close(),
+  };
+}
+
+/** Copies a pipe, which can be read once, to a file that has no name any more: it goes with the command, even a killed one. */
+async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise<FileHandle> {
+  const path = join(folders.state, `${randomUUID()}.tmp`);
+  try {
+    await mkdir(folders.state, { recursive: true, mode: privateFolder });
+    const file = await open(path, 'wx+', privateFile);
+    await rm(path);
+    for await (const chunk of pipe) await file.writeFile(chunk);
+    return file;
+  } catch (error) {
+    throw diskError(error, `Could not keep standard input in ${folders.state}`, `Nothing was sent. ${stateAdvice}`);
+  }
+}
+
+function unreadable(name: string, error: unknown): CallkeyError {
+  const reason = typeof error === 'string' ? error : (errorCode(error) ?? String(error));
+  return new CallkeyError('usage', `Could not read ${name} (${reason}). Check its name and permissions.`, { cause: error });
+}
+
+function changedMeanwhile(name: string): CallkeyError {
+  return new CallkeyError(
+    'conflict',
+    `${name} changed while it was read. Lines that were placed stay placed. Restore the file as it was and run the same command again.`,
+    { code: 'file-changed' },
+  );
+}

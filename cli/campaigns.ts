@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { parseJson } from '#contract/json.ts';
+import { CallkeyError } from './client/errors.ts';
+import { type Context, settingsOf } from './context.ts';
+import { readIfExists, writeDurably } from './durable-file.ts';
+import { checkedCampaign } from './identifiers.ts';
+import type { Folders } from './xdg.ts';
+
+/** Names for campaigns' ids, by profile: another server has other campaigns. */
+const aliasesSchema = z.record(z.string(), z.record(z.string(), z.string()));
+type Aliases = z.infer<typeof aliasesSchema>;
+
+/** Shorter than any id of a campaign, so that none is taken for the other. */
+const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
+
+/**
+ * The id of the campaign that a command is about.
+ *
+ * @param given an id or an alias; CALLKEY_CAMPAIGN where undefined
+ * @throws CallkeyError `usage`
+ */
+export async function campaignOf(context: Context, given: string | undefined): Promise<string> {
+  const text = given ?? (context.environment['CALLKEY_CAMPAIGN'] || undefined);
+  if (text === undefined) throw new CallkeyError('usage', 'No campaign was given. Give its id or its alias, or set CALLKEY_CAMPAIGN.');
+  const aliases = await readAliases(context);
+  return checkedCampaign(Object.hasOwn(aliases, text) ? (aliases[text] ?? text) : text);
+}
+
+/** The aliases of the profile in use. */
+export async function readAliases(context: Context): Promise<Record<string, string>> {
+  const { profileName } = await settingsOf(context);
+  return (await readAll(context.folders))[profileName] ?? {};
+}
+
+/** @throws CallkeyError `usage` */
+export async function setAlias(context: Context, name: string, campaign: string): Promise<void> {
+  if (!aliasForm.test(name))
+    throw new CallkeyError('usage', `"${name}" is no alias. Begin with a letter, and give up to 32 letters, digits and dashes.`);
+  const campaignId = checkedCampaign(campaign);
+  await change(context, (aliases) => ({ ...aliases, [name]: campaignId }));
+}
+
+/** @throws CallkeyError `notFound` */
+export async function deleteAlias(context: Context, name: string): Promise<void> {
+  await change(context, (aliases) => {
+    const { [name]: found, ...others } = aliases;
+    if (found === undefined) throw new CallkeyError('notFound', `There is no alias "${name}". callkey campaign list shows them.`);
+    return others;
+  });
+}
+
+const fileOf = (folders: Folders) => join(folders.config, 'campaigns.json');
+
+async function change(context: Context, changed: (aliases: Record<string, string>) => Record<string, string>): Promise<void> {
+  const { profileName } = await settingsOf(context);
+  const all = await readAll(context.folders);
+  const aliases: Aliases = { ...all, [profileName]: changed(all[profileName] ?? {}) };
+  await writeDurably(fileOf(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`);
+}
+
+async function readAll(folders: Folders): Promise<Aliases> {
+  const text = await readIfExists(fileOf(folders));
+  if (text === undefined) return {};
+  const parsed = aliasesSchema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  throw new CallkeyError('usage', `Could not read ${fileOf(folders)}: it does not hold aliases. Correct it or delete it.`);
+}

@@ -1,0 +1,56 @@
+import { deleteRun, type Run, readRuns, runName } from '../batch/run-journal.ts';
+import { CallkeyError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
+import { diskError } from '../durable-file.ts';
+import { formatCount } from '../output.ts';
+
+/** Lists what files were placed from this machine, the newest first. */
+export async function callRuns({ folders, output }: Context): Promise<void> {
+  const runs = await readRuns(folders);
+  output.answer({ runs: runs.map(runView) }, runs.length === 0 ? 'No file was placed from this machine.' : runs.map(runText).join('\n'));
+}
+
+/** Forgets runs. What they placed stays placed. */
+export async function callRunsDiscard({ folders, output }: Context, names: readonly string[]): Promise<void> {
+  const runs = await readRuns(folders);
+  const chosen = names.map((name) => {
+    const run = runs.find((candidate) => runName(candidate) === name);
+    if (run) return run;
+    throw new CallkeyError('notFound', `There is no run ${name}. callkey call runs lists them.`);
+  });
+  for (const run of chosen) {
+    await deleteRun(run).catch((error: unknown) => {
+      throw diskError(error, `Could not delete ${run.file}`);
+    });
+  }
+  output.answer({ discarded: names }, chosen.map(discardedText).join('\n'));
+}
+
+function discardedText(run: Run): string {
+  const what = `Discarded ${runName(run)}.`;
+  if (run.completedAt !== null) return what;
+  const placed = `The ${formatCount(run.placed.size)} calls that it placed stay placed.`;
+  // The file alone makes the same request ids again; a repetition's are lost with its journal.
+  return run.header.repetition === '' || run.header.ownRequestIds
+    ? `${what} ${placed} Placing the same file again places only the others.`
+    : `${what} ${placed} Placing the file with --again calls those contacts once more.`;
+}
+
+function runView(run: Run) {
+  const { path, campaignId, server, calls, startedAt } = run.header;
+  return { run: runName(run), path, campaignId, server, calls, placed: placedCount(run), startedAt, completedAt: run.completedAt };
+}
+
+/** The same line in every list of runs. */
+export function runText(run: Run): string {
+  const { path, campaignId, calls, startedAt } = run.header;
+  const state =
+    run.completedAt === null
+      ? `${formatCount(placedCount(run))} of ${formatCount(calls)} placed, started ${startedAt}`
+      : `all ${formatCount(calls)} placed, at ${run.completedAt}`;
+  return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}`;
+}
+
+function placedCount({ header, placed, completedAt }: Run): number {
+  return completedAt === null ? placed.size : header.calls;
+}

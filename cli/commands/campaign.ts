@@ -1,0 +1,20 @@
+import { deleteAlias, readAliases, setAlias } from '../campaigns.ts';
+import type { Context } from '../context.ts';
+
+/** Names a campaign, for every command that takes one. */
+export async function campaignAlias(context: Context, name: string, campaign: string): Promise<void> {
+  await setAlias(context, name, campaign);
+  context.output.answer({ alias: name, campaignId: campaign }, `${name} is campaign ${campaign} now.`);
+}
+
+export async function campaignList(context: Context): Promise<void> {
+  const aliases = Object.entries(await readAliases(context));
+  const text =
+    aliases.map(([name, id]) => `${name}  ${id}`).join('\n') || 'No campaign has an alias. callkey campaign alias NAME ID makes one.';
+  context.output.answer({ campaigns: aliases.map(([alias, campaignId]) => ({ alias, campaignId })) }, text);
+}
+
+export async function campaignForget(context: Context, name: string): Promise<void> {
+  await deleteAlias(context, name);
+  context.output.answer({ forgotten: name }, `Forgot the alias ${name}.`);
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { campaignOf } from '../campaigns.ts';
+import type { CallkeyClient } from '../client/callkey-client.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { type Context, connect } from '../context.ts';
+import { errorCodes, exitCodes } from '../exit-codes.ts';
+import { newerVersion } from '../newer-version.ts';
+
+type Check = { check: string; ok: boolean; detail: string };
+type Checklist = { checks: Check[]; pass(check: string, detail: string): void; fail(check: string, error: CallkeyError): void };
+
+/** Checks what placing a call needs, and places none. The last failure decides the exit code: a refused key says more than a wrong clock. */
+export async function doctor(context: Context, campaign: string | undefined): Promise<void> {
+  const checks: Check[] = [];
+  let failure: CallkeyError | undefined;
+  const list: Checklist = {
+    checks,
+    pass: (check, detail) => checks.push({ check, ok: true, detail }),
+    fail(check, error) {
+      checks.push({ check, ok: false, detail: error.message });
+      failure = error;
+    },
+  };
+  list.pass('version', await versionText(context));
+  await examine(context, campaign, list).catch((error: unknown) => {
+    if (!(error instanceof CallkeyError)) throw error;
+    list.fail('settings', error);
+  });
+  const text = checks.map(({ check, ok, detail }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${detail}`).join('\n');
+  context.output.answer({ ok: failure === undefined, ...(failure && { code: failure.code ?? errorCodes[failure.kind] }), checks }, text);
+  if (failure) process.exitCode = exitCodes[failure.kind];
+}
+
+async function versionText(context: Context): Promise<string> {
+  const newer = await newerVersion(context);
+  return `callkey ${context.version}, Node.js ${process.versions.node}${newer === undefined ? '' : `; callkey ${newer} is there`}`;
+}
+
+/** @throws CallkeyError where the settings are wrong */
+async function examine(context: Context, campaign: string | undefined, list: Checklist): Promise<void> {
+  const isGiven = campaign !== undefined || Boolean(context.environment['CALLKEY_CAMPAIGN']);
+  const campaignId = isGiven ? await campaignOf(context, campaign) : undefined;
+  let serverTime: string | undefined;
+  const onAnswer = ({ date }: { date: string | undefined }) => {
+    serverTime = date;
+  };
+  const { server, client } = await connect(context, { retry: { attempts: 1 }, onAnswer });
+  const found = await probe(client, campaignId ?? 'none').finally(() => client.close());
+
+  // By codes, not statuses: some other server may answer 404 to everything.
+  const isAccepted = found.code === 'call-not-found' || found.code === 'campaign-refused';
+  if (!isAccepted && found.kind !== 'keyRefused') {
+    list.fail('server', found);
+    return;
+  }
+  list.pass('server', `${server} answers`);
+  list.pass('connection', server.startsWith('https:') ? 'https, and its certificate is trusted' : 'http, on this machine');
+  checkClock(serverTime, list);
+  if (!isAccepted) {
+    list.fail('key', found);
+    return;
+  }
+  list.pass('key', 'accepted');
+  if (campaignId === undefined) list.pass('campaign', 'not checked: give its id');
+  else if (found.code === 'campaign-refused') list.fail('campaign', found);
+  else list.pass('campaign', `${campaignId} is in reach of the key`);
+}
+
+/**
+ * Cancels a call that there never was: the answer tells a refused key from a refused campaign, and there is nothing to place or to read.
+ *
+ * @returns the error that it must end with: its code is `campaign-refused` or `call-not-found` where the key is accepted
+ */
+async function probe(client: CallkeyClient, campaignId: string): Promise<CallkeyError> {
+  try {
+    await client.cancel(campaignId, { requestId: `doctor-${randomUUID()}` });
+  } catch (error) {
+    if (error instanceof CallkeyError) return error;
+    throw error;
+  }
+  return new CallkeyError('failed', 'The server says that it cancelled a call that there never was. Check the server address.');
+}
+
+/** Further apart than that, the times of notBefore and notAfter mean something else here and there. */
+const largestSkew = 60_000;
+
+/** @param serverTime from the header Date, which has whole seconds */
+function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): void {
+  const skew = Date.now() - Date.parse(serverTime ?? '');
+  const text = `this machine's clock is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;
+  if (Number.isNaN(skew)) pass('clock', 'not checked: the server sends no time');
+  else if (Math.abs(skew) <= 2_000) pass('clock', "this machine's clock agrees with the server's");
+  else if (Math.abs(skew) <= largestSkew) pass('clock', text);
+  else
+    fail('clock', new CallkeyError('failed', `${text}. Set it: the times that you give with calls mean the server's.`, { code: 'clock' }));
+}

@@ -1,0 +1,49 @@
+import { type CallFile, type CallLine, goodLines } from '../batch/call-file.ts';
+import { checkFile } from '../batch/check-report.ts';
+import { pickRun, runRequest } from '../batch/choose-run.ts';
+import { LineSet } from '../batch/line-numbers.ts';
+import { earlierLines, lineRequestId, type Run, readRuns } from '../batch/run-journal.ts';
+import { type Context, settingsOf } from '../context.ts';
+import { formatCount } from '../output.ts';
+
+type DryRunOptions = { skipInvalid: boolean; again: boolean };
+
+/** A terminal shows as many calls; a program gets them all. */
+const mostShown = 10;
+
+/** Says what the command would place and what it would skip, from the file and the journals alone: nothing is sent, and no key is read. */
+export async function dryRun(context: Context, campaignId: string, file: CallFile, options: DryRunOptions): Promise<void> {
+  const { output } = context;
+  const checked = await checkFile(context, file, options.skipInvalid);
+  const { server, profileName } = await settingsOf(context);
+  const request = runRequest(server ?? '', profileName, campaignId, file, checked);
+  // Throws what the run itself would throw.
+  const choice = pickRun(server === null ? [] : await readRuns(context.folders), request, options.again);
+  const placed = 'continued' in choice ? await placedOf(choice.continued) : new LineSet();
+  const header = 'continued' in choice ? choice.continued.header : { ...request, version: 1 as const, repetition: '', startedAt: '' };
+  let shown = 0;
+  for await (const line of goodLines(file, checked.bad)) {
+    // What --again makes of a file is known when it is placed.
+    const requestId = line.call.requestId ?? (options.again && !('continued' in choice) ? undefined : lineRequestId(header, line.line));
+    if (placed.has(line.line)) {
+      if (output.forPrograms) output.result({ line: line.line, status: 'placed-before', requestId });
+    } else if (output.forPrograms) output.result({ line: line.line, status: 'would-place', ...line.call, requestId });
+    else if (shown++ < mostShown) output.note(textOf(line));
+    if (output.lost.aborted) return;
+  }
+  if (shown > mostShown) output.note(`… and ${formatCount(shown - mostShown)} more. Add --json to see them all.`);
+  const before = placed.size > 0 ? ` ${formatCount(placed.size)} were placed before and are skipped.` : '';
+  output.note(
+    `Would place ${formatCount(checked.good - placed.size)} of ${formatCount(checked.good + checked.bad.size)} lines of ${file.name}.${before} Nothing was sent.`,
+  );
+}
+
+async function placedOf(run: Run): Promise<LineSet> {
+  const placed = new LineSet();
+  for await (const { line } of earlierLines(run)) placed.add(line);
+  return placed;
+}
+
+function textOf({ line, call: { contact } }: CallLine): string {
+  return `line ${line}: would call ${contact.phone}${contact.name === undefined ? '' : ` (${contact.name})`}`;
+}

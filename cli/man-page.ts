@@ -1,0 +1,60 @@
+import type { Command } from 'commander';
+import { environmentHelp, exitCodesHelp } from './program-parts.ts';
+
+/** The manual page, in man(7): every command with its options, and what a script needs to know. */
+export function manPage(program: Command, version: string): string {
+  const lines = [
+    `.TH CALLKEY 1 "" "callkey ${version}" "User Commands"`,
+    '.SH NAME',
+    `callkey \\- ${roff(program.description())}`,
+    '.SH SYNOPSIS',
+    roff(usageOf(program)),
+    '.SH COMMANDS',
+    ...commandsBelow(program).flatMap((command) => [
+      '.SS',
+      roff(usageOf(command)),
+      roff(capitalized(command.description())),
+      ...optionsOf(command),
+    ]),
+    '.SH OPTIONS',
+    'Every command takes them.',
+    ...optionsOf(program),
+    '.SH ENVIRONMENT',
+    ...preformatted(environmentHelp.replace('Environment: ', '             ')),
+    '.SH EXIT STATUS',
+    ...preformatted(exitCodesHelp.replace('Exit codes: ', '            ')),
+    'Ctrl-C and SIGTERM end the command by the signal.',
+    '.SH FILES',
+    'Under $XDG_CONFIG_HOME/callkey: profiles and the names of campaigns. Under $XDG_STATE_HOME/callkey, or the folder of',
+    '.BR \\-\\-state :',
+    'what was placed, without phone numbers and names.',
+  ];
+  return lines.join('\n');
+}
+
+function commandsBelow(command: Command): Command[] {
+  return command.commands.flatMap((sub) => [sub, ...commandsBelow(sub)]);
+}
+
+/** `callkey call place [options] [campaign]` */
+function usageOf(command: Command): string {
+  return command.createHelp().commandUsage(command);
+}
+
+function optionsOf(command: Command): string[] {
+  return command.options.flatMap(({ flags, description }) => ['.TP', `.B ${roff(flags)}`, roff(capitalized(description))]);
+}
+
+function preformatted(text: string): string[] {
+  const lines = text.split(/ · |\n/).map((line) => roff(line.trim()));
+  return ['.nf', ...lines.filter((line) => line !== ''), '.fi'];
+}
+
+function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** A dash would become a hyphen, which cannot be copied as an option; a dot or quote at the start of a line would be a request. */
+function roff(text: string): string {
+  return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/gm, '\\&$&');
+}

@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { CliHome } from '../support/cli.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { skip } from '../support/skip.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../support/tenants.ts';
+
+describe('callkey doctor', () => {
+  let core: RunningCore;
+  let database: string;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let network: FaultyProxy;
+  let key: string;
+  let home: CliHome;
+
+  before(async () => {
+    database = await freshDatabase('sqlite');
+    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
+    direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
+    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    network = await faultyProxy(core.url);
+  });
+  beforeEach(() => {
+    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
+    network.seen.length = 0;
+    network.faults.length = 0;
+  });
+  after(async () => {
+    await network.close();
+    await direct.close();
+    await core.close();
+  });
+
+  const examine = async (args: string[], environment: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await home.run(['doctor', ...args, '--json'], { environment });
+    const {
+      ok,
+      checks,
+      code: problem,
+    }: { ok: boolean; code?: string; checks: { check: string; ok: boolean; detail: string }[] } = JSON.parse(stdout);
+    const failed = checks.filter((check) => !check.ok).map(({ check }) => check);
+    return { code, ok, problem, failed, checks: new Map(checks.map(({ check, detail }) => [check, detail])), stderr };
+  };
+
+  it('finds server, clock, key and campaign right, places nothing and cancels nothing', async () => {
+    const before = await direct.storage.database.read('calls');
+    const { code, ok, failed, checks } = await examine([tenants.campaign.id]);
+    expect([code, ok, failed]).to.deep.equal([0, true, []]);
+    expect([...checks.keys()]).to.deep.equal(['version', 'server', 'connection', 'clock', 'key', 'campaign']);
+    expect(checks.get('campaign')).to.contain(tenants.campaign.id);
+    expect(network.seen.map(({ method }) => method)).to.deep.equal(['DELETE']);
+    expect(await direct.storage.database.read('calls')).to.deep.equal(before);
+    const { stdout } = await home.run(['doctor', tenants.campaign.id]);
+    expect(stdout)
+      .to.match(/^ok {4}server {6,}http/m)
+      .and.not.match(/FAIL/);
+  });
+
+  it('finds the key accepted without a campaign', async () => {
+    const { code, checks } = await examine([]);
+    expect([code, checks.get('key')]).to.deep.equal([0, 'accepted']);
+    expect(checks.get('campaign')).to.contain('not checked');
+  });
+
+  it('ends as placing would where something is wrong, and says what', async () => {
+    const refusedKey = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
+    expect(await examine([tenants.campaign.id], refusedKey)).to.deep.include({ code: 3, problem: 'unauthorized', failed: ['key'] });
+    expect(await examine([tenants.otherCampaign.id])).to.deep.include({ code: 4, problem: 'campaign-refused', failed: ['campaign'] });
+    expect(await examine([], { CALLKEY_SERVER: 'http://127.0.0.1:1' })).to.deep.include({ code: 7, failed: ['server'] });
+    expect(await examine([], { CALLKEY_API_KEY: '' })).to.deep.include({ code: 2, failed: ['settings'] });
+    expect(await examine(['a b'])).to.deep.include({ code: 2, failed: ['settings'] });
+  });
+
+  it('says that the server is none of ours where it does not answer like one', async () => {
+    for (const [status, code] of [
+      [200, 1],
+      [404, 6],
+      [302, 1],
+    ] as const) {
+      network.faults.push({ status, body: '{}' });
+      expect(await examine([tenants.campaign.id])).to.deep.include({ code, failed: ['server'] });
+    }
+  });
+
+  it('finds a clock that is wrong', async () => {
+    const problem = JSON.stringify({ type: 'urn:callkey:problems#call-not-found', title: 'x', status: 404, detail: 'x' });
+    network.faults.push({ status: 404, headers: { Date: 'Sun, 22 Nov 2020 12:00:00 GMT' }, body: problem });
+    const { code, failed, checks } = await examine([tenants.campaign.id]);
+    expect([code, failed]).to.deep.equal([1, ['clock']]);
+    expect(checks.get('clock')).to.match(/ahead of the server's/);
+    expect(checks.get('campaign')).to.contain('in reach');
+  });
+
+  it('finds a certificate that is not trusted', async function () {
+    if (!hasOpenssl) skip(this, 'there is no openssl');
+    const secure = await startCoreHere(database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });
+    const { code, failed, checks } = await examine([], { CALLKEY_SERVER: secure.url });
+    await secure.close();
+    expect([code, failed]).to.deep.equal([1, ['server']]);
+    expect(checks.get('server')).to.contain('NODE_EXTRA_CA_CERTS');
+  });
+
+  describe('asks for a newer version', () => {
+    /** An npm that answers with a version, and leaves a trace. */
+    const withNpm = (environment: Record<string, string> = {}) => {
+      const directory = freshDirectory();
+      const npm = join(directory, 'npm');
+      writeFileSync(npm, `#!/bin/sh\necho "$@" > "${directory}/asked"\necho 99.0.0\n`);
+      chmodSync(npm, 0o755);
+      return { PATH: `${directory}:${process.env['PATH']}`, ...environment };
+    };
+    it('where it is told to, through npm', async () => {
+      const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }));
+      expect(checks.get('version')).to.contain('99.0.0');
+    });
+
+    for (const [what, environment] of [
+      ['unless it is told to', {}],
+      ['in CI', { CALLKEY_UPDATE_NOTICE: 'on', CI: 'true' }],
+    ] as const) {
+      it(`never ${what}`, async () => {
+        const { checks } = await examine([], withNpm(environment));
+        expect(checks.get('version')).not.to.contain('99.0.0');
+      });
+    }
+  });
+});
+
+describe('the campaign of a command', () => {
+  const id = '01a1fe41-7a16-7a72-961d-cbc837d17e8f';
+  const wouldCall = async (home: CliHome, args: string[], environment: Record<string, string> = {}) => {
+    const { code, stdout } = await home.run(['call', 'place', ...args, '--phone', '+493012345678', '--dry-run', '--json'], { environment });
+    return code === 0 ? JSON.parse(stdout).campaignId : code;
+  };
+
+  it('may have a name, which every command takes for its id', async () => {
+    const home = new CliHome();
+    expect((await home.run(['campaign', 'alias', 'reminders', id])).code).to.equal(0);
+    expect(await wouldCall(home, ['reminders'])).to.equal(id);
+    expect(JSON.parse((await home.run(['campaign', 'list', '--json'])).stdout)).to.deep.equal({
+      campaigns: [{ alias: 'reminders', campaignId: id }],
+    });
+    expect(await wouldCall(home, ['reminders', '--profile', 'staging'])).to.equal('reminders');
+    expect((await home.run(['campaign', 'forget', 'reminders'])).code).to.equal(0);
+    expect((await home.run(['campaign', 'forget', 'reminders'])).code).to.equal(6);
+    expect(await wouldCall(home, ['reminders'])).to.equal('reminders');
+  });
+
+  it('comes from CALLKEY_CAMPAIGN where none is given', async () => {
+    const home = new CliHome();
+    await home.run(['campaign', 'alias', 'reminders', id]);
+    expect(await wouldCall(home, [], { CALLKEY_CAMPAIGN: 'reminders' })).to.equal(id);
+    expect(await wouldCall(home, [id], { CALLKEY_CAMPAIGN: 'reminders' })).to.equal(id);
+    expect(await wouldCall(home, [])).to.equal(2);
+  });
+
+  it('takes no name that could be an id or an option', async () => {
+    for (const name of [id, '1st', 'a b', '']) expect((await new CliHome().run(['campaign', 'alias', name, id])).code).to.equal(2);
+    expect((await new CliHome().run(['campaign', 'alias', 'reminders', '..'])).code).to.equal(2);
+  });
+});

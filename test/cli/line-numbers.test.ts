@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+import { FirstLines, LineSet } from '../../cli/batch/line-numbers.ts';
+
+describe('line numbers', () => {
+  it('are in the set once they were added, and counted once', () => {
+    const set = new LineSet();
+    const lines = [1, 2, 8, 9, 8191, 8192, 8193, 3_000_000, 8];
+    for (const line of lines) set.add(line);
+    expect(lines.every((line) => set.has(line))).to.equal(true);
+    expect([set.size, set.has(3), set.has(2_999_999), set.has(30_000_000)]).to.deep.equal([8, false, false, false]);
+  });
+
+  it('are found by the first that had a mark, as in a Map, however many there are', () => {
+    const firstLines = new FirstLines();
+    const map = new Map<string, number>();
+    for (let line = 1; line <= 20_000; line++) {
+      // Numbers of one exchange, as phone numbers are: many, close together, a quarter of them twice.
+      const mark = { high: 493_000_000_000 + ((line * 7) % 15_000) * 1024, low: line % 3 === 0 ? 1 : 0 };
+      const key = `${mark.high} ${mark.low}`;
+      expect(firstLines.add(mark, line)).to.equal(map.get(key));
+      if (!map.has(key)) map.set(key, line);
+    }
+    expect(map.size).to.be.lessThan(20_000);
+  });
+});

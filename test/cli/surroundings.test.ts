@@ -1,0 +1,298 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { expect } from 'chai';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { CliHome, ndjson } from '../support/cli.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { skip } from '../support/skip.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+
+describe('where callkey runs', () => {
+  let core: RunningCore;
+  let database: string;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let network: FaultyProxy;
+  let key: string;
+  let home: CliHome;
+
+  before(async () => {
+    database = await freshDatabase('sqlite');
+    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
+    direct = await openDirect(database);
+    tenants = await createTenants(direct.ports);
+    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    network = await faultyProxy(core.url);
+  });
+  beforeEach(() => {
+    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
+    network.seen.length = 0;
+    network.faults.length = 0;
+  });
+  after(async () => {
+    await network.close();
+    await direct.close();
+    await core.close();
+  });
+
+  const placeArgs = (phone: string, ...more: string[]) => ['call', 'place', tenants.campaign.id, '--phone', phone, ...more];
+  const callsTo = (phone: string) => direct.storage.database.read('calls').where({ phone });
+  const allCalls = async (): Promise<number> => (await direct.storage.database.read('calls')).length;
+
+  it('names itself to the server', async () => {
+    await home.run(placeArgs(somePhone()));
+    expect(network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
+  });
+
+  describe('a file with the key', () => {
+    const withKeyFile = (path: string, more: Record<string, string> = {}) => ({
+      environment: { CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path, ...more },
+    });
+    const keyFile = (text: string, name = 'secret') => {
+      const path = join(home.directory, name);
+      writeFileSync(path, text);
+      return path;
+    };
+
+    it('gives the key', async () => {
+      const path = keyFile(`${key}\n`);
+      expect((await home.run(placeArgs(somePhone()), withKeyFile(path))).code).to.equal(0);
+      const { stdout } = await home.run(['key', 'status'], withKeyFile(path));
+      expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(key);
+    });
+
+    it('ends with 2 where it cannot be read, holds no key, or is one of two sources; and shows no part of it', async () => {
+      for (const options of [
+        withKeyFile(join(home.directory, 'none')),
+        withKeyFile(keyFile(key.slice(0, -1), 'mistyped-secret')),
+        withKeyFile(keyFile(key), { CALLKEY_API_KEY: key }),
+      ]) {
+        const { code, stderr } = await home.run(placeArgs(somePhone()), options);
+        expect(code).to.equal(2);
+        expect(stderr)
+          .to.match(/CALLKEY_API_KEY_FILE|secret/)
+          .and.not.contain(key.slice(0, 20));
+      }
+      expect(network.seen).to.deep.equal([]);
+    });
+  });
+
+  describe('a home that cannot be written', () => {
+    /** Nobody can make a folder there, root neither. */
+    const readOnly = { HOME: '/dev/null' };
+
+    it('ends with 1 before anything is sent, and says how to go on', async () => {
+      const { code, stdout, stderr } = await home.run(placeArgs(somePhone()), { environment: readOnly });
+      expect([code, stdout]).to.deep.equal([1, '']);
+      expect(stderr)
+        .to.match(/Nothing was sent\..*--state DIR.*--request-id/)
+        .and.not.match(/^ {4}at /m);
+      expect(network.seen).to.deep.equal([]);
+    });
+
+    it('places a call that has a request id of its own', async () => {
+      const args = placeArgs(somePhone(), '--request-id', 'no-journal');
+      const { code, stderr } = await home.run(args, { environment: readOnly });
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.match(/cancel --last will not know this call/);
+    });
+
+    it('places calls and files with a folder for its state', async () => {
+      const state = ['--state', join(home.directory, 'state')];
+      expect((await home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
+      expect((await home.run(['call', 'cancel', tenants.campaign.id, '--last', ...state], { environment: readOnly })).code).to.equal(0);
+      const path = join(home.directory, 'calls.csv');
+      writeFileSync(path, `phone\n${somePhone()}\n${somePhone()}\n`);
+      const args = ['call', 'place', tenants.campaign.id, '--from', path];
+      const without = await home.run(args, { environment: readOnly });
+      expect(without.code).to.equal(1);
+      expect(without.stderr).to.match(/Nothing was sent\..*--state DIR/);
+      network.faults.push('pass', { status: 401 });
+      const stopped = await home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
+      expect(stopped.stderr).to.contain(`Run callkey call resume --state ${state[1]} to go on`);
+      expect((await home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
+    });
+  });
+
+  describe('a full disk', () => {
+    it('that takes no answer loses no call: the command ends with 1 and says what was placed', async () => {
+      const phone = somePhone();
+      const { code, stderr } = await home.start(placeArgs(phone, '--json'), { stdout: '/dev/full' }).ended;
+      expect(code).to.equal(1);
+      const [{ error } = { error: undefined }] = ndjson(stderr);
+      expect(error).to.include({ code: 'results-lost' });
+      const [call] = await callsTo(phone);
+      expect(stderr)
+        .to.match(/the disk is full/)
+        .and.contain(String(call?.['contact_id']))
+        .and.not.match(/^ {4}at /m);
+    });
+
+    it('that takes no results stops a file, which is resumed', async () => {
+      const path = join(home.directory, 'calls.csv');
+      const before = await allCalls();
+      writeFileSync(path, ['phone', ...Array.from({ length: 300 }, somePhone)].join('\n'));
+      const stopped = await home.start(['call', 'place', tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
+      expect(stopped.code).to.equal(1);
+      expect(stopped.stderr)
+        .to.match(/Could not write the results: the disk is full\. Stopped\. [\d,]+ of 300 lines are placed\. Run callkey call resume/)
+        .and.not.match(/^ {4}at /m);
+      expect((await allCalls()) - before).to.be.within(1, 50);
+      const resumed = await home.run(['call', 'resume']);
+      expect([resumed.code, ndjson(resumed.stdout).length, (await allCalls()) - before]).to.deep.equal([0, 300, 300]);
+    });
+
+    it('that takes no journal stops a file, and what was placed is not placed again (needs root, to mount one)', async function () {
+      const state = join(freshDirectory(), 'state');
+      mkdirSync(state);
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48k', 'callkey-test', state], { stdio: 'ignore' });
+      } catch {
+        skip(this, 'only root can mount');
+      }
+      try {
+        const ballast = join(state, 'ballast');
+        writeFileSync(ballast, Buffer.alloc(32 * 1024));
+        const path = join(home.directory, 'calls.csv');
+        const before = await allCalls();
+        writeFileSync(path, ['phone', ...Array.from({ length: 200 }, somePhone)].join('\n'));
+        const stopped = await home.run(['call', 'place', tenants.campaign.id, '--from', path, '--state', state]);
+        expect(stopped.code, stopped.stderr).to.equal(1);
+        expect(stopped.stderr).to.match(
+          /Could not write the journal .*the disk is full\.\s+Stopped\. [\d,]+ of 200 lines are placed\. Run callkey/,
+        );
+        const acknowledged = ndjson(stopped.stdout).length;
+        expect(acknowledged)
+          .to.equal((await allCalls()) - before)
+          .and.be.lessThan(200);
+        expect(stopped.stderr).to.contain(`${acknowledged} of 200`);
+        rmSync(ballast);
+        const resumed = await home.run(['call', 'resume', '--state', state]);
+        expect(resumed.code, resumed.stderr).to.equal(0);
+        expect((await allCalls()) - before).to.equal(200);
+      } finally {
+        execFileSync('umount', ['-l', state]);
+      }
+    });
+  });
+
+  describe('a network with certificates and proxies', () => {
+    let secure: RunningCore;
+    let certificate: ReturnType<typeof selfSignedCertificate>;
+    let server: string;
+
+    before(async function () {
+      if (!hasOpenssl) skip(this, 'there is no openssl');
+      certificate = selfSignedCertificate();
+      secure = await startCoreHere(database, { environment: { DIALER: 'off', ...certificate } });
+      server = `https://localhost:${new URL(secure.url).port}`;
+    });
+    after(() => secure?.close());
+    const trusting = () => ({ CALLKEY_SERVER: server, NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE });
+
+    it('ends at once where the certificate is not trusted: no call is in doubt, and no other try is made', async () => {
+      const phone = somePhone();
+      const { code, stderr } = await home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
+      expect(code).to.equal(1);
+      expect(stderr)
+        .to.match(/certificate.*NODE_EXTRA_CA_CERTS/)
+        .and.not.match(/trying again|may have been placed/);
+      expect(home.files()).to.deep.equal([]);
+    });
+
+    it('ends at once where the server speaks no TLS', async () => {
+      const environment = { CALLKEY_SERVER: network.url.replace('http:', 'https:') };
+      const { code, stderr } = await home.run(placeArgs(somePhone(), '--verbose'), { environment });
+      expect(code).to.equal(1);
+      expect(stderr)
+        .to.match(/does not speak TLS/)
+        .and.not.match(/trying again/);
+    });
+
+    /** An HTTP proxy as companies have them: it sees where a client connects to, and nothing of what it says there. */
+    async function tunnel(status = 200) {
+      const asked: string[] = [];
+      const sockets = new Set<Duplex>();
+      const proxy = createServer((_, response) => response.writeHead(500).end('Only CONNECT.'));
+      const keep = (socket: Duplex) => sockets.add(socket.on('error', () => undefined));
+      proxy.on('connect', ({ url = '', headers }, client) => {
+        keep(client);
+        asked.push(`${url} ${headers['proxy-authorization'] ?? ''}`.trim());
+        if (status !== 200) {
+          client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`);
+          return;
+        }
+        const target = connect(Number(url.split(':')[1]), '127.0.0.1', () => {
+          client.write('HTTP/1.1 200 Connected\r\n\r\n');
+          target.pipe(client).pipe(target);
+        });
+        keep(target);
+      });
+      proxy.listen(0, '127.0.0.1');
+      await once(proxy, 'listening');
+      const { port } = proxy.address() as AddressInfo;
+      const close = async () => {
+        for (const socket of sockets) socket.destroy();
+        proxy.close();
+        proxy.closeAllConnections();
+        await once(proxy, 'close');
+      };
+      return { asked, address: `127.0.0.1:${port}`, close };
+    }
+
+    for (const name of ['HTTPS_PROXY', 'https_proxy']) {
+      it(`reaches the server through the proxy of ${name}, with its user and password`, async () => {
+        const proxy = await tunnel();
+        const phone = somePhone();
+        const environment = { ...trusting(), [name]: `http://ada:p%40ss@${proxy.address}` };
+        const { code, stderr } = await home.start(placeArgs(phone, '--verbose'), { environment }).ended;
+        await proxy.close();
+        expect(code, stderr).to.equal(0);
+        expect(proxy.asked).to.deep.equal([`localhost:${new URL(server).port} Basic ${btoa('ada:p@ss')}`]);
+        expect(stderr).not.to.contain('p%40ss').and.not.contain('p@ss');
+        expect(await callsTo(phone)).to.have.length(1);
+      });
+    }
+
+    it('goes straight to a server of NO_PROXY, and to one on this machine without TLS, whose key no proxy may see', async () => {
+      const proxy = await tunnel();
+      const proxies = { HTTPS_PROXY: proxy.address, HTTP_PROXY: `http://${proxy.address}`, http_proxy: `http://${proxy.address}` };
+      const noProxy = await home.start(placeArgs(somePhone()), { environment: { ...trusting(), ...proxies, NO_PROXY: 'localhost' } }).ended;
+      expect(noProxy.code, noProxy.stderr).to.equal(0);
+      expect((await home.run(placeArgs(somePhone()), { environment: proxies })).code).to.equal(0);
+      await proxy.close();
+      expect(proxy.asked).to.deep.equal([]);
+    });
+
+    it('says at once that the proxy refuses, and with 407 that it wants a password', async () => {
+      for (const [status, says] of [
+        [407, /HTTPS_PROXY=http:\/\/USER:PASSWORD@/],
+        [403, /proxy.*403/],
+      ] as const) {
+        const proxy = await tunnel(status);
+        const environment = { CALLKEY_SERVER: server, HTTPS_PROXY: `http://${proxy.address}` };
+        const { code, stderr } = await home.run(placeArgs(somePhone(), '--verbose'), { environment });
+        await proxy.close();
+        expect(code, stderr).to.equal(1);
+        expect(stderr)
+          .to.match(says)
+          .and.not.match(/trying again/);
+      }
+    });
+
+    it('ends with 2 on a proxy address that is none, without repeating its password', async () => {
+      const { code, stderr } = await home.run(placeArgs(somePhone()), {
+        environment: { CALLKEY_SERVER: server, HTTPS_PROXY: 'ftp://ada:secret@proxy.example.com' },
+      });
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('HTTPS_PROXY').and.not.contain('secret');
+    });
+  });
+});
