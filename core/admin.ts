@@ -23,6 +23,7 @@ import { ConfigError, readDatabaseLocation, readRetentionDays } from './config.t
 import { ImportInterrupted } from './domain/import.ts';
 import { Problem } from './domain/problem.ts';
 import { argon2Passwords } from './passwords.ts';
+import { adminCommand, adminName, version } from './program.ts';
 import { databaseErrorText } from './storage/error-text.ts';
 import { openStorage, type Storage, unobserved } from './storage/index.ts';
 import { systemClock, systemRandomness } from './system.ts';
@@ -34,8 +35,9 @@ DATABASE_URL names the database (sqlite:./data/callkey.db by default). A core ma
 create, import and migrate create the database that DATABASE_URL names if it does not exist. Only migrate brings an older schema up to date.`;
 
 function createProgram(): Command {
-  const program = new Command('admin')
+  const program = new Command(adminName)
     .description("The self-hoster's tool, on the machine itself.")
+    .version(version, '--version', 'show the version')
     .option('--json', 'answer with one JSON object, errors too')
     .addHelpText('after', notes)
     .showHelpAfterError('(--help shows the usage)')
@@ -112,9 +114,9 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
   if (missing.length === 0) return;
   if (!isEmpty) {
     const what = `The schema of the database is behind this program (it lacks ${missing.join(', ')}).`;
-    throw new Problem('conflict', `${what} Make a backup, then run: npm run admin -- migrate`);
+    throw new Problem('conflict', `${what} Make a backup, then run: ${adminCommand} migrate`);
   }
-  if (!mayFill) throw new Problem('conflict', 'The database is empty. Check DATABASE_URL, or run: npm run admin -- migrate');
+  if (!mayFill) throw new Problem('conflict', `The database is empty. Check DATABASE_URL, or run: ${adminCommand} migrate`);
   await storage.migrate();
 }
 

@@ -14,7 +14,7 @@ export type Config = Readonly<{
   /** Seconds for which a draining core still takes requests, so that load balancers notice first that it is not ready. */
   drainDelay: number;
   management: Readonly<{ host: string; port: number }> | null;
-  tls: Readonly<{ cert: Buffer; key: Buffer }> | null;
+  tls: Tls | null;
   database: DatabaseLocation;
   /** Newest first. Null: made once, and kept beside the SQLite file. */
   sessionSecrets: readonly string[] | null;
@@ -26,6 +26,9 @@ export type Config = Readonly<{
   /** After how many days contact data of ended calls, and audit events, are erased; null keeps them. */
   retentionDays: Readonly<{ contacts: number | null; auditEvents: number | null }>;
 }>;
+
+/** In PEM form. */
+export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
 
 export type DialerConfig =
   | Readonly<{ kind: 'off' }>
@@ -144,7 +147,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     // No load balancer reaches loopback.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
-    tls: readTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
+    tls: tlsOf(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
     database: env.DATABASE_URL,
     sessionSecrets: env.SESSION_SECRETS,
     trustedProxies: env.TRUSTED_PROXIES,
@@ -208,10 +211,15 @@ function readSecretFile(variable: string, file: string): string {
   return text;
 }
 
-function readTls(certFile: string | undefined, keyFile: string | undefined): Config['tls'] {
+function tlsOf(certFile: string | undefined, keyFile: string | undefined): Tls | null {
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is needed where TLS_KEY_FILE is set');
   if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is needed where TLS_CERT_FILE is set');
+  return readTls(certFile, keyFile);
+}
+
+/** @throws ConfigError */
+export function readTls(certFile: string, keyFile: string): Tls {
   const cert = readNamedFile('TLS_CERT_FILE', certFile);
   const key = readNamedFile('TLS_KEY_FILE', keyFile);
   const certificate = parsePem('TLS_CERT_FILE', `${certFile} holds no certificate in PEM form`, () => new X509Certificate(cert));
@@ -222,7 +230,7 @@ function readTls(certFile: string | undefined, keyFile: string | undefined): Con
     throw new ConfigError('TLS_KEY_FILE', `${keyFile} is not the key of the certificate in ${certFile}`);
   }
   parsePem('TLS_CERT_FILE', `${certFile} and its key cannot be used`, () => createSecureContext({ cert, key }));
-  return { cert, key };
+  return { certFile, keyFile, cert, key };
 }
 
 /** The reason is OpenSSL's. It contains nothing of the key. */

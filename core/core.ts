@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
+import { reloadCertificate } from './certificate-reload.ts';
 import type { Config, DialerConfig } from './config.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
@@ -12,6 +13,7 @@ import { createManagementApp } from './http/management.ts';
 import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
+import { version } from './program.ts';
 import { collectRefusals } from './refusals.ts';
 import { asDatabaseError } from './start-errors.ts';
 import { openStorage } from './storage/index.ts';
@@ -42,7 +44,7 @@ export async function startCore(
   outside: { log: Logger; clock: Clock; randomness: Randomness; passwords: Passwords; signal?: AbortSignal },
 ): Promise<Core> {
   const { log, clock, randomness, passwords } = outside;
-  const metrics = createMetrics();
+  const metrics = createMetrics(version);
   let dialer: Dialer | undefined;
   const storage = await usableStorage(config.database, () =>
     openStorage(config.database, clock, {
@@ -84,7 +86,7 @@ export async function startCore(
       refusals,
       webConsole,
     });
-    const management = config.management && createManagementApp({ registry: metrics.registry, isReady, log });
+    const management = config.management && createManagementApp({ version, registry: metrics.registry, isReady, log });
 
     const opened = async (opening: Promise<Listener>) => {
       const listener = await opening;
@@ -98,6 +100,7 @@ export async function startCore(
     // Only now: the one-time password of a start that fails would be shown to nobody.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, log);
+    const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
     metrics.watch.queue(() => queueLook(ports));
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
     metrics.watch.database(storage.figures);
@@ -111,6 +114,7 @@ export async function startCore(
       firstUser,
       async close() {
         isDraining = true;
+        endReloading?.();
         // Until then load balancers see that this core is not ready, and each answer closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { Duration } from 'luxon';
-import type { Config } from './config.ts';
+import type { Tls } from './config.ts';
 import { asListenError } from './start-errors.ts';
 
 /** How long accepted requests may take once a listener drains. */
@@ -13,6 +14,8 @@ export type Listener = {
   url: string;
   /** Takes no new connections, and closes the open ones when every accepted request is answered, or at the deadline. */
   drain(): Promise<void>;
+  /** For new connections. */
+  useCertificate(tls: Tls): void;
   /** Closes every connection now. */
   abort(): void;
 };
@@ -20,7 +23,7 @@ export type Listener = {
 type Address = { name: 'public' | 'management'; host: string; port: number };
 
 /** @throws ConfigError that names the variable to change */
-export async function listen(handler: RequestListener, address: Address, tls: Config['tls']): Promise<Listener> {
+export async function listen(handler: RequestListener, address: Address, tls: Tls | null): Promise<Listener> {
   const server = createServer(handler, tls);
   const drain = drainOf(server);
   server.listen(address.port, address.host);
@@ -32,6 +35,9 @@ export async function listen(handler: RequestListener, address: Address, tls: Co
   return {
     url: urlOf(server, address.host, tls !== null),
     drain,
+    useCertificate(renewed) {
+      if (server instanceof TlsServer) server.setSecureContext(renewed);
+    },
     abort() {
       server.close();
       server.closeAllConnections();
@@ -39,7 +45,7 @@ export async function listen(handler: RequestListener, address: Address, tls: Co
   };
 }
 
-function createServer(handler: RequestListener, tls: Config['tls']): Server {
+function createServer(handler: RequestListener, tls: Tls | null): Server {
   // Slow clients are cut off. Idle connections outlive those of most proxies, so that a proxy never sends on one that has just been closed.
   const options = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, keepAliveTimeout: 65_000 };
   const server = tls ? createHttpsServer({ ...options, ...tls }, handler) : createHttpServer(options, handler);

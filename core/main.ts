@@ -1,6 +1,21 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Core } from './core.ts';
+import { adminCommand, version } from './program.ts';
+
+const usage = `Usage: callkey-core [--version | --help]
+
+Runs a core until it is told to stop, by SIGTERM or SIGINT. Environment variables configure it, such as DATABASE_URL, HOST and PORT.
+The tool for everything else is: ${adminCommand} --help
+`;
+
+const [argument] = process.argv.slice(2);
+if (argument !== undefined) {
+  if (argument === '--version') process.stdout.write(`${version}\n`);
+  else if (argument === '--help') process.stdout.write(usage);
+  else process.stderr.write(`A core takes no argument such as ${argument}: environment variables configure it.\n\n${usage}`);
+  process.exit(['--version', '--help'].includes(argument) ? 0 : 2);
+}
 
 /**
  * What Node takes at its start alone. With the first two and {@link arenas}, the process stays below 200 MB. The third: threads that help to
@@ -107,7 +122,7 @@ This database had no users, so the core has created a first one, of the type sta
 
 ${oneTimePasswordNote}
 ${where} and choose one of your own.
-Lost it? npm run admin -- user password ${email}
+Lost it? ${adminCommand} user password ${email}
 `;
 }
 

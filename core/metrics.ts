@@ -20,10 +20,14 @@ export type Metrics = {
 };
 
 /** Metrics for Prometheus. Labels come from closed lists: a path, address or identifier as a label would grow without bound. */
-export function createMetrics(): Metrics {
+export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  new Gauge({ name: 'callkey_build_info', help: 'Always 1, with the version of the core', labelNames: ['version'], registers }).set(
+    { version },
+    1,
+  );
 
   const requests = new Histogram({
     name: 'callkey_http_request_duration_seconds',

@@ -9,6 +9,7 @@ import { FirstLines, LineSet, type Mark } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
 import type { Reading } from './reading.ts';
 import type { Row } from './row.ts';
+import { keepHeapSmall } from './small-heap.ts';
 import type { Source } from './source.ts';
 
 export type CallLine = { line: number; call: PlaceCall };
@@ -23,13 +24,15 @@ export type CallFile = {
   reading: Reading;
   /** What is noteworthy about how it is read. */
   notes: string[];
+  /** No fewer than it has. */
+  lines: number;
   rows(): AsyncGenerator<Row>;
 };
 
 /** @throws CallkeyError `usage` where the file cannot be split into lines */
 export async function openCallFile(source: Source, reading: Reading): Promise<CallFile> {
   const { name, path } = source;
-  const { content, encoding, start } = await examine(source);
+  const { content, encoding, start, lines } = await examine(source);
   const text = () => textOf(source, encoding);
   const notes =
     encoding === 'windows-1252'
@@ -38,11 +41,11 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
   if (/^\s*\{/.test(start)) {
     if (Object.keys(reading.columns).length > 0 || reading.country !== null)
       throw new CallkeyError('usage', `${name} is NDJSON: --columns and --country are for CSV. Leave them out.`);
-    return { name, path, content, reading, notes, rows: () => readNdjson(text()) };
+    return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
   }
   const format = csvFormat(start, name, reading);
   if (format.ignored.length > 0) notes.push(`Not used: ${format.ignored.join(', ')}.`);
-  return { name, path, content, reading, notes, rows: () => readCsv(text(), format, reading, name) };
+  return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
 }
 
 /** What the check of a whole file found. */
@@ -64,10 +67,12 @@ export type CheckReport = {
 /** Checks a whole file before any line of it is sent. @throws CallkeyError `usage` where it has no calls */
 export async function checkCalls(file: CallFile, report: CheckReport): Promise<CheckedFile> {
   const bad = new LineSet();
-  const requestIds = new FirstLines();
-  const phones = new FirstLines();
+  const requestIds = new FirstLines(file.lines);
+  const phones = new FirstLines(file.lines);
   let [good, withRequestId] = [0, 0];
+  const keepSmall = keepHeapSmall();
   for await (const row of file.rows()) {
+    keepSmall();
     report.line();
     const checked = checkRow(row, requestIds);
     if ('errors' in checked) {
@@ -86,7 +91,9 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
 
 /** The lines that the check found right. */
 export async function* goodLines(file: CallFile, bad: LineSet): AsyncGenerator<CallLine> {
+  const keepSmall = keepHeapSmall();
   for await (const row of file.rows()) {
+    keepSmall();
     if (bad.has(row.line)) continue;
     const checked = checkRow(row);
     if ('errors' in checked) throw new Error(`Line ${row.line} of ${file.name} was right when it was checked.`);

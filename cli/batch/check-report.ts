@@ -1,7 +1,7 @@
 import { CallkeyError } from '../client/errors.ts';
 import { formatCount, type Output, type Streams } from '../output.ts';
 import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './call-file.ts';
-import { createCounter } from './progress.ts';
+import { type Counter, createCounter } from './progress.ts';
 
 /** More than anybody reads; the results have them all. */
 const mostNotes = 100;
@@ -11,23 +11,27 @@ type Reporting = { output: Output; streams: Streams };
 /** Checks a whole file and says what it finds. @throws CallkeyError `usage` where lines are wrong, unless --skip-invalid leaves some to place */
 export async function checkFile({ output, streams }: Reporting, file: CallFile, skipInvalid: boolean): Promise<CheckedFile> {
   const counter = createCounter(streams.stderr, 'Checking');
-  const report = createCheckReport(output, counter.line);
-  const checked = await checkCalls(file, report).finally(counter.done);
+  const report = createCheckReport(output, counter);
+  const checked = await checkCalls(file, report).finally(counter.clear);
   report.end();
   refuseBadLines(output, file, checked, skipInvalid);
   return checked;
 }
 
-function createCheckReport(output: Output, line: () => void): CheckReport & { end(): void } {
+function createCheckReport(output: Output, counter: Counter): CheckReport & { end(): void } {
   let [bad, twice] = [0, 0];
+  const note = (text: string) => {
+    counter.clear();
+    output.note(text);
+  };
   return {
-    line,
+    line: counter.line,
     badLine(found) {
       if (output.forPrograms) output.result({ line: found.line, status: 'invalid', errors: found.errors });
-      if (++bad <= mostNotes) output.note(badLineText(found));
+      if (++bad <= mostNotes) note(badLineText(found));
     },
     sameNumber(line, earlier) {
-      if (++twice <= mostNotes) output.note(`line ${line}: warning: it has the phone number of line ${earlier}, and is a call of its own.`);
+      if (++twice <= mostNotes) note(`line ${line}: warning: it has the phone number of line ${earlier}, and is a call of its own.`);
     },
     end() {
       if (bad > mostNotes) output.note(`${formatCount(bad - mostNotes)} more wrong lines are not shown. Add --json to see them all.`);

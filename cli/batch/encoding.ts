@@ -11,6 +11,8 @@ export type Examined = {
   encoding: Encoding;
   /** The text of its first bytes. */
   start: string;
+  /** No fewer than it has. */
+  lines: number;
 };
 
 /** Reads the whole source once. @throws CallkeyError `usage` where it is a spreadsheet's own file */
@@ -18,15 +20,17 @@ export async function examine(source: Source): Promise<Examined> {
   const digest = createHash('sha256');
   const utf8 = utf8Check();
   let start = Buffer.alloc(0);
+  let lines = 1;
   for await (const chunk of source.chunks()) {
     if (start.length === 0) start = Buffer.from(chunk);
     digest.update(chunk);
+    lines += countLineEnds(chunk);
     utf8.add(chunk);
   }
   if (start.subarray(0, 4).toString('latin1') === 'PK\x03\x04') throw spreadsheetFile(source.name);
   const encoding = utf16Of(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
   if (encoding === 'windows-1252' && utf8.isPartly()) throw mixed(source.name);
-  return { content: digest.digest('hex'), encoding, start: new TextDecoder(encoding).decode(start, { stream: true }) };
+  return { content: digest.digest('hex'), encoding, start: new TextDecoder(encoding).decode(start, { stream: true }), lines };
 }
 
 /** The text of a source, without a byte order mark. */
@@ -34,6 +38,16 @@ export async function* textOf(source: Source, encoding: Encoding): AsyncGenerato
   const decoder = new TextDecoder(encoding);
   for await (const chunk of source.chunks()) yield decoder.decode(chunk, { stream: true });
   yield decoder.decode();
+}
+
+/** Counts CR LF once, unless it is UTF-16 or across two chunks. */
+function countLineEnds(chunk: Buffer): number {
+  let [count, before] = [0, 0];
+  for (const byte of chunk) {
+    if (byte === 13 || (byte === 10 && before !== 13)) count++;
+    before = byte;
+  }
+  return count;
 }
 
 function utf8Check() {

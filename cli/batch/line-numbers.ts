@@ -28,51 +28,35 @@ export class LineSet {
 export type Mark = { high: number; low: number };
 
 /**
- * The first line that each mark is on. An open hash table of 16 bytes a slot, at most three of four taken: a Map of texts takes five times
- * as much, and for a million lines that is all the memory that the command may use.
+ * The first line that each mark is on. An open hash table of 16 bytes a slot, seven slots for five lines: a Map of texts takes five times as
+ * much, and for a million lines that is all the memory that the command may use.
  */
 export class FirstLines {
-  #bits = 10;
-  #size = 0;
-  #high = new Float64Array(1 << this.#bits);
-  #low = new Uint32Array(1 << this.#bits);
+  readonly #capacity: number;
+  readonly #high: Float64Array;
+  readonly #low: Uint32Array;
   /** A slot with 0 is free: lines begin at 1. */
-  #lines = new Uint32Array(1 << this.#bits);
+  readonly #lines: Uint32Array;
+
+  /** @param most how many marks may be added */
+  constructor(most: number) {
+    this.#capacity = Math.ceil(most * 1.4) + 1;
+    this.#high = new Float64Array(this.#capacity);
+    this.#low = new Uint32Array(this.#capacity);
+    this.#lines = new Uint32Array(this.#capacity);
+  }
 
   /** Keeps the line unless an earlier one has the mark. @returns the earlier line */
   add({ high, low }: Mark, line: number): number | undefined {
-    const slot = this.#slotOf(high, low);
-    const earlier = this.#lines[slot];
-    if (earlier) return earlier;
-    this.#fill(slot, high, low, line);
-    if (++this.#size > (1 << this.#bits) * 0.75) this.#grow();
-    return undefined;
-  }
-
-  /** Where the mark is, or belongs. */
-  #slotOf(high: number, low: number): number {
-    const last = (1 << this.#bits) - 1;
     // Fibonacci hashing: the upper bits of the product depend on all bits of the mark.
-    let slot = Math.imul(high ^ low, 0x9e37_79b1) >>> (32 - this.#bits);
-    while (this.#lines[slot] && (this.#high[slot] !== high || this.#low[slot] !== low)) slot = (slot + 1) & last;
-    return slot;
-  }
-
-  #fill(slot: number, high: number, low: number, line: number): void {
+    const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;
+    let slot = Math.floor((hash / 0x1_0000_0000) * this.#capacity);
+    for (; this.#lines[slot]; slot = (slot + 1) % this.#capacity) {
+      if (this.#high[slot] === high && this.#low[slot] === low) return this.#lines[slot];
+    }
     this.#high[slot] = high;
     this.#low[slot] = low;
     this.#lines[slot] = line;
-  }
-
-  #grow(): void {
-    const [high, low, lines] = [this.#high, this.#low, this.#lines];
-    this.#bits++;
-    this.#high = new Float64Array(1 << this.#bits);
-    this.#low = new Uint32Array(1 << this.#bits);
-    this.#lines = new Uint32Array(1 << this.#bits);
-    for (let slot = 0; slot < lines.length; slot++) {
-      const [line = 0, itsHigh = 0, itsLow = 0] = [lines[slot], high[slot], low[slot]];
-      if (line > 0) this.#fill(this.#slotOf(itsHigh, itsLow), itsHigh, itsLow, line);
-    }
+    return undefined;
   }
 }

@@ -34,6 +34,8 @@ type Refusals = { count: number; first?: CallkeyError };
 export async function placeRun(batch: Batch): Promise<void> {
   const { run, checked, interrupt, output, progress } = batch;
   const stop = () => interrupt.controller.abort();
+  // The check may have lost its reader already.
+  if (output.lost.aborted) stop();
   output.lost.addEventListener('abort', stop);
   const refusals: Refusals = { count: 0 };
   try {

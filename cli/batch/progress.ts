@@ -42,9 +42,15 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
   };
 }
 
-/** Shows how many lines have been read; removed by its own `done`. */
-export function createCounter(stream: NodeJS.WriteStream, label: string): { line(): void; done(): void } {
-  if (!stream.isTTY) return { line: () => undefined, done: () => undefined };
+export type Counter = {
+  line(): void;
+  /** Removes what is shown, to make room for other output. */
+  clear(): void;
+};
+
+/** Shows how many lines have been read. */
+export function createCounter(stream: NodeJS.WriteStream, label: string): Counter {
+  if (!stream.isTTY) return { line: () => undefined, clear: () => undefined };
   let lines = 0;
   let paintedAt = performance.now();
   return {
@@ -55,7 +61,7 @@ export function createCounter(stream: NodeJS.WriteStream, label: string): { line
       paintedAt = performance.now();
       stream.write(`\r\x1b[K${label} … ${formatCount(lines)} lines`);
     },
-    done: () => stream.write('\r\x1b[K'),
+    clear: () => stream.write('\r\x1b[K'),
   };
 }
 

@@ -4,11 +4,12 @@ import type { Command } from 'commander';
 import { auditEvent } from '../domain/audit.ts';
 import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
+import type { Database } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { flushToDisk } from './flush.ts';
 import { withExamples } from './help.ts';
-import { ended, startPostgresTool } from './postgres-tools.ts';
+import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
   const command = program.command('backup').argument('<file>').description('write a consistent copy of the database, while cores work on');
@@ -21,7 +22,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   createFile(file);
   try {
     if (location.kind === 'sqlite') await storage.database.read.raw('VACUUM INTO ?', [file]);
-    else await dump(location.url, file);
+    else await dump(storage.database, location.url, file);
     flushToDisk(file);
   } catch (error) {
     rmSync(file, { force: true });
@@ -54,7 +55,9 @@ function createFile(file: string): void {
   }
 }
 
-/** In the format of PostgreSQL's own tool, which `pg_restore` reads. */
-async function dump(url: string, file: string): Promise<void> {
-  await ended(startPostgresTool(url, 'pg_dump', ['--format=custom', `--file=${file}`]));
+/** In the format of PostgreSQL's own tool, which `pg_restore` reads. Others may have schemas in the same database. */
+async function dump(database: Database, url: string, file: string): Promise<void> {
+  // In quotes it is a name; otherwise a pattern.
+  const quoted = `"${(await ownSchema(database)).replaceAll('"', '""')}"`;
+  await ended(startPostgresTool(url, 'pg_dump', ['--format=custom', `--schema=${quoted}`, `--file=${file}`]));
 }

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
+import { adminCommand } from '../program.ts';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
@@ -36,7 +37,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   if (!reachable.ok) return [reachable];
   const schema = await attempt('schema', async () => {
     const { missing } = await storage.schema();
-    if (missing.length > 0) throw new Error(`lacks ${missing.join(', ')}: run npm run admin -- migrate, or start a core`);
+    if (missing.length > 0) throw new Error(`lacks ${missing.join(', ')}: run ${adminCommand} migrate, or start a core`);
     return 'is complete';
   });
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
@@ -54,7 +55,7 @@ async function countEnabled({ database }: Storage): Promise<number> {
 async function recount(database: Database, repair: boolean): Promise<string> {
   const wrong = await countWrongCounts(database);
   if (wrong === 0) return 'agree with the API keys';
-  if (!repair) throw new Error(`${wrong} kept counts of API keys are wrong: run npm run admin -- check --repair`);
+  if (!repair) throw new Error(`${wrong} kept counts of API keys are wrong: run ${adminCommand} check --repair`);
   await repairCounts(database);
   return `counted again: ${wrong} kept counts of API keys were wrong`;
 }

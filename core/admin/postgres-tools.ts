@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Problem } from '../domain/problem.ts';
+import type { Database } from '../storage/database.ts';
+import { addressesOf } from '../storage/postgres-hosts.ts';
 
 /** One of PostgreSQL's own programs, and its messages on standard error. */
 type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
@@ -25,6 +27,13 @@ export async function ended({ name, child, complaint }: PostgresTool): Promise<v
   if (code !== 0) throw new Problem('unavailable', `${name} failed: ${cause(complaint())}`);
 }
 
+/** @returns the schema that has, or will have, the tables */
+export async function ownSchema(database: Database): Promise<string> {
+  const [found] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
+  if (!found?.schema) throw new Problem('conflict', 'No schema of search_path exists. Create it, or correct search_path.');
+  return found.schema;
+}
+
 /** The error alone: PostgreSQL adds rows, which can be personal data, as its context. */
 function cause(complaint: string): string {
   const lines = complaint.trim().split('\n');
@@ -32,14 +41,20 @@ function cause(complaint: string): string {
 }
 
 function environmentOf(url: string): Record<string, string> {
-  const { hostname, port, username, password, pathname, searchParams } = new URL(url);
+  const addresses = addressesOf(url).map((address) => new URL(address));
+  const { username = '', password = '', pathname = '', searchParams } = addresses[0] ?? {};
+  const option = (name: string) => searchParams?.get(name) ?? '';
   const environment = {
-    PGHOST: decodeURIComponent(hostname).replace(/^\[|\]$/g, ''),
-    PGPORT: port || '5432',
+    PGHOST: addresses.map(({ hostname }) => decodeURIComponent(hostname).replace(/^\[|\]$/g, '')).join(','),
+    PGPORT: addresses.map(({ port }) => port || '5432').join(','),
     PGUSER: decodeURIComponent(username),
     PGPASSWORD: decodeURIComponent(password),
     PGDATABASE: decodeURIComponent(pathname.slice(1)),
-    PGSSLMODE: searchParams.get('sslmode') ?? '',
+    PGSSLMODE: option('sslmode'),
+    PGSSLROOTCERT: option('sslrootcert'),
+    PGSSLCERT: option('sslcert'),
+    PGSSLKEY: option('sslkey'),
+    PGTARGETSESSIONATTRS: addresses.length > 1 ? 'read-write' : '',
   };
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
 }

@@ -7,7 +7,7 @@ import type { Database } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import { migrationsTable } from '../storage/migrations/index.ts';
 import { applicationName, migrationLock, openPostgres } from '../storage/postgres.ts';
-import { ended, startPostgresTool } from './postgres-tools.ts';
+import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
@@ -15,7 +15,8 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   const database = openPostgres(url);
   try {
     const gone = await findGone(database);
-    await replaceAll(url, file, await refuseOthers(database));
+    const own = await refuseOthers(database);
+    await replaceAll(url, file, own, await ownSchema(database));
     return { before: null, revived: await findRevived(database, gone), missing };
   } finally {
     await database.close();
@@ -107,9 +108,9 @@ async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
 /**
  * Replaces all in one transaction. `pg_restore --clean` drops only what the backup contains: a table that a later release has added would
  * make its migration fail. So everything is dropped first, then pg_restore's script runs. A core that starts meanwhile waits for the
- * migrations' lock.
+ * migrations' lock. The schema itself stays.
  */
-async function replaceAll(url: string, file: string, own: number): Promise<void> {
+async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
   const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
@@ -117,7 +118,7 @@ async function replaceAll(url: string, file: string, own: number): Promise<void>
   // Awaited below: a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
-  const restoring = startPostgresTool(url, 'pg_restore', ['--no-owner', '--file=-', file]);
+  const restoring = startPostgresTool(url, 'pg_restore', ['--no-owner', `--schema=${schema}`, '--file=-', file]);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
   // When psql fails, nothing reads pg_restore's output any more, and it would wait for ever.
   psql.child.once('close', () => restoring.child.kill());

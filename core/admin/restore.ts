@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text.ts';
+import { adminCommand } from '../program.ts';
 import { requireFile } from '../storage/sqlite-file.ts';
 import { systemClock } from '../system.ts';
 import type { Runner, Settings } from './context.ts';
@@ -54,7 +55,7 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
     'All sessions have ended: all users sign in again, with the password that they had at the time of the backup.',
   ];
   if (missing.length > 0)
-    lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run npm run admin -- migrate, or start a core.`);
+    lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
   if (!revived) lines.push('The database that was there cannot be read: the API keys that were revoked since the backup are not known.');
   if (revived && revived.apiKeys.length > 0) {
     const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [
@@ -63,19 +64,19 @@ function textOf(file: string, { before, revived, missing }: RestoreResult): stri
       shortName(creatorName),
       timestamp(revokedAt),
     ]);
-    lines.push('', 'These API keys were revoked since the backup and WORK AGAIN. Revoke them: npm run admin -- key revoke ID');
+    lines.push('', `These API keys were revoked since the backup and WORK AGAIN. Revoke them: ${adminCommand} key revoke ID`);
     lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
   }
   if (revived && revived.users.length > 0) {
     const rows = revived.users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]);
-    lines.push('', 'These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: npm run admin -- user delete EMAIL');
+    lines.push('', `These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: ${adminCommand} user delete EMAIL`);
     lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
   }
   if (revived && revived.enabled.length > 0) {
     const rows = revived.enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]);
     lines.push(
       '',
-      'These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: npm run admin -- user disable EMAIL',
+      `These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: ${adminCommand} user disable EMAIL`,
     );
     lines.push(table(['E-MAIL', 'NAME', 'DISABLED'], rows));
   }

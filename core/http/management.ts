@@ -6,7 +6,7 @@ import { jsonLine } from './problems.ts';
 import { serveReference } from './reference.ts';
 
 /** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
-export function createManagementApp(deps: { registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
+export function createManagementApp(deps: { version: string; registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   const app = new Koa();
   app.silent = true;
@@ -20,7 +20,7 @@ export function createManagementApp(deps: { registry: Registry; isReady: () => P
     }
     switch (ctx.path) {
       case '/healthz':
-        ctx.body = jsonLine({ status: 'alive' });
+        ctx.body = jsonLine({ status: 'alive', version: deps.version });
         ctx.type = 'application/json';
         return;
       case '/readyz': {

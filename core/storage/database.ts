@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Knex } from 'knex';
+import { isPostgresUrl } from './postgres-hosts.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 
@@ -60,7 +61,7 @@ export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'p
  * relative path, others as a host, and nobody means a file in the root folder.
  */
 export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
-  if (/^postgres(ql)?:\/\//.test(url)) return URL.canParse(url) ? { kind: 'postgres', url } : undefined;
+  if (/^postgres(ql)?:\/\//.test(url)) return isPostgresUrl(url) ? { kind: 'postgres', url } : undefined;
   const path = /^sqlite:(?:\/\/(?=\/)|(?!\/\/))(.+)$/.exec(url)?.[1];
   return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
 }

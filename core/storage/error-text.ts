@@ -1,5 +1,6 @@
 import { codeOf } from '../domain/error-code.ts';
 import type { DatabaseLocation } from './database.ts';
+import { addressesOf } from './postgres-hosts.ts';
 
 /** Why a database does not work, and what to do about it; `remedy` is empty for an error that the table does not know. */
 type Explanation = { cause: string; remedy: string };
@@ -70,8 +71,10 @@ export function databaseErrorText(error: unknown, location: DatabaseLocation): s
 
 function nameOf(location: DatabaseLocation): string {
   if (location.kind === 'sqlite') return location.filename;
-  const { host, pathname } = new URL(location.url);
-  return host === '' ? pathname.slice(1) : `${pathname.slice(1)} at ${host}`;
+  const addresses = addressesOf(location.url).map((address) => new URL(address));
+  const name = addresses[0]?.pathname.slice(1) ?? '';
+  const hosts = addresses.map(({ host }) => host).join(', ');
+  return hosts === '' ? name : `${name} at ${hosts}`;
 }
 
 /** mkdir reports a file where a folder has to be as one that exists already. */

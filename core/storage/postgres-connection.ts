@@ -2,6 +2,7 @@ import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../domain/deadlines.ts';
 import type { Row } from './database.ts';
+import { addressesOf } from './postgres-hosts.ts';
 
 /**
  * In ms. `connection` and `batch` together stay below `deadlines.answer`, so that a request is answered whatever the server does. `statement`
@@ -105,11 +106,47 @@ export function hangUp(connection: pg.Client, why: unknown): void {
   connection.end().catch(() => undefined);
 }
 
+/** SQLSTATE 25006, as PostgreSQL answers a write. */
+class NotWritable extends Error {
+  override name = 'NotWritable';
+  code = '25006';
+}
+
+async function requireWritable(connection: pg.Client): Promise<void> {
+  const text = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses`;
+  const { rows } = await send(connection, { text, query_timeout: timeLimits.connection });
+  if (rows[0]?.['refuses'] !== false)
+    throw new NotWritable('None of the hosts takes writes: the last one asked is a standby or read-only.');
+}
+
 export class PostgresClient extends Client {
+  #addresses: string[] | undefined;
+  /** Of the host that took the last connection, which the next one asks first. */
+  #last = 0;
+
   override async acquireRawConnection(): Promise<pg.Client> {
+    this.#addresses ??= addressesOf(this.connectionSettings.connectionString);
+    const addresses = this.#addresses;
+    let failure: unknown;
+    for (const [offset] of addresses.entries()) {
+      const next = (this.#last + offset) % addresses.length;
+      try {
+        const connection = await this.#connect(addresses[next] ?? '', addresses.length > 1);
+        this.#last = next;
+        return connection;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #connect(address: string, mustBeWritable: boolean): Promise<pg.Client> {
+    this.connectionSettings.connectionString = address;
     const connection = await super.acquireRawConnection();
     try {
       await setUp(connection);
+      if (mustBeWritable) await requireWritable(connection);
       return connection;
     } catch (error) {
       hangUp(connection, error);

@@ -44,11 +44,11 @@ const databaseSize = `SELECT pg_database_size(current_database()) AS database,
 
 const diskFull = '53100';
 
-/** Makes PostgreSQL write a row to a new file, and rolls it back. */
+/** Makes PostgreSQL write a row to a new file, and rolls it back. Temporary: the core's role need not be allowed to make other tables. */
 async function findRoom(pool: Knex): Promise<void> {
   const trx = await pool.transaction();
   try {
-    await trx.raw('CREATE TABLE room_for_calls AS SELECT 1 AS n');
+    await trx.raw('CREATE TEMPORARY TABLE room_for_calls AS SELECT 1 AS n');
   } finally {
     await trx.rollback();
   }
@@ -59,7 +59,7 @@ async function tooLate(): Promise<never> {
   throw new Error('PostgreSQL did not commit a write in time: it hangs, or waits for a synchronous standby.');
 }
 
-/** A pool of connections to one PostgreSQL primary. */
+/** A pool of connections to one PostgreSQL primary, whichever host of the URL that is. */
 export function openPostgres(connectionString: string): Database {
   const pool = knex({
     client: PostgresClient,

@@ -146,7 +146,7 @@ describe('callkey call place --from', () => {
         .to.contain('not UTF-8')
         .and.contain('Not used: Ort.')
         .and.match(/line 3: warning: .*line 2/)
-        .and.match(/1 lines? .*phone number of an earlier line/);
+        .and.match(/1 lines .*phone number of an earlier line/);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
         [2, 'placed'],
         [3, 'placed'],
@@ -533,6 +533,15 @@ describe('callkey call place --from', () => {
       const { stdout } = await promisify(execFile)('sh', ['-c', command, ...args], { env });
       expect(ndjson(stdout)).to.have.length(3);
       expect((await calls()).length).to.be.within(3, 500);
+    });
+
+    it('though the reader leaves while the file is checked: nothing is placed unseen', async () => {
+      const wrong = Array.from({ length: 5_000 }, () => '12,');
+      const run = started(file(['phone,name', ...wrong, `${phone(1)},Ada`].join('\n')), '--skip-invalid');
+      await run.said(/"invalid"/);
+      run.child.stdout?.destroy();
+      expect(await run.ended).to.include({ code: 1 });
+      expect(await calls()).to.deep.equal([]);
     });
 
     it('is done though nobody reads on, once every line is placed', async () => {

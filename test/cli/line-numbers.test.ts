@@ -11,7 +11,7 @@ describe('line numbers', () => {
   });
 
   it('are found by the first that had a mark, as in a Map, however many there are', () => {
-    const firstLines = new FirstLines();
+    const firstLines = new FirstLines(20_000);
     const map = new Map<string, number>();
     for (let line = 1; line <= 20_000; line++) {
       // Numbers of one exchange, as phone numbers are: many, close together, a quarter of them twice.

@@ -17,6 +17,7 @@ import { createKey, createTenants, openDirect, password, placeCall, signIn, some
 import { until } from '../support/until.ts';
 import { buildWebConsole } from '../support/web-build.ts';
 
+const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
 describe('the process', () => {
@@ -245,7 +246,7 @@ describe('the process', () => {
       await placeCall(core.url, tenants.campaign.id, keyValue);
       await placeCall(core.url, tenants.campaign.id, 'nonsense');
       const look = (path: string) => ask('GET', `${core.managementUrl}${path}`);
-      expect((await look('/healthz')).status).to.equal(200);
+      expect((await look('/healthz')).json).to.deep.equal({ status: 'alive', version });
       expect((await look('/readyz')).status).to.equal(200);
       const { text } = await look('/metrics');
       await core.close();
@@ -253,6 +254,7 @@ describe('the process', () => {
       const route = '/api/v1/campaigns/:campaignId/contacts/on-demand';
       expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="202"} 1`);
       expect(text).to.contain(`callkey_http_request_duration_seconds_count{route="${route}",method="POST",status="401"} 1`);
+      expect(text).to.contain(`callkey_build_info{version="${version}"} 1`);
       expect(text).to.contain('callkey_api_key_authentications_total{result="accepted"} 1');
       expect(text).to.contain('callkey_batch_size_count{operation="place"} 1');
       expect(text).to.match(/callkey_database_connections\{pool="\w+",state="used"\} \d/);

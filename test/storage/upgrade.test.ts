@@ -4,24 +4,12 @@ import { auditChainStore } from '../../core/storage/audit-chain.ts';
 import { callListStore } from '../../core/storage/call-list.ts';
 import type { Database } from '../../core/storage/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
-import * as core from '../../core/storage/migrations/001-core.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
-
-/** Brings an empty database to the first schema that there was. */
-async function migrateToFirst({ write, kind }: Database): Promise<void> {
-  await write.migrate.latest({
-    tableName: 'schema_migrations',
-    migrationSource: {
-      getMigrations: async () => ['001-core'],
-      getMigrationName: (name: string) => name,
-      getMigration: async () => ({ up: (trx) => core.up(trx, kind), down: () => Promise.reject(new Error('forward only')) }),
-    },
-  });
-}
+import { migrateToRelease } from '../support/earlier-schema.ts';
 
 const call = (number: number, more: Partial<CallRow> = {}): CallRow => ({
   contact_id: `contact-${number}`,
@@ -80,7 +68,7 @@ describe('a database of an earlier release', () => {
       const location = parseDatabaseUrl(await emptyDatabase(kind));
       if (!location) throw new Error('The database has no address.');
       database = openDatabase(location, 'make');
-      await migrateToFirst(database);
+      await migrateToRelease(database, 'first');
       for (const row of calls) await database.write('calls').insert(row);
     });
     afterEach(() => database.close());

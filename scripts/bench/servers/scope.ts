@@ -50,7 +50,11 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     place: async () => ({ kind: 'placed' }),
   };
   const app = createApp({
-    ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log: createLog('info'), observeRequest: createMetrics().onRequest },
+    ...{
+      ports: { ...ports, stores: { ...ports.stores, calls } },
+      log: createLog('info'),
+      observeRequest: createMetrics('bench').onRequest,
+    },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
     refusals: { onKeyRefused: () => undefined, onSignInRefused: () => undefined, onSignInThrottled: () => undefined },

@@ -25,12 +25,32 @@ export const lagging: Case = {
     }),
 };
 
-async function failOver(trial: Trial, before: (standby: Cluster) => Promise<void>): Promise<void> {
+/** The same, without a proxy: the address names both hosts. */
+export const hosts: Case = {
+  name: 'hosts',
+  title: 'failed over, with both hosts in the address',
+  databases: ['postgres'],
+  attack: (trial) => failOver(trial, async () => undefined, bothHosts),
+};
+
+type Line = { database: string; switchTo(port: number): void };
+type LineTo = (trial: Trial, primary: Cluster, standby: Cluster) => Promise<Line>;
+
+async function proxied(trial: Trial, primary: Cluster): Promise<Line> {
+  const line = await switchboard(trial, primary.port);
+  return { database: Object.assign(new URL(primary.url()), { port: String(line.port) }).href, switchTo: line.switchTo };
+}
+
+async function bothHosts(_trial: Trial, primary: Cluster, standby: Cluster): Promise<Line> {
+  const both = [standby, primary].map(({ port }) => `127.0.0.1:${port}`).join(',');
+  return { database: primary.url().replace(`127.0.0.1:${primary.port}`, both), switchTo: () => undefined };
+}
+
+async function failOver(trial: Trial, before: (standby: Cluster) => Promise<void>, lineTo: LineTo = proxied): Promise<void> {
   const primary = await startCluster(trial);
   const standby = await addStandby(trial, primary);
   await waitForSync(primary);
-  const line = await switchboard(trial, primary.port);
-  const database = Object.assign(new URL(primary.url()), { port: String(line.port) }).href;
+  const { database, switchTo } = await lineTo(trial, primary, standby);
   const scene = await openScene(trial, { database });
   const load = startLoad(scene);
   await load.more(trial.isQuick ? 200 : 2_000, 60_000);
@@ -38,7 +58,7 @@ async function failOver(trial: Trial, before: (standby: Cluster) => Promise<void
   primary.signal('SIGKILL');
   standby.signal('SIGCONT');
   await standby.control('promote');
-  line.switchTo(standby.port);
+  switchTo(standby.port);
   await expectReady(scene, true, 'although the standby has taken over');
   await expectPlacing(scene, 'although the standby has taken over');
   await load.more(100);

@@ -2,7 +2,7 @@ import type { Case } from '../run.ts';
 import { clients } from './clients.ts';
 import { clock } from './clock.ts';
 import { diskFull } from './disk-full.ts';
-import { failover, lagging } from './failover.ts';
+import { failover, hosts, lagging } from './failover.ts';
 import { deleted, moved } from './file.ts';
 import { fsync } from './fsync.ts';
 import { hostile } from './hostile.ts';
@@ -24,6 +24,7 @@ export const cases: readonly Case[] = [
   terminate,
   failover,
   lagging,
+  hosts,
   clock,
   kills,
   killsDeduplicated,

@@ -1,0 +1,23 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+const linesBetweenCollections = 20_000;
+
+/**
+ * V8 takes memory to save work: 64 MB for young objects, and hundreds of megabytes of old ones before it collects them for the first time. A
+ * million lines took 430 MB so, and take 200 MB less with this, in about the same time.
+ *
+ * @returns what to call at each line
+ */
+export function keepHeapSmall(): () => void {
+  // No option of Node's can be given to a command that npm has installed.
+  setFlagsFromString('--semi-space-growth-factor=1');
+  setFlagsFromString('--expose-gc');
+  let lines = 0;
+  let collect: (() => void) | undefined;
+  return () => {
+    if (++lines % linesBetweenCollections !== 0) return;
+    collect ??= runInNewContext('gc');
+    collect?.();
+  };
+}

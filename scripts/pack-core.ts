@@ -1,0 +1,39 @@
+// Builds the package @callkey/core, and packs it: dist/callkey-core-VERSION.tgz. It has the core and `admin`,
+// bundled to JavaScript, the console's page (npm run build:web) and core/deploy. Another folder than dist may be given.
+import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bundle, dependenciesOf, emptyFolder, pack, root } from './pack.ts';
+
+/** Native ones, and those that load parts of themselves by name. */
+const external = ['argon2', 'knex', 'pg', 'sqlite3'];
+const oldestNode = 24;
+const commands = { 'callkey-core': 'main', 'callkey-admin': 'admin' };
+
+const out = emptyFolder('callkey-core');
+await bundle(out, { entryPoints: { main: 'core/main.ts', admin: 'core/admin.ts' }, target: `node${oldestNode}`, minify: false, external });
+// An older Node cannot even parse the bundle.
+const startOf = (command: string, entry: string) => `#!/usr/bin/env node
+if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
+  process.stderr.write(\`${command} needs Node.js ${oldestNode} or later, and this is \${process.version}.\\n\`);
+  process.exitCode = 1;
+} else {
+  await import('../lib/${entry}.js');
+}
+`;
+mkdirSync(join(out, 'bin'));
+for (const [command, entry] of Object.entries(commands))
+  writeFileSync(join(out, 'bin', `${command}.js`), startOf(command, entry), { mode: 0o755 });
+// Where the core looks for them, from lib as from core.
+copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
+cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
+cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
+copyFileSync(join(root, 'core', 'deploy', 'README.md'), join(out, 'README.md'));
+for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, file), join(out, file));
+pack(out, 'core', {
+  name: '@callkey/core',
+  description: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them',
+  bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
+  engines: { node: `>=${oldestNode}` },
+  dependencies: dependenciesOf(external),
+  files: ['bin', 'lib', 'dist', 'deploy', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+});

@@ -1,0 +1,92 @@
+// What the scripts that make published packages share.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Metafile } from 'esbuild';
+
+/** npm takes a provenance from this repository alone. */
+const repository = 'https://github.com/callkey/callkey';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+type PackageJson = { version: string; license: string; dependencies: Record<string, string> };
+export const rootPackage: PackageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** An empty folder of a package, in `dist` or in the folder that the command names. */
+export function emptyFolder(name: string): string {
+  const folder = join(resolve(process.argv[2] ?? join(root, 'dist')), name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+type Bundle = { entryPoints: Record<string, string>; target: string; minify: boolean; external: string[] };
+
+/** Bundles to JavaScript in the package's `lib`, with the licences of what is bundled: most want to travel with it. */
+export async function bundle(folder: string, options: Bundle): Promise<void> {
+  const { metafile } = await build({
+    ...options,
+    absWorkingDir: root,
+    outdir: join(folder, 'lib'),
+    bundle: true,
+    // What a command does not need stays in a file that it does not load.
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    // Stack traces stay readable.
+    keepNames: true,
+    legalComments: 'none',
+    metafile: true,
+    // The bundled CommonJS modules load Node's own modules with it.
+    banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },
+  });
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), licensesOf(metafile));
+}
+
+/** Of the root's dependencies, with their exact versions. */
+export function dependenciesOf(names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, rootPackage.dependencies[name] ?? '']));
+}
+
+/**
+ * Writes package.json, and the package beside its folder: NAME-VERSION.tgz. Names are in a scope: anybody may publish a bare one.
+ *
+ * @param directory of its source in the repository
+ */
+export function pack(folder: string, directory: string, packageJson: { name: `@callkey/${string}`; [field: string]: unknown }): void {
+  const { version, license } = rootPackage;
+  const content = {
+    version,
+    license,
+    repository: { type: 'git', url: `git+${repository}.git`, directory },
+    bugs: { url: `${repository}/issues` },
+    type: 'module',
+    publishConfig: { access: 'public', provenance: true },
+    ...packageJson,
+  };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(content, undefined, 2)}\n`);
+  run('npm', ['pack', '--pack-destination', '..'], folder);
+}
+
+export function run(command: string, args: string[], cwd = root): void {
+  const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit', shell: process.platform === 'win32' });
+  if (status !== 0) throw error ?? new Error(`${command} has failed.`);
+}
+
+function licensesOf({ inputs }: Metafile): string {
+  const folders = new Set(Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []));
+  return [...folders]
+    .toSorted()
+    .map((folder) => `${folder.replace(/^.*node_modules\//, '')}\n\n${licenseOf(join(root, folder)).trim()}\n`)
+    .join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+function licenseOf(folder: string): string {
+  const file = readdirSync(folder).find((name) => /^(licen[cs]e|copying)/i.test(name));
+  if (file !== undefined) return readFileSync(join(folder, file), 'utf8');
+  // A few packages only name theirs.
+  const { license, homepage, repository }: Record<string, unknown> = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  if (typeof license !== 'string') throw new Error(`${folder} names no licence.`);
+  return `${license}: ${String(homepage ?? repository)}`;
+}

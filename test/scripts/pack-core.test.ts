@@ -1,0 +1,113 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { bareEnvironment } from '../support/commands.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { buildWebConsole } from '../support/web-build.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { version, dependencies }: { version: string; dependencies: Record<string, string> } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+);
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+describe("the core's package", () => {
+  let folder: string;
+  let state: string;
+  before(async function () {
+    this.timeout(120_000);
+    await buildWebConsole();
+    const out = freshDirectory();
+    // Another user reads it.
+    chmodSync(out, 0o755);
+    execFileSync(process.execPath, [join(root, 'scripts', 'pack-core.ts'), out], { stdio: 'ignore' });
+    execFileSync('tar', ['--extract', '--file', join(out, `callkey-core-${version}.tgz`), '--directory', out]);
+    folder = join(out, 'package');
+    state = freshDirectory();
+    if (nobody.uid !== undefined) chownSync(state, nobody.uid, nobody.gid);
+    // What npm would install: the dependencies alone, from this checkout.
+    mkdirSync(join(folder, 'node_modules'));
+    for (const name of Object.keys(packageJson().dependencies))
+      symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  });
+
+  const packageJson = () => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const commandOf = (name: string) => join(folder, packageJson().bin[name]);
+  const environment = () => ({
+    ...bareEnvironment,
+    NODE_COMPILE_CACHE: '',
+    DATABASE_URL: `sqlite:${join(state, 'callkey.db')}`,
+    PORT: '0',
+    MANAGEMENT_PORT: '0',
+  });
+  const run = (name: string, ...args: string[]) =>
+    spawnSync(process.execPath, [commandOf(name), ...args], { ...nobody, cwd: state, env: environment(), encoding: 'utf8' });
+
+  it('depends on native and database packages alone, in the versions that were tested', () => {
+    const { dependencies: packed, engines } = packageJson();
+    const names = ['argon2', 'knex', 'pg', 'sqlite3'];
+    expect(packed).to.deep.equal(Object.fromEntries(names.map((name) => [name, dependencies[name]])));
+    expect(engines).to.deep.equal({ node: '>=24' });
+  });
+
+  it('says its version, and takes no other argument', () => {
+    for (const name of ['callkey-core', 'callkey-admin'])
+      expect(run(name, '--version')).to.include({ status: 0, stdout: `${version}\n`, stderr: '' });
+    const { status, stderr } = run('callkey-core', '--port', '8080');
+    expect(status).to.equal(2);
+    expect(stderr).to.contain('environment variables');
+  });
+
+  it('says in one sentence which Node.js it needs on an older one', () => {
+    const older = `data:text/javascript,${encodeURIComponent("Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })")}`;
+    for (const name of ['callkey-core', 'callkey-admin']) {
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', older, commandOf(name)], { encoding: 'utf8' });
+      expect([status, stdout]).to.deep.equal([1, '']);
+      expect(stderr).to.match(/^\S+ needs Node\.js 24 or later, and this is v[\d.]+\.\n$/);
+    }
+  });
+
+  it('runs as a user who can write into the state folder alone, as the process itself, and stops when told to', async () => {
+    const before = readdirSync(folder, { recursive: true });
+    const core = spawn(process.execPath, [commandOf('callkey-core')], { ...nobody, cwd: state, env: environment() });
+    const ended = once(core, 'close');
+    let stderr = '';
+    core.stderr.on('data', (chunk) => {
+      stderr += String(chunk);
+    });
+    const urls = new Map<string, string>();
+    for await (const line of createInterface({ input: core.stdout })) {
+      const { msg, url } = JSON.parse(line);
+      urls.set(msg, url);
+      if (msg === 'listening') break;
+    }
+    core.stdout.resume();
+    const page = await ask('GET', `${urls.get('listening')}/`);
+    const health = await ask('GET', `${urls.get('management listening')}/healthz`);
+    const openapi = await ask('GET', `${urls.get('management listening')}/openapi.json`);
+    core.kill('SIGTERM');
+    expect(await ended).to.deep.equal([0, null]);
+    expect([page.status, page.text.includes('<script'), openapi.status]).to.deep.equal([200, true, 200]);
+    expect(health.json).to.deep.equal({ status: 'alive', version });
+    expect(stderr).to.contain('Lost it? callkey-admin user password admin@localhost');
+    expect(readdirSync(folder, { recursive: true })).to.deep.equal(before);
+    expect(existsSync(join(state, 'callkey.db'))).to.equal(true);
+  });
+
+  it('has admin for the database of a core', () => {
+    const { stdout } = run('callkey-admin', 'user', 'list');
+    expect(stdout).to.contain('admin@localhost');
+    expect(run('callkey-admin', '--help').stdout).to.contain('Usage: callkey-admin');
+  });
+
+  it('carries what an installation needs', () => {
+    for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'deploy/callkey.service'])
+      expect(existsSync(join(folder, file)), file).to.equal(true);
+    expect(readFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')).to.contain('koa\n\n');
+  });
+});

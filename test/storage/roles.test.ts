@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import pg from 'pg';
+import { adminOn } from '../support/admin.ts';
+import { startCoreHere } from '../support/core.ts';
+import { emptyDatabase } from '../support/databases.ts';
+import { ask, textAt } from '../support/http.ts';
+import { createKey, createTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
+
+describe('on PostgreSQL, a core whose role may only read and change rows, in a schema of its own', () => {
+  it('does all that it has to, once the owner has migrated', async () => {
+    const database = await emptyDatabase('postgres');
+    const suffix = randomBytes(4).toString('hex');
+    const [owner, core] = [`owner_${suffix}`, `core_${suffix}`];
+    const name = new URL(database).pathname.slice(1);
+    const client = new pg.Client(database);
+    await client.connect();
+    // As core/docs/operations.md has it.
+    await client.query(`
+      CREATE ROLE ${owner} LOGIN PASSWORD 'owner';
+      CREATE ROLE ${core} LOGIN PASSWORD 'core';
+      CREATE SCHEMA callkey AUTHORIZATION ${owner};
+      ALTER ROLE ${owner} IN DATABASE ${name} SET search_path = callkey;
+      ALTER ROLE ${core} IN DATABASE ${name} SET search_path = callkey;
+      GRANT USAGE ON SCHEMA callkey TO ${core};
+      ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA callkey GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${core};
+      ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA callkey GRANT USAGE, SELECT ON SEQUENCES TO ${core};`);
+    const urlOf = (username: string, password: string) => Object.assign(new URL(database), { username, password }).href;
+    expect((await adminOn(urlOf(owner, 'owner')).admin(['migrate'])).code).to.equal(0);
+
+    const running = await startCoreHere(urlOf(core, 'core'));
+    const direct = await openDirect(urlOf(core, 'core'));
+    const { campaign } = await createTenants(direct.ports);
+    await direct.close();
+    const cookie = await signIn(running.url, 'ada@example.com');
+    const { id, keyValue } = await createKey(running.url, cookie);
+    const placed = await placeCall(running.url, campaign.id, keyValue);
+    const answers = [
+      placed,
+      await ask('DELETE', `${onDemand(running.url, campaign.id)}/${textAt(placed, 'contactId')}`, { key: keyValue }),
+      await placeCall(running.url, campaign.id, keyValue),
+      await ask('DELETE', `${running.url}/console/api-keys/${id}?cancelQueuedCalls=true`, { cookie }),
+      await ask('GET', `${running.url}/console/campaigns/${campaign.id}/calls`, { cookie }),
+      await ask('GET', `${running.managementUrl}/readyz`),
+    ];
+    await running.close();
+    const { rows } = await client.query(`SELECT DISTINCT schemaname FROM pg_tables WHERE schemaname IN ('public', 'callkey')`);
+    const refused = new pg.Client(urlOf(core, 'core'));
+    await refused.connect();
+    const denied = await refused.query('CREATE TABLE more (n integer)').then(
+      () => 'made',
+      (error: Error) => error.message,
+    );
+    await refused.end();
+    await client.end();
+    expect(answers.map(({ status }) => status)).to.deep.equal([202, 200, 202, 204, 200, 200]);
+    expect(rows).to.deep.equal([{ schemaname: 'callkey' }]);
+    expect(denied).to.contain('permission denied');
+    expect(running.log.filter(({ level }) => level === 'error' || level === 'warn').map(({ msg }) => msg)).to.deep.equal([
+      'DIALER is off: calls stay queued',
+    ]);
+  });
+});
