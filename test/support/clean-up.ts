@@ -2,7 +2,10 @@ type Task = () => unknown;
 const afterFile: Task[] = [];
 const atEnd: Task[] = [];
 
-/** Registers what ends the processes that the tests of a file share. The hooks import none of those who do: every file would load what only some need. */
+/**
+ * Registers what ends the processes that the tests of a file share. The hooks import none of those who do: every file would load what only
+ * some need.
+ */
 export function afterEachFile(task: Task): void {
   afterFile.push(task);
 }
