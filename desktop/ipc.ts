@@ -1,4 +1,3 @@
-import type { CallState } from '#contract/calls.ts';
 import type {
   AccountsView,
   ActivityView,
@@ -24,6 +23,7 @@ import type {
   UserView,
 } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
+import type { CallState } from '#contract/states.ts';
 import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind asks something else of the user. */

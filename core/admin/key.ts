@@ -30,13 +30,13 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .option('--cancel-queued-calls', 'also cancel the queued calls that the key has placed')
     .description('revoke a key: its next request is refused, and nothing undoes it');
   const examples = ['key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls', 'key revoke --value-from-stdin < leaked.txt'];
-  const run = withDatabase(runRevoke);
-  withExamples(revoke, ...examples).action((id: string | undefined, options: RevokeOptions) => {
-    // Before any database is opened, as for all that is wrong with a command line.
-    if ((id === undefined) === (options.valueFromStdin === undefined))
-      revoke.error("error: Give a key's id, or --value-from-stdin, and only one of them.");
-    return run(id, options);
-  });
+  withExamples(revoke, ...examples)
+    // Before the database is opened.
+    .hook('preAction', () => {
+      const isOne = (revoke.args.length === 0) !== (revoke.opts<RevokeOptions>().valueFromStdin === undefined);
+      if (!isOne) revoke.error("error: give a key's id, or --value-from-stdin, and only one of them");
+    })
+    .action(withDatabase(runRevoke));
 }
 
 type ListOptions = { search?: string; owner?: string; all?: true };

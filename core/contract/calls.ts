@@ -5,8 +5,9 @@ import { isPhoneNumber } from './phone.ts';
 import { identifierSchema, instantSchema, lineSchema, textSchema } from './text.ts';
 import { type Validated, validate } from './validate.ts';
 
-export const callStates = ['queued', 'dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'cancelled', 'lapsed'] as const;
-export type CallState = (typeof callStates)[number];
+// In files of their own for the console, which would otherwise load the plans of all telephone numbers at its start.
+export * from './headers.ts';
+export * from './states.ts';
 
 const requestIdForm = /^[A-Za-z0-9._~:-]{1,128}$/;
 
@@ -140,9 +141,3 @@ export const cancelledCallSchema = z.object({
   cancelledAt: instantSchema,
 });
 export type CancelledCallView = z.infer<typeof cancelledCallSchema>;
-
-/** When the key ends (RFC 3339): in answers to requests whose key ends soon. */
-export const keyExpiresHeader = 'Callkey-Key-Expires';
-/** The answer header that marks a repeated request id. */
-export const replayedHeader = 'Idempotent-Replayed';
-export const apiKeyHeader = 'X-API-Key';

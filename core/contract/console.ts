@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { callStates } from './calls.ts';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
+import { callStates } from './states.ts';
 import {
   codePoints,
   emailSchema,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { callStates } from '#contract/calls.ts';
 import { recordExportSchema, tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
+import { callStates } from '#contract/states.ts';
 import { identifierSchema } from '#contract/text.ts';
 import { type Channels, commands } from '../ipc.ts';
 

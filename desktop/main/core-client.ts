@@ -1,5 +1,5 @@
 import { getCACertificates } from 'node:tls';
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { type Answer, failed, readAnswer } from '../core-answers.ts';
 import type { CoreRequest, Send } from '../core-channels.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
@@ -21,7 +21,7 @@ const maxAnswerBytes = 8 * 1024 * 1024;
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
-  let agent: Agent | undefined;
+  let agent: Promise<Agent> | undefined;
 
   async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<Answer> {
     const cookie = jar.header();
@@ -36,9 +36,8 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       },
       body: body === undefined ? null : JSON.stringify(body),
     };
-    // Made when it is needed: reading the system's certificates takes time, and most servers are only remembered.
     agent ??= newAgent();
-    const { statusCode, headers, body: answer } = await agent.request(options);
+    const { statusCode, headers, body: answer } = await (await agent).request(options);
     const text = await answer.text();
     jar.update(headers['set-cookie'] ?? []);
     return { status: statusCode, header: (name) => headers[name]?.toString(), text };
@@ -54,12 +53,14 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       }
     },
     cookies: () => jar.all(),
-    close: async () => agent?.destroy(),
+    close: async () => (await agent)?.destroy(),
   };
 }
 
-function newAgent(): Agent {
-  return new Agent({
+/** Loads undici and the system's certificates, which would hold up the start: most servers are only remembered. */
+async function newAgent(): Promise<Agent> {
+  const undici = await import('undici');
+  return new undici.Agent({
     connections: 4,
     pipelining: 1,
     // Self-hosters install their own certificate authority in the system's store.

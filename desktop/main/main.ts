@@ -18,16 +18,20 @@ async function start(): Promise<void> {
   const folder = app.getPath('userData');
   const settings = new SettingsFile(folder);
   const clipboard = new SecretClipboard();
+  const sessionStore = new SessionStore(folder);
+  // The page asks for it, and it takes as long as the page takes to load.
+  void sessionStore.persistence();
   const window = new ConsoleWindow(settings);
+  const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
+  serveChannels(channels, window.browserWindow.webContents);
+  // The page loads in a process of its own while this one does the rest.
+  const opened = window.open();
+  watchPage(window);
   app.on('second-instance', () => window.focus());
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   describeApp();
   installMenu((command) => window.send(command));
-  watchPage(window);
-  const sessionStore = new SessionStore(folder);
-  const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
-  serveChannels(channels, window.browserWindow.webContents);
-  await window.open();
+  await opened;
 }
 
 /** Delays quitting until the work is done. */

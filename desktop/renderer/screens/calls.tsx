@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
-import { type CallState, callStates } from '#contract/calls.ts';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
+import { type CallState, callStates } from '#contract/states.ts';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { CallState } from '#contract/calls.ts';
 import type { CallsView, CallView } from '#contract/console.ts';
+import type { CallState } from '#contract/states.ts';
 import type { Result } from '../../ipc.ts';
 import { useResource } from '../components/loadable.tsx';
 import type { Resource } from '../state/resource.ts';

@@ -1,5 +1,5 @@
-import type { CallState } from '#contract/calls.ts';
 import type { SessionView, UserType, UserView } from '#contract/console.ts';
+import type { CallState } from '#contract/states.ts';
 
 export const userTypeLabels: Readonly<Record<UserType, string>> = {
   account: 'Account user',

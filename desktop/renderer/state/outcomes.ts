@@ -1,5 +1,5 @@
-import type { CallState } from '#contract/calls.ts';
 import type { CallsSummaryView } from '#contract/console.ts';
+import type { CallState } from '#contract/states.ts';
 import { type DayCounts, sum } from './charts.ts';
 
 /** The parts of the chart of outcomes, from the base up. */

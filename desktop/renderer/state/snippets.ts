@@ -1,4 +1,4 @@
-import { apiKeyHeader } from '#contract/calls.ts';
+import { apiKeyHeader } from '#contract/headers.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 
 /** The variable that the command line reads the key from, too. */
