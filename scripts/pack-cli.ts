@@ -21,7 +21,8 @@ await bundle(out, {
 writeTypes();
 const { version } = rootPackage;
 mkdirSync(join(out, 'man'));
-writeFileSync(join(out, 'man', 'callkey.1'), `${manPage(createProgram(version, () => Promise.resolve()), version)}\n`);
+const program = createProgram(version, () => Promise.resolve());
+writeFileSync(join(out, 'man', 'callkey.1'), `${manPage(program, version)}\n`);
 const launcher = join(out, 'lib', 'callkey.js');
 writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
 chmodSync(launcher, 0o755);

@@ -28,7 +28,7 @@ export class LineSet {
 export type Mark = { high: number; low: number };
 
 /**
- * The first line that each mark is on. An open hash table of 16 bytes a slot, seven slots for five lines: a Map of texts takes five times as
+ * The first line that each mark is on. An open hash table of 16 bytes a slot, five slots for four lines: a Map of texts takes five times as
  * much, and for a million lines that is all the memory that the command may use.
  */
 export class FirstLines {
@@ -40,7 +40,7 @@ export class FirstLines {
 
   /** @param most how many marks may be added */
   constructor(most: number) {
-    this.#capacity = Math.ceil(most * 1.4) + 1;
+    this.#capacity = Math.ceil(most * 1.25) + 1;
     this.#high = new Float64Array(this.#capacity);
     this.#low = new Uint32Array(this.#capacity);
     this.#lines = new Uint32Array(this.#capacity);

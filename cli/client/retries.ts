@@ -46,7 +46,6 @@ export async function withRetries(
 ): Promise<Answer> {
   const waitsUntil = until && signal ? AbortSignal.any([until, signal]) : (until ?? signal);
   for (let attempt = 1; ; attempt++) {
-    signal?.throwIfAborted();
     const outcome = await send().catch((error: unknown) => {
       signal?.throwIfAborted();
       return temporaryReason(error, server);

@@ -26,7 +26,8 @@ async function runVerify({ ports, output }: AdminContext, seal: string | undefin
   const ok = faults.length === 0;
   const shown = `${report.seal.seq}:${report.seal.hash}`;
   const lines = faults.map((fault) => `WRONG  ${fault}`);
-  if (ok) lines.push(`ok     ${report.events} events follow from each other. Seal: ${shown}`);
+  const isEmpty = report.seal.seq === 0;
+  if (ok) lines.push(isEmpty ? 'ok     No event is chained.' : `ok     ${report.events} events follow from each other. Seal: ${shown}`);
   if (report.pruned > 0) lines.push(`       The ${report.pruned} before them were deleted by age.`);
   if (report.unchained > 0) lines.push(`       ${report.unchained} newer ones are not chained yet. A core does it each minute.`);
   output.answer({ ok, ...report, seal: shown, faults }, lines.join('\n'));

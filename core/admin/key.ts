@@ -30,7 +30,13 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .option('--cancel-queued-calls', 'also cancel the queued calls that the key has placed')
     .description('revoke a key: its next request is refused, and nothing undoes it');
   const examples = ['key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls', 'key revoke --value-from-stdin < leaked.txt'];
-  withExamples(revoke, ...examples).action(withDatabase(runRevoke));
+  withExamples(revoke, ...examples)
+    // Before the database is opened.
+    .hook('preAction', () => {
+      const isOne = (revoke.args.length === 0) !== (revoke.opts<RevokeOptions>().valueFromStdin === undefined);
+      if (!isOne) revoke.error("error: give a key's id, or --value-from-stdin, and only one of them");
+    })
+    .action(withDatabase(runRevoke));
 }
 
 type ListOptions = { search?: string; owner?: string; all?: true };
@@ -54,8 +60,6 @@ type RevokeOptions = { valueFromStdin?: true; cancelQueuedCalls?: true };
 
 async function runRevoke(context: AdminContext, id: string | undefined, options: RevokeOptions): Promise<void> {
   const { ports, actor, output } = context;
-  if ((id === undefined) === (options.valueFromStdin === undefined))
-    throw new Problem('invalid', "Give a key's id, or --value-from-stdin, and only one of them.");
   const key = await revokeVisible(ports, everyKey, actor, id ?? (await idOfValue(context)), options.cancelQueuedCalls ?? false);
   output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
 }

@@ -83,7 +83,9 @@ describe('CallkeyClient', () => {
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
 
-  it('ends a request at once when its signal aborts, and finds the call again under its request id', async () => {
+  it('ends a request at once when its signal aborts, and finds the call again under its request id', async function () {
+    // Less than the client would wait for an answer by itself.
+    this.timeout(8_000);
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     const controller = new AbortController();

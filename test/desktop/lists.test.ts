@@ -189,6 +189,7 @@ describeDesktop('the lists of the console', () => {
     await row('Zapier').click();
     await button('Replace …').click();
     await harness.page.getByRole('radio', { name: '2 Years', checked: true }).waitFor();
+    await harness.page.getByText('The old key reaches every campaign of Blue Clinic.').waitFor();
     await button('Create Key').click();
     await button("I've Saved It").click();
     await panel().getByText('Keys of this name').waitFor();

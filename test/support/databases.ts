@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
-import { atTheEnd } from './clean-up.ts';
+import { afterEachFile, atTheEnd } from './clean-up.ts';
 import { killAll } from './core.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.ts';
 
@@ -80,14 +80,21 @@ export function itOnPostgres(title: string, test: Mocha.AsyncFunc): void {
   define(title, test);
 }
 
-atTheEnd(cleanUp);
+afterEachFile(endProcesses);
+atTheEnd(removeDirectories);
 
-/** Leaves nothing behind: no process, no server, no file. */
-export async function cleanUp(): Promise<void> {
+async function endProcesses(): Promise<void> {
   killAll();
   // One that did not start has said so, and has nothing to stop.
-  await (await postgres?.catch(() => undefined))?.stop();
+  const server = await postgres?.catch(() => undefined);
+  await server?.stop();
+  // The next file goes on with that of all files.
+  if (server?.url === process.env['TEST_POSTGRES_URL']) return;
   postgres = undefined;
-  templates.clear();
+  templates.delete('postgres');
+}
+
+function removeDirectories(): void {
+  templates.delete('sqlite');
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }

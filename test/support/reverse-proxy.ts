@@ -49,14 +49,13 @@ atTheEnd(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/**
- * Starts what core/deploy has for this proxy, with other ports and a certificate.
- *
- * @returns null where the proxy is not installed
- */
+export function hasProxy(kind: ProxyKind): boolean {
+  return spawnSync(kind, [kind === 'caddy' ? 'version' : '-v']).error === undefined;
+}
+
+/** Starts what core/deploy has for this proxy, with other ports and a certificate. */
 export async function startProxy(kind: ProxyKind, ports: CorePorts, certificate: { TLS_CERT_FILE: string; TLS_KEY_FILE: string }) {
   const { file, around, command }: Kind = kinds[kind];
-  if (spawnSync(kind, [kind === 'caddy' ? 'version' : '-v']).error) return null;
   const directory = freshDirectory();
   const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = certificate;
   const both = join(directory, 'both.pem');

@@ -14,6 +14,7 @@ import { formatNumber } from '../state/format.ts';
 import { isNameTaken } from '../state/key-list.ts';
 import { keyAccessOf } from '../state/labels.ts';
 import { ExpirationFields } from './expiration-fields.tsx';
+import { KeyReach } from './key-reach.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
@@ -76,6 +77,8 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       }
       onDismiss={close}
     >
+      {/* Their reaches differ where somebody else has created the old one. */}
+      {replaced && <KeyReach id={replaced.id} subject="The old key" />}
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
           label="Name"

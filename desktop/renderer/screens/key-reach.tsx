@@ -3,13 +3,13 @@ import { useResource } from '../components/loadable.tsx';
 import { ownZone } from '../state/clock.ts';
 
 /** What a key reaches now, as a line of its own; nothing until that is known. */
-export function KeyReach({ id }: { id: string }) {
+export function KeyReach({ id, subject = 'It' }: { id: string; subject?: string }) {
   const resource = useResource(() => window.callkey.getApiKey({ id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;
   return (
     view && (
       <p>
-        It reaches <Reach reach={view.reach} />.
+        {subject} reaches <Reach reach={view.reach} />.
       </p>
     )
   );
