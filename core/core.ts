@@ -7,13 +7,12 @@ import type { Config, DialerConfig } from './config.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
 import { webhookProvider } from './dialer/webhook.ts';
-import type { Clock, Ports, Randomness } from './domain/ports.ts';
+import type { Clock, Passwords, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
 import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
-import { argon2Passwords } from './passwords.ts';
 import { version } from './program.ts';
 import { collectRefusals } from './refusals.ts';
 import { asDatabaseError } from './start-errors.ts';
@@ -42,9 +41,9 @@ export type Core = {
 export async function startCore(
   config: Config,
   sessionSecrets: readonly string[],
-  outside: { log: Logger; clock: Clock; randomness: Randomness; signal?: AbortSignal },
+  outside: { log: Logger; clock: Clock; randomness: Randomness; passwords: Passwords; signal?: AbortSignal },
 ): Promise<Core> {
-  const { log, clock, randomness } = outside;
+  const { log, clock, randomness, passwords } = outside;
   const metrics = createMetrics(version);
   let dialer: Dialer | undefined;
   const storage = await usableStorage(config.database, () =>
@@ -67,7 +66,7 @@ export async function startCore(
       randomness,
       stores: storage.stores,
       throttle: storage.throttle,
-      passwords: argon2Passwords(randomness),
+      passwords,
       onOutcome: metrics.dialer.onOutcome,
     };
 

@@ -41,6 +41,7 @@ const { ConfigError, readConfig } = await import('./config.ts');
 const { startCore } = await import('./core.ts');
 const { oneTimePasswordNote } = await import('./domain/users.ts');
 const { createLog } = await import('./log.ts');
+const { argon2Passwords } = await import('./passwords.ts');
 const { sessionSecretsOf } = await import('./session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./system.ts');
 
@@ -61,7 +62,13 @@ async function main(): Promise<void> {
   });
 
   const stopping = new AbortController();
-  const outside = { log, clock: systemClock, randomness: systemRandomness, signal: stopping.signal };
+  const outside = {
+    log,
+    clock: systemClock,
+    randomness: systemRandomness,
+    passwords: argon2Passwords(systemRandomness),
+    signal: stopping.signal,
+  };
   const starting = startCore(config, sessionSecretsOf(config, systemRandomness), outside);
 
   async function stop(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Passwords, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
-const parameters = { type: argon2.argon2id, memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
+const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
 /** How many may wait. At 20 ms a check and as long a rest, the last one waits for little more than a second. */
@@ -17,8 +17,10 @@ const longestRest = 100;
 /**
  * Checks one password at a time: argon2 shares libuv's threads with the database, and takes 19 MiB for each check. After each check it rests
  * as long as the check took, so that a flood of sign-ins gets half of one processor core at most.
+ *
+ * @param cost of each new hash, with the memory in KiB
  */
-export function argon2Passwords(randomness: Randomness): Passwords {
+export function argon2Passwords(randomness: Randomness, cost = recommended): Passwords {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
@@ -46,7 +48,12 @@ export function argon2Passwords(randomness: Randomness): Passwords {
   }
 
   const hash = (password: string) =>
-    argon2.hash(normalized(password, limits.passwordMax), { ...parameters, salt: Buffer.from(randomness.bytes(saltBytes)) });
+    argon2.hash(normalized(password, limits.passwordMax), {
+      ...cost,
+      type: argon2.argon2id,
+      parallelism: 1,
+      salt: Buffer.from(randomness.bytes(saltBytes)),
+    });
 
   // Checked where no such user exists, so that both take the same time.
   let nobody: string | undefined;

@@ -23,24 +23,41 @@ const mochaArgs = args.filter((arg) => !paths.includes(arg));
 /** How long each file has taken here, in seconds: what takes longest must not begin last. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
-/** A file that has not run here yet counts as one second for each kilobyte, and one that is run in parts comes first. */
-const secondsOf = (run: Run) => seconds[nameOf(run)] ?? (run.part === undefined ? statSync(run.file).size / 1_000 : 100);
+/** What has not run here yet counts as one second for each kilobyte; a part of a file comes first. */
+const secondsOf = (file: string, part?: string) => seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
+const keyOf = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
 
-/** One process of mocha. */
-type Run = { file: string; part?: string };
-const nameOf = ({ file, part }: Run) => (part === undefined ? file : `${file} ${part}`);
+/** One process of mocha, and how many seconds it will take. */
+type Run = { files: string[]; part?: string; expected: number };
 
 const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
-const runs = files
-  .flatMap((file): Run[] => (file.endsWith('chaos.test.ts') ? ['1/2', '2/2'].map((part) => ({ file, part })) : [{ file }]))
-  .sort((one, other) => secondsOf(other) - secondsOf(one));
-/** Each waits a third of its time or more: for a disk, a clock, another process. */
-const atOnce = availableParallelism() + 1;
+const runs = runsOf(files.sort()).sort((one, other) => other.expected - one.expected);
 
-type Counts = { passed: number; failed: number; skipped: string[] };
-const results: (Counts & { file: string })[] = [];
+/** Short files share a process with their neighbours: its start takes a second of a processor. */
+function runsOf(sorted: readonly string[]): Run[] {
+  const made: Run[] = [];
+  for (const file of sorted) {
+    if (file.endsWith('chaos.test.ts')) {
+      for (const part of ['1/2', '2/2']) made.push({ files: [file], part, expected: secondsOf(file, part) });
+      continue;
+    }
+    const expected = secondsOf(file);
+    const last = made.at(-1);
+    if (last && last.part === undefined && last.expected + expected < 30) {
+      last.files.push(file);
+      last.expected += expected;
+    } else made.push({ files: [file], expected });
+  }
+  return made;
+}
+
+/** Each waits half of its time or more: for a disk, a clock, another process. */
+const atOnce = availableParallelism() + 2;
+
+type Counts = { passed: number; failed: number; skipped: string[]; seconds: Record<string, number> };
+const results: (Counts & { name: string })[] = [];
 const directory = mkdtempSync(join(tmpdir(), 'callkey-check-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 
@@ -48,7 +65,7 @@ function readCounts(file: string): Counts {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { passed: 0, failed: 0, skipped: [] };
+    return { passed: 0, failed: 0, skipped: [], seconds: {} };
   }
 }
 
@@ -75,29 +92,30 @@ async function checkSources(): Promise<boolean[]> {
   return results;
 }
 
-/** Runs a file in a process of its own, and shows in one piece what it has written. */
-async function run(one: Run, postgresUrl: string): Promise<void> {
-  const { file, part = '1/1' } = one;
+const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
+
+/** Runs files in a process of their own, and shows in one piece what it has written. */
+async function run({ files: given, part }: Run, postgresUrl: string): Promise<void> {
+  const [first = '', ...others] = given;
+  const name = others.length > 0 ? `${first} and ${others.length} after it` : keyOf(first, part);
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
-  const mocha = join('node_modules', 'mocha', 'bin', 'mocha.js');
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
-  const { ok, output } = await ended(process.execPath, [mocha, '--reporter', 'test/support/reporter.ts', ...colors, ...mochaArgs, file], {
+  const { ok, output } = await ended(process.execPath, [...mocha, ...colors, ...mochaArgs, ...given], {
     ...process.env,
     ...bareEnvironment,
     TEST_POSTGRES_URL: postgresUrl,
     COUNTS_FILE: countsFile,
-    CHAOS_PART: part,
+    CHAOS_PART: part ?? '1/1',
     CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
     WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
   });
   const counts = readCounts(countsFile);
   // What mocha failed without counting it, such as a file that does not load, counts as one.
-  results.push({ ...counts, file, failed: ok ? counts.failed : Math.max(1, counts.failed) });
+  results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
-  const took = Math.round((performance.now() - startedAt) / 1_000);
-  if (mochaArgs.length === 0) seconds[nameOf(one)] = took;
-  say(`\n── ${nameOf(one)} (${took} s)\n${output}`.trimEnd());
+  if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[keyOf(file, part)] = Math.round(took);
+  say(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 
 // These end by themselves when they are interrupted, and then this does.
@@ -132,6 +150,6 @@ const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).lengt
 const skipped = results.flatMap((result) => result.skipped);
 say('');
 for (const title of skipped) say(`skipped: ${title}`);
-for (const result of results) if (result.failed > 0) say(`failed: ${result.failed} in ${result.file}`);
+for (const result of results) if (result.failed > 0) say(`failed: ${result.failed} in ${result.name}`);
 say(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);
 process.exitCode = failed > 0 || passedTests === 0 ? 1 : 0;

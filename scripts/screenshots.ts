@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cleanUp } from '../test/support/databases.ts';
+import { cleanUp } from '../test/support/clean-up.ts';
 import { buildConsole } from '../test/support/electron.ts';
 import { openInElectron, walkThrough } from '../test/support/screen-walkthrough.ts';
 

@@ -17,5 +17,7 @@ function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
     return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'This field is not known.' }));
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
-  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : issue.message }];
+  // A record says of a key only that it is wrong; the key's own schema says how.
+  const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [issue];
+  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : message }];
 }

@@ -34,7 +34,6 @@ export type Stage = 'queued' | Handoff | EndState;
 
 type Row = {
   event: string;
-  by: 'key or revoke' | 'dialer' | 'provider' | 'dialer or housekeeping' | 'housekeeping';
   from: readonly Stage[];
   /** An outcome is the provider's choice. */
   to: Stage | readonly OutcomeState[];
@@ -52,30 +51,30 @@ export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies rea
 
 /** Every way in which a call moves. Domain, dialer and SQL take the stages from here. */
 export const transitions = [
-  { event: 'cancel', by: 'key or revoke', from: ['queued'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
-  { event: 'lapse', by: 'dialer or housekeeping', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
+  { event: 'cancel', from: ['queued'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
+  { event: 'lapse', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
 
-  { event: 'claim', by: 'dialer', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
+  { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
   // The claim before this one was never settled, such as when its core was killed: the provider may have the call.
-  { event: 'claim', by: 'dialer', from: ['open', 'doubt'], to: 'doubt', notes: [] },
-  { event: 'claim', by: 'dialer', from: ['taken'], to: 'taken', notes: [] },
+  { event: 'claim', from: ['open', 'doubt'], to: 'doubt', notes: [] },
+  { event: 'claim', from: ['taken'], to: 'taken', notes: [] },
 
-  { event: 'taken', by: 'dialer', from: ['open', 'doubt'], to: 'taken', notes: ['dialedAt'] },
-  { event: 'not-taken', by: 'dialer', from: ['open'], to: 'retry', notes: [] },
-  { event: 'not-taken', by: 'dialer', from: ['doubt'], to: 'doubt', notes: [] },
-  { event: 'answer-lost', by: 'dialer', from: ['open', 'doubt'], to: 'doubt', notes: [] },
-  { event: 'outcome', by: 'provider', from: ['open', 'retry', 'doubt', 'taken'], to: outcomeStates, notes: ['dialedAt', 'endedAt'] },
+  { event: 'taken', from: ['open', 'doubt'], to: 'taken', notes: ['dialedAt'] },
+  { event: 'not-taken', from: ['open'], to: 'retry', notes: [] },
+  { event: 'not-taken', from: ['doubt'], to: 'doubt', notes: [] },
+  { event: 'answer-lost', from: ['open', 'doubt'], to: 'doubt', notes: [] },
+  { event: 'outcome', from: ['open', 'retry', 'doubt', 'taken'], to: outcomeStates, notes: ['dialedAt', 'endedAt'] },
 
-  { event: 'rejected', by: 'dialer', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
-  { event: 'too-late', by: 'dialer', from: ['open'], to: 'failed', notes: ['endedAt'] },
-  { event: 'forgotten', by: 'housekeeping', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
-  { event: 'forgotten', by: 'housekeeping', from: ['retry'], to: 'failed', notes: ['endedAt'] },
+  { event: 'rejected', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
+  { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },
+  { event: 'forgotten', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
+  { event: 'forgotten', from: ['retry'], to: 'failed', notes: ['endedAt'] },
 
   // All that makes a call `unknown`: the provider may have it, told no outcome, and another hand-off could make a second call.
-  { event: 'too-late', by: 'dialer', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
-  { event: 'must-not-repeat', by: 'dialer', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
-  { event: 'unreported', by: 'dialer', from: ['taken'], to: 'unknown', notes: ['endedAt'] },
-  { event: 'forgotten', by: 'housekeeping', from: ['open', 'doubt', 'taken'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'too-late', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'must-not-repeat', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'unreported', from: ['taken'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'forgotten', from: ['open', 'doubt', 'taken'], to: 'unknown', notes: ['endedAt'] },
 ] as const satisfies readonly Row[];
 
 type Transition = (typeof transitions)[number];

@@ -133,8 +133,7 @@ async function refuseTakenEmails(imports: ImportStore, { before, after }: Checke
       throw new Problem('conflict', `Another user has the e-mail address ${email} already.`);
     }
     const old = before.get(externalId)?.email ?? null;
-    if (old !== null && old !== email) owners.delete(old);
-    owners.set(email, externalId);
+    if (old !== null) owners.delete(old);
   }
 }
 

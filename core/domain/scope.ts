@@ -96,7 +96,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         owningScope: { accountId: kind === 'account' ? id : null, partnerId },
         apiKeys: { kind: 'tenancy', tenancy: { kind, id } },
         campaigns: access,
-        users: access.kind === 'account' ? { ...access, partnerId } : access,
+        users: { ...access, partnerId },
         activity: access,
       };
     }

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { Duration } from 'luxon';
 import { isPrintable } from '#contract/text.ts';
 import type { Credentials } from './model.ts';
@@ -72,11 +71,8 @@ function counterOf(kind: keyof typeof throttleLimits, of: string): Counter {
 
 /** A /64 of IPv6 addresses counts as one, since one customer has all of it (RFC 6177). */
 function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.split('::');
-  const left = head.split(':').filter((group) => group !== '');
-  const right = (tail ?? '').split(':').filter((group) => group !== '');
-  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
+  const [left = [], right = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => '0');
   return [...left, ...zeros, ...right].slice(0, 4).join(':');
 }
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { cleanUp } from '../../test/support/clean-up.ts';
 import { testSecret } from '../../test/support/core.ts';
-import { cleanUp } from '../../test/support/databases.ts';
 
 /** `said` is what it wrote when it listened. */
 export type Server = { url: string; managementUrl: string; pid: number; said: Readonly<Record<string, unknown>>; stop(): Promise<void> };

@@ -150,6 +150,7 @@ describe('the journal of a run', () => {
   it('gives a line the same request id whatever the server, path or time, and another for another file, campaign or repetition', () => {
     const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
     expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
+    expect(id()).to.match(/^file-[0-9a-f]{32}-2$/);
     const others = [id({ content: 'other' }), id({ campaignId: 'other' }), id({ repetition: 'again' }), id({}, 3)];
     expect(new Set([id(), ...others]).size).to.equal(5);
   });

@@ -91,6 +91,23 @@ describe('retries', () => {
     expect([attempts, pauses.length]).to.deep.equal([3, 2]);
   });
 
+  for (const [code, reason] of [
+    ['ECONNREFUSED', 'nothing listens there'],
+    ['ECONNRESET', 'the connection broke off'],
+    ['ENOTFOUND', 'there is no such host'],
+    ['EAI_AGAIN', 'the host name could not be looked up'],
+    ['UND_ERR_SOCKET', 'the connection broke off'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
+    ['UND_ERR_HEADERS_TIMEOUT', 'no answer in time'],
+    ['UND_ERR_BODY_TIMEOUT', 'no complete answer in time'],
+    ['EHOSTUNREACH', 'EHOSTUNREACH'],
+  ] as const) {
+    it(`says in words what ${code} means, where there are some`, async () => {
+      const { result } = await sendInto([systemError(code)], { attempts: 1 });
+      expect(result).to.have.property('message', `Could not reach http://core (1 attempts): ${reason}.`);
+    });
+  }
+
   const final: [string, RegExp][] = [
     ['SELF_SIGNED_CERT_IN_CHAIN', /NODE_EXTRA_CA_CERTS/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', /NODE_EXTRA_CA_CERTS/],

@@ -92,107 +92,95 @@ describeDesktop('the bridge to the page', () => {
     });
     expect(isSame).to.equal(true);
   });
-});
 
-describeDesktop('a channel', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole();
-  });
-  after(() => running.close());
+  describe('a channel', () => {
+    const secret = 'svc_sk_live_canary';
+    const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
 
-  const secret = 'svc_sk_live_canary';
-  const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
-
-  for (const name of Object.values(channelNames)) {
-    it(`${name} refuses an input of the wrong shape without quoting it`, async () => {
-      const outcomes = await running.page.evaluate(
-        ([channel, inputs]) =>
-          Promise.all(
-            inputs.map((input) =>
-              (window.callkey as unknown as Anything)[channel]?.(input).then(
-                () => 'done',
-                (error: Error) => error.message,
+    for (const name of Object.values(channelNames)) {
+      it(`${name} refuses an input of the wrong shape without quoting it`, async () => {
+        const outcomes = await running.page.evaluate(
+          ([channel, inputs]) =>
+            Promise.all(
+              inputs.map((input) =>
+                (window.callkey as unknown as Anything)[channel]?.(input).then(
+                  () => 'done',
+                  (error: Error) => error.message,
+                ),
               ),
             ),
-          ),
-        [name, wrong] as const,
-      );
-      const refusal = `Error invoking remote method '${name}': Error: The input of ${name} has the wrong shape.`;
-      expect(outcomes).to.deep.equal(wrong.map(() => refusal));
-      expect(running.output()).not.to.include(secret);
-    });
-  }
-
-  it('ignores inputs after the first', async () => {
-    const answer = await running.page.evaluate(() =>
-      (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
-    );
-    expect(answer).to.deep.equal({ ok: false, failure: { kind: 'session-ended' } });
-  });
-});
-
-describeDesktop('who may call', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole();
-  });
-  after(() => running.close());
-
-  const refusal = "Error invoking remote method 'getStartupState': Error: This frame may not call.";
-  const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
-
-  it('is the page of the app', async () => {
-    expect(await running.page.evaluate(call)).to.equal('answered');
-  });
-
-  it('is not a second window with the same page and the same preload', async () => {
-    const outcome = await running.app.evaluate(
-      async ({ app, BrowserWindow }, [preload, code]) => {
-        const window = new BrowserWindow({ show: false, webPreferences: { preload: `${app.getAppPath()}${preload}`, sandbox: true } });
-        await window.loadURL('app://callkey/index.html');
-        const answer: unknown = await window.webContents.executeJavaScript(code);
-        window.destroy();
-        return answer;
-      },
-      ['/dist/desktop/preload/preload.cjs', call] as const,
-    );
-    expect(outcome).to.equal(refusal);
-  });
-
-  it('is not a frame within the page', async () => {
-    const outcome = await running.app.evaluate(async ({ BrowserWindow, ipcMain }) => {
-      const [window] = BrowserWindow.getAllWindows();
-      await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
-      const senderFrame = window?.webContents.mainFrame.frames[0];
-      if (!senderFrame) throw new Error('There is no frame.');
-      // The preload does not run in frames, so the test calls the handler as Electron would.
-      type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
-      const { _invokeHandlers } = ipcMain as unknown as Handlers;
-      return _invokeHandlers
-        .get('getStartupState')?.({ senderFrame })
-        .then(
-          () => 'answered',
-          (error: Error) => error.message,
+          [name, wrong] as const,
         );
+        const refusal = `Error invoking remote method '${name}': Error: The input of ${name} has the wrong shape.`;
+        expect(outcomes).to.deep.equal(wrong.map(() => refusal));
+        expect(running.output()).not.to.include(secret);
+      });
+    }
+
+    it('ignores inputs after the first', async () => {
+      const answer = await running.page.evaluate(() =>
+        (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
+      );
+      expect(answer).to.deep.equal({ ok: false, failure: { kind: 'session-ended' } });
     });
-    expect(outcome).to.equal('This frame may not call.');
   });
 
-  for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
-    // A window of its own for each: one that goes back to the app's page may still load it when the next test begins.
-    it(`is not ${address} in the window of the app`, async () => {
-      const own = await launchConsole();
-      const outcome = await own.app.evaluate(
-        async ({ BrowserWindow }, [url, code]) => {
-          const [window] = BrowserWindow.getAllWindows();
-          await window?.loadURL(url);
-          return window?.webContents.executeJavaScript(code);
+  describe('who may call', () => {
+    const refusal = "Error invoking remote method 'getStartupState': Error: This frame may not call.";
+    const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
+
+    it('is the page of the app', async () => {
+      expect(await running.page.evaluate(call)).to.equal('answered');
+    });
+
+    it('is not a second window with the same page and the same preload', async () => {
+      const outcome = await running.app.evaluate(
+        async ({ app, BrowserWindow }, [preload, code]) => {
+          const window = new BrowserWindow({ show: false, webPreferences: { preload: `${app.getAppPath()}${preload}`, sandbox: true } });
+          await window.loadURL('app://callkey/index.html');
+          const answer: unknown = await window.webContents.executeJavaScript(code);
+          window.destroy();
+          return answer;
         },
-        [address, call] as const,
+        ['/dist/desktop/preload/preload.cjs', call] as const,
       );
-      await own.close();
       expect(outcome).to.equal(refusal);
     });
-  }
+
+    it('is not a frame within the page', async () => {
+      const outcome = await running.app.evaluate(async ({ BrowserWindow, ipcMain }) => {
+        const [window] = BrowserWindow.getAllWindows();
+        await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
+        const senderFrame = window?.webContents.mainFrame.frames[0];
+        if (!senderFrame) throw new Error('There is no frame.');
+        // The preload does not run in frames, so the test calls the handler as Electron would.
+        type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
+        const { _invokeHandlers } = ipcMain as unknown as Handlers;
+        return _invokeHandlers
+          .get('getStartupState')?.({ senderFrame })
+          .then(
+            () => 'answered',
+            (error: Error) => error.message,
+          );
+      });
+      expect(outcome).to.equal('This frame may not call.');
+    });
+
+    for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
+      // A window of its own for each: one that goes back to the app's page may still load it when the next test begins.
+      it(`is not ${address} in the window of the app`, async () => {
+        const own = await launchConsole();
+        const outcome = await own.app.evaluate(
+          async ({ BrowserWindow }, [url, code]) => {
+            const [window] = BrowserWindow.getAllWindows();
+            await window?.loadURL(url);
+            return window?.webContents.executeJavaScript(code);
+          },
+          [address, call] as const,
+        );
+        await own.close();
+        expect(outcome).to.equal(refusal);
+      });
+    }
+  });
 });

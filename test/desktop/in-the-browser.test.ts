@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
 import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-core';
+import { violationsOn } from '../support/axe.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
@@ -10,8 +9,6 @@ import { heapOf } from '../support/heap.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { password, signIn } from '../support/tenants.ts';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** What the browser complains about, and what the page has thrown. */
 function watch(page: Page): string[] {
@@ -24,8 +21,17 @@ function watch(page: Page): string[] {
 }
 
 describeBrowser('the screens in a browser', () => {
-  /** In CSS pixels: a large window, a tablet, a narrow window, and a phone or a narrow window at 100 % and at 200 %. */
-  const widths = [1600, 800, 480, 320, 240];
+  /**
+   * Widths in CSS pixels: a large window, a tablet, a narrow window, and a phone or a narrow window at 100 % and at 200 %. With the theme in
+   * which axe looks at some.
+   */
+  const views = [
+    [1600, 'light'],
+    [800, null],
+    [480, 'dark'],
+    [320, null],
+    [240, null],
+  ] as const;
 
   /** By how much anything that scrolls is wider than its room. */
   const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
@@ -45,19 +51,14 @@ describeBrowser('the screens in a browser', () => {
     for await (const { name, page } of walkThrough(open)) {
       stops += 1;
       found.push(...refused.splice(0).map((text) => `${name}: ${text}`));
-      for (const [width, colorScheme] of [
-        [1600, 'light'],
-        [480, 'dark'],
-      ] as const) {
-        await page.setViewportSize({ width, height: 900 });
-        // During a transition, colours belong to neither theme.
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        found.push(...(await violations(page)).map((violation) => `${name}, ${colorScheme}: ${violation}`));
-      }
-      for (const width of widths) {
+      for (const [width, colorScheme] of views) {
         await page.setViewportSize({ width, height: 900 });
         const wide = await page.evaluate(sideways);
         if (Number(wide) > 0) found.push(`${name} scrolls ${wide} px sideways at ${width} px`);
+        if (colorScheme === null) continue;
+        // During a transition, colours belong to neither theme.
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        found.push(...(await violationsOn(page)).map((violation) => `${name}, ${colorScheme}: ${violation}`));
       }
       // What axe does to the page is not the page's.
       refused.length = 0;
@@ -66,11 +67,6 @@ describeBrowser('the screens in a browser', () => {
     expect(found.join('\n')).to.equal('');
     expect(stops).to.be.at.least(39);
   });
-
-  async function violations(page: Page): Promise<string[]> {
-    const { violations: all }: AxeResults = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
-    return all.flatMap(({ id, nodes }) => nodes.map((node) => `${id} at ${node.target}: ${node.failureSummary ?? ''}`));
-  }
 });
 
 describeBrowser('the console in a browser', () => {

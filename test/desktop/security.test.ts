@@ -362,62 +362,56 @@ describeDesktop('the restrictions on the page', () => {
     });
     expect(new Set(Object.values(states)), JSON.stringify(states)).to.deep.equal(new Set(['denied']));
   });
-});
 
-describeDesktop('the files of the app', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole();
+  describe('the files of the app', () => {
+    const statusOf = (url: string, method = 'GET') =>
+      running.app.evaluate(
+        async ({ net }, [address, verb]) => {
+          const answer = await net.fetch(address, { method: verb });
+          return [answer.status, await answer.text()];
+        },
+        [url, method] as const,
+      );
+
+    it('are served', async () => {
+      const [status, text] = await statusOf('app://callkey/index.html');
+      expect(status).to.equal(200);
+      expect(text).to.include('<title>Callkey</title>');
+    });
+
+    for (const path of [
+      '/',
+      '/../main/main.js',
+      '/%2e%2e/main/main.js',
+      '/%2e%2e%2fmain%2fmain.js',
+      '/..%2fmain/main.js',
+      '/..%5cmain%5cmain.js',
+      '/..\\main\\main.js',
+      '/assets/../../main/main.js',
+      '//index.html',
+      '/./%2e/etc/passwd',
+      '//etc/passwd',
+      '/file:///etc/passwd',
+      '/index.html%00.js',
+      '/INDEX.HTML',
+      '/constructor',
+      '/__proto__',
+    ]) {
+      it(`do not include ${path}`, async () => {
+        expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is no such file.']);
+      });
+    }
+
+    for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
+      it(`are not served at ${host}`, async () => {
+        expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is no such file.']);
+      });
+    }
+
+    for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      it(`are not served to ${method}`, async () => {
+        expect((await statusOf('app://callkey/index.html', method))[0]).to.equal(404);
+      });
+    }
   });
-  after(() => running.close());
-
-  const statusOf = (url: string, method = 'GET') =>
-    running.app.evaluate(
-      async ({ net }, [address, verb]) => {
-        const answer = await net.fetch(address, { method: verb });
-        return [answer.status, await answer.text()];
-      },
-      [url, method] as const,
-    );
-
-  it('are served', async () => {
-    const [status, text] = await statusOf('app://callkey/index.html');
-    expect(status).to.equal(200);
-    expect(text).to.include('<title>Callkey</title>');
-  });
-
-  for (const path of [
-    '/',
-    '/../main/main.js',
-    '/%2e%2e/main/main.js',
-    '/%2e%2e%2fmain%2fmain.js',
-    '/..%2fmain/main.js',
-    '/..%5cmain%5cmain.js',
-    '/..\\main\\main.js',
-    '/assets/../../main/main.js',
-    '//index.html',
-    '/./%2e/etc/passwd',
-    '//etc/passwd',
-    '/file:///etc/passwd',
-    '/index.html%00.js',
-    '/INDEX.HTML',
-    '/constructor',
-    '/__proto__',
-  ]) {
-    it(`do not include ${path}`, async () => {
-      expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'There is no such file.']);
-    });
-  }
-
-  for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
-    it(`are not served at ${host}`, async () => {
-      expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'There is no such file.']);
-    });
-  }
-
-  for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
-    it(`are not served to ${method}`, async () => {
-      expect((await statusOf('app://callkey/index.html', method))[0]).to.equal(404);
-    });
-  }
 });

@@ -95,118 +95,137 @@ describeDesktop('the window', () => {
     });
     expect(offered).to.deep.equal([['copy', 'paste', 'selectall'], ['copy']]);
   });
-});
 
-describeDesktop('the menu', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole();
-    await running.page.evaluate(
-      async (all) => {
+  describe('the menu', () => {
+    before(async () => {
+      await running.page.evaluate(
+        async (all) => {
+          const heard: string[] = [];
+          Object.assign(window, { heard });
+          window.callkey.onCommand((command) => heard.push(command));
+          await window.callkey.offerCommands({ commands: all });
+        },
+        [...commands],
+      );
+    });
+    const heard = () =>
+      running.page.evaluate(() => {
+        const { heard: all } = window as unknown as { heard: string[] };
+        return all.splice(0);
+      });
+
+    it('sends each command once', async () => {
+      await running.app.evaluate(({ Menu }) => {
+        for (const { submenu } of Menu.getApplicationMenu()?.items ?? []) {
+          for (const item of submenu?.items ?? []) {
+            // The Help menu's links are not commands.
+            if (item.type === 'normal' && !item.role && item.visible && !/Time Zones|Secrets/.test(item.label)) item.click();
+          }
+        }
+      });
+      await running.page.waitForFunction((count) => (window as unknown as { heard: string[] }).heard.length >= count, commands.length - 1);
+      // The window sends `close`.
+      expect((await heard()).toSorted()).to.deep.equal(commands.filter((command) => command !== 'close').toSorted());
+    });
+
+    const shortcuts = [
+      ['CmdOrCtrl+N', 'new-api-key'],
+      ['CmdOrCtrl+F', 'find'],
+      ['CmdOrCtrl+R', 'refresh'],
+      ['CmdOrCtrl+K', 'palette'],
+      ...screens.map(({ name, shortcut }) => [shortcut, showCommand(name)] as const),
+    ] as const;
+    const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
+      running.app.evaluate(
+        ({ BrowserWindow }, [key, held]) => {
+          const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+          for (const type of ['keyDown', 'keyUp'] as const) contents?.sendInputEvent({ type, keyCode: key, modifiers: [...held] });
+        },
+        [keyCode, modifiers] as const,
+      );
+    const hearsOne = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
+
+    for (const [shortcut, command] of shortcuts) {
+      it(`has ${shortcut} for ${command}`, async () => {
+        await press(shortcut.replace('CmdOrCtrl+', ''), [process.platform === 'darwin' ? 'meta' : 'control']);
+        await hearsOne();
+        expect(await heard()).to.deep.equal([command]);
+      });
+    }
+
+    it('disables the commands that can do nothing now', async () => {
+      await running.page.evaluate(() => window.callkey.offerCommands({ commands: ['refresh'] }));
+      const enabled = await running.app.evaluate(
+        ({ Menu }, names) => names.filter((name) => Menu.getApplicationMenu()?.getMenuItemById(name)?.enabled),
+        [...commands],
+      );
+      expect(enabled).to.deep.equal(['refresh']);
+    });
+
+    it('has F5 to refresh', async () => {
+      await press('F5', []);
+      await hearsOne();
+      expect(await heard()).to.deep.equal(['refresh']);
+    });
+
+    it('keeps commands that come while the page loads, and delivers them in order', async () => {
+      const { app, page } = running;
+      await page.addInitScript(() => {
         const heard: string[] = [];
         Object.assign(window, { heard });
         window.callkey.onCommand((command) => heard.push(command));
-        await window.callkey.offerCommands({ commands: all });
-      },
-      [...commands],
-    );
-  });
-  after(() => running.close());
-  const heard = () =>
-    running.page.evaluate(() => {
-      const { heard: all } = window as unknown as { heard: string[] };
-      return all.splice(0);
-    });
-
-  it('sends each command once', async () => {
-    await running.app.evaluate(({ Menu }) => {
-      for (const { submenu } of Menu.getApplicationMenu()?.items ?? []) {
-        for (const item of submenu?.items ?? []) {
-          // The Help menu's links are not commands.
-          if (item.type === 'normal' && !item.role && item.visible && !/Time Zones|Secrets/.test(item.label)) item.click();
-        }
-      }
-    });
-    await running.page.waitForFunction((count) => (window as unknown as { heard: string[] }).heard.length >= count, commands.length - 1);
-    // The window sends `close`.
-    expect((await heard()).toSorted()).to.deep.equal(commands.filter((command) => command !== 'close').toSorted());
-  });
-
-  const shortcuts = [
-    ['CmdOrCtrl+N', 'new-api-key'],
-    ['CmdOrCtrl+F', 'find'],
-    ['CmdOrCtrl+R', 'refresh'],
-    ['CmdOrCtrl+K', 'palette'],
-    ...screens.map(({ name, shortcut }) => [shortcut, showCommand(name)] as const),
-  ] as const;
-  const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
-    running.app.evaluate(
-      ({ BrowserWindow }, [key, held]) => {
+      });
+      await app.evaluate(({ BrowserWindow, Menu }) => {
         const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-        for (const type of ['keyDown', 'keyUp'] as const) contents?.sendInputEvent({ type, keyCode: key, modifiers: [...held] });
-      },
-      [keyCode, modifiers] as const,
-    );
-  const hearsOne = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
-
-  for (const [shortcut, command] of shortcuts) {
-    it(`has ${shortcut} for ${command}`, async () => {
-      await press(shortcut.replace('CmdOrCtrl+', ''), [process.platform === 'darwin' ? 'meta' : 'control']);
-      await hearsOne();
-      expect(await heard()).to.deep.equal([command]);
+        contents?.once('did-start-navigation', () => {
+          for (const id of ['show-calls', 'find']) Menu.getApplicationMenu()?.getMenuItemById(id)?.click();
+        });
+      });
+      await page.reload();
+      await page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length >= 2);
+      expect(await heard()).to.deep.equal(['show-calls', 'find']);
     });
-  }
 
-  it('disables the commands that can do nothing now', async () => {
-    await running.page.evaluate(() => window.callkey.offerCommands({ commands: ['refresh'] }));
-    const enabled = await running.app.evaluate(
-      ({ Menu }, names) => names.filter((name) => Menu.getApplicationMenu()?.getMenuItemById(name)?.enabled),
-      [...commands],
-    );
-    expect(enabled).to.deep.equal(['refresh']);
+    it('has no way to reload the page', async () => {
+      const roles = await running.app.evaluate(({ Menu }) =>
+        (Menu.getApplicationMenu()?.items ?? []).flatMap(({ submenu }) => submenu?.items.map(({ role }) => role ?? '') ?? []),
+      );
+      expect(roles).to.include.members([
+        'undo',
+        'cut',
+        'copy',
+        'paste',
+        'selectall',
+        'resetzoom',
+        'zoomin',
+        'zoomout',
+        'togglefullscreen',
+        'close',
+      ]);
+      expect(roles).not.to.include.members(['reload', 'forcereload']);
+    });
   });
 
-  it('has F5 to refresh', async () => {
-    await press('F5', []);
-    await hearsOne();
-    expect(await heard()).to.deep.equal(['refresh']);
-  });
-
-  it('keeps commands that come while the page loads, and delivers them in order', async () => {
-    const { app, page } = running;
-    await page.addInitScript(() => {
-      const heard: string[] = [];
-      Object.assign(window, { heard });
-      window.callkey.onCommand((command) => heard.push(command));
-    });
-    await app.evaluate(({ BrowserWindow, Menu }) => {
-      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      contents?.once('did-start-navigation', () => {
-        for (const id of ['show-calls', 'find']) Menu.getApplicationMenu()?.getMenuItemById(id)?.click();
+  describe('while a key value shows', () => {
+    before(async () => {
+      await running.app.evaluate(({ BrowserWindow }) => {
+        const [window] = BrowserWindow.getAllWindows();
+        const protection: boolean[] = [];
+        Object.assign(globalThis, { protection });
+        // Linux has no protection to read back.
+        if (window) window.setContentProtection = (enable) => protection.push(enable);
       });
     });
-    await page.reload();
-    await page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length >= 2);
-    expect(await heard()).to.deep.equal(['show-calls', 'find']);
-  });
 
-  it('has no way to reload the page', async () => {
-    const roles = await running.app.evaluate(({ Menu }) =>
-      (Menu.getApplicationMenu()?.items ?? []).flatMap(({ submenu }) => submenu?.items.map(({ role }) => role ?? '') ?? []),
-    );
-    expect(roles).to.include.members([
-      'undo',
-      'cut',
-      'copy',
-      'paste',
-      'selectall',
-      'resetzoom',
-      'zoomin',
-      'zoomout',
-      'togglefullscreen',
-      'close',
-    ]);
-    expect(roles).not.to.include.members(['reload', 'forcereload']);
+    const protection = () => running.app.evaluate(() => (globalThis as unknown as { protection: boolean[] }).protection);
+    /** Tries to create a key, which fails as nobody is signed in. */
+    const create = () =>
+      running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
+
+    it('protects the window from capture before the value arrives, until it is gone', async () => {
+      await create();
+      expect(await protection()).to.deep.equal([true, false]);
+    });
   });
 });
 
@@ -402,30 +421,5 @@ describeDesktop('crash recovery', () => {
       expect(await ended(child)).to.deep.equal([0, null]);
       expect(running.output()).not.to.include('relaunched');
     });
-  });
-});
-
-describeDesktop('while a key value shows', () => {
-  let running: RunningConsole;
-  beforeEach(async () => {
-    running = await launchConsole();
-    await running.app.evaluate(({ BrowserWindow }) => {
-      const [window] = BrowserWindow.getAllWindows();
-      const protection: boolean[] = [];
-      Object.assign(globalThis, { protection });
-      // Linux has no protection to read back.
-      if (window) window.setContentProtection = (enable) => protection.push(enable);
-    });
-  });
-  afterEach(() => running.close());
-
-  const protection = () => running.app.evaluate(() => (globalThis as unknown as { protection: boolean[] }).protection);
-  /** Tries to create a key, which fails as nobody is signed in. */
-  const create = () =>
-    running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
-
-  it('protects the window from capture before the value arrives, until it is gone', async () => {
-    await create();
-    expect(await protection()).to.deep.equal([true, false]);
   });
 });

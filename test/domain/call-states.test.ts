@@ -10,7 +10,6 @@ import {
   stagesBefore,
   stateOf,
   transitions,
-  transitionsOf,
 } from '../../core/domain/call-states.ts';
 
 const events: CallEvent[] = [...new Set(transitions.map(({ event }) => event))];
@@ -20,21 +19,40 @@ const targetsOf = (stage: Stage): readonly Stage[] =>
     .filter(({ from }) => from.some((one) => one === stage))
     .flatMap(({ to }): readonly Stage[] => (typeof to === 'string' ? [to] : to));
 
+/** The diagram in call-states.ts, once more: from stage to stage by each event. */
+const moves: Record<Exclude<CallEvent, 'outcome'>, Partial<Record<Stage, Stage>>> = {
+  cancel: { queued: 'cancelled' },
+  lapse: { queued: 'lapsed' },
+  claim: { queued: 'open', retry: 'open', open: 'doubt', doubt: 'doubt', taken: 'taken' },
+  taken: { open: 'taken', doubt: 'taken' },
+  'not-taken': { open: 'retry', doubt: 'doubt' },
+  'answer-lost': { open: 'doubt', doubt: 'doubt' },
+  rejected: { open: 'failed', doubt: 'failed' },
+  'too-late': { open: 'failed', doubt: 'unknown' },
+  'must-not-repeat': { open: 'unknown', doubt: 'unknown' },
+  unreported: { taken: 'unknown' },
+  forgotten: { queued: 'lapsed', retry: 'failed', open: 'unknown', doubt: 'unknown', taken: 'unknown' },
+};
+
 describe("a call's states", () => {
-  for (const event of events.filter((one) => one !== 'outcome')) {
-    for (const { from, to } of transitionsOf(event)) {
-      for (const stage of from) {
-        it(`${stage} becomes ${String(to)} by ${event}`, () => {
-          expect(stageAfter(event, stage)).to.equal(to);
-        });
-      }
+  for (const [event, results] of Object.entries(moves) as [keyof typeof moves, Partial<Record<Stage, Stage>>][]) {
+    for (const stage of stages) {
+      const result = results[stage];
+      if (result === undefined) continue;
+      it(`${stage} becomes ${result} by ${event}`, () => {
+        expect(stageAfter(event, stage)).to.equal(result);
+      });
     }
     it(`no other stage has ${event}`, () => {
-      for (const stage of stages.filter((one) => !stagesBefore(event).includes(one))) {
+      for (const stage of stages.filter((one) => results[one] === undefined)) {
         expect(() => stageAfter(event, stage), stage).to.throw(`A call that is ${stage} has no ${event}.`);
       }
     });
   }
+
+  it('an event is in the diagram', () => {
+    expect(events).to.have.members([...Object.keys(moves), 'outcome']);
+  });
 
   it('an event has one result at each stage', () => {
     for (const event of events) expect(stagesBefore(event), event).to.have.length(new Set(stagesBefore(event)).size);

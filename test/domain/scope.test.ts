@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Viewer } from '../../core/domain/model.ts';
-import { scopeOf, type TenancyScope } from '../../core/domain/scope.ts';
+import { type KeyVisibility, scopeOf, seesOthersKeys, type TenancyScope } from '../../core/domain/scope.ts';
 
 const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
 const nobody = { kind: 'nothing' } as const;
@@ -79,6 +79,11 @@ describe('the tenancy scope', () => {
       { owningScope: null, apiKeys: nobody, campaigns: nobody, users: { kind: 'staff' }, activity: { kind: 'service' } },
     ],
     [
+      'an account user without an account: nothing',
+      viewer({ userType: 'account' }),
+      { owningScope: null, apiKeys: nobody, campaigns: nobody, users: nobody, activity: nobody },
+    ],
+    [
       'a tenancy on anyone but staff does not count',
       viewer({ userType: 'account', account, tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2' } }),
       {
@@ -93,6 +98,20 @@ describe('the tenancy scope', () => {
   for (const [rule, who, scope] of table) {
     it(rule, () => {
       expect(scopeOf(who)).to.deep.equal(scope);
+    });
+  }
+
+  const visibilities: [KeyVisibility, boolean][] = [
+    [{ kind: 'own', userId: 'u1' }, false],
+    [{ kind: 'nothing' }, false],
+    [{ kind: 'account', accountId: 'a1', userId: 'u1' }, true],
+    [{ kind: 'partner', partnerId: 'p1' }, true],
+    [{ kind: 'tenancy', tenancy: { kind: 'partner', id: 'p1' } }, true],
+    [{ kind: 'all' }, true],
+  ];
+  for (const [visibility, sees] of visibilities) {
+    it(`shows ${sees ? 'the keys of others, too' : 'no keys of others'} to whom it shows ${visibility.kind}`, () => {
+      expect(seesOthersKeys(visibility)).to.equal(sees);
     });
   }
 });

@@ -9,6 +9,7 @@ import { createUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
+import { costlyPasswords } from '../support/passwords.ts';
 import {
   createKey,
   createTenants,
@@ -34,7 +35,7 @@ describe('attacks', () => {
 
     before(async () => {
       database = await freshDatabase(kind);
-      core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
       direct = await openDirect(database);
       tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');

@@ -27,6 +27,7 @@ describe('calls, people and activity in the console', () => {
     let tenants: Tenants;
 
     beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
       const database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);

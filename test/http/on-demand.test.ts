@@ -5,7 +5,7 @@ import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
 import { paths } from '#contract/paths.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
 import {
   createKey,
@@ -295,7 +295,7 @@ describe('the key-authenticated endpoints', () => {
     });
   });
 
-  it('counts a client that hangs up while its key is looked up', async () => {
+  itOnPostgres('counts a client that hangs up while its key is looked up', async () => {
     const database = await freshDatabase('postgres');
     const core = await startCoreHere(database);
     const direct = await openDirect(database);

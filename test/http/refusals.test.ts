@@ -22,6 +22,7 @@ describe('refusals', () => {
     const keys: Record<string, string> = {};
 
     before(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
       const database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);

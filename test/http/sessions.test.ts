@@ -6,6 +6,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
+import { costlyPasswords } from '../support/passwords.ts';
 import { createTenants, type DirectAccess, openDirect, password, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('sessions', () => {
@@ -19,7 +20,7 @@ describe('sessions', () => {
     before(async () => {
       clock = fakeClock();
       database = await freshDatabase(kind);
-      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
       direct = await openDirect(database, clock);
       tenants = await createTenants(direct.ports);
     });

@@ -5,6 +5,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
+import { costlyPasswords } from '../support/passwords.ts';
 import { createTenants, type DirectAccess, openDirect, password, signIn } from '../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
@@ -16,7 +17,7 @@ describe('the sign-in throttle', () => {
     before(async () => {
       clock = fakeClock();
       const database = await freshDatabase(kind);
-      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
       direct = await openDirect(database, clock);
       await createTenants(direct.ports);
     });

@@ -56,6 +56,11 @@ describe('two cores on one database', () => {
       expect(told()).to.have.length(1);
     });
 
+    it('hash passwords at the cost that OWASP recommends', async () => {
+      const [hash]: string[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' }).pluck('password_hash');
+      expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
+    });
+
     it('a key revoked at one is refused at the very next request to the other, 1,000 times out of 1,000', async function () {
       this.timeout(120_000);
       const cookie = await signIn(here.url, 'ada@example.com');

@@ -49,6 +49,76 @@ describe('the text of a database error', () => {
     });
   }
 
+  for (const [code, cause, remedy] of [
+    ['SQLITE_CORRUPT', 'the file is damaged', 'Restore a backup.'],
+    ['SQLITE_BUSY', 'another process holds its lock', 'Stop that process, or try again.'],
+    ['SQLITE_LOCKED', 'another process holds its lock', 'Stop that process, or try again.'],
+    [
+      'SQLITE_READONLY_DBMOVED',
+      'the file has been moved, deleted or replaced',
+      'Stop the core, put the file back with its -wal, and start it again.',
+    ],
+    ['SQLITE_READONLY', 'it is read-only', 'Let this user write the file and its folder.'],
+    ['EROFS', 'it is read-only', 'Let this user write the file and its folder.'],
+    ['SQLITE_FULL', 'the disk is full', 'Free some space.'],
+    ['ENOSPC', 'the disk is full', 'Free some space.'],
+    ['EDQUOT', 'the disk is full', 'Free some space.'],
+    ['SQLITE_IOERR', 'the disk fails', 'Check the disk.'],
+    ['EIO', 'the disk fails', 'Check the disk.'],
+    ['SQLITE_PERM', 'permission denied', 'Let this user read and write the file and its folder.'],
+    ['SQLITE_AUTH', 'permission denied', 'Let this user read and write the file and its folder.'],
+    ['EACCES', 'permission denied', 'Let this user read and write the file and its folder.'],
+    ['EPERM', 'permission denied', 'Let this user read and write the file and its folder.'],
+    ['SQLITE_CANTOPEN', 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
+    ['ENOENT', 'there is no such file or folder', 'Check the path.'],
+    ['ENOTDIR', 'a part of its path is not a folder', 'Check the path.'],
+    ['EISDIR', 'it is a folder', 'Give the path of a file.'],
+    ['ECONNREFUSED', 'connection refused', 'Start PostgreSQL there, or correct the address.'],
+    ['ENOTFOUND', 'the host name is not known', 'Check the host name in DATABASE_URL.'],
+    ['EAI_AGAIN', 'the host name is not known', 'Check the host name in DATABASE_URL.'],
+    ['EHOSTUNREACH', 'the host cannot be reached', 'Check the network between here and there.'],
+    ['ENETUNREACH', 'the host cannot be reached', 'Check the network between here and there.'],
+    ['ECONNRESET', 'the connection broke', 'Check that PostgreSQL runs there, then try again.'],
+    ['EPIPE', 'the connection broke', 'Check that PostgreSQL runs there, then try again.'],
+    ['ETIMEDOUT', 'no answer', 'Check the address, and the firewalls on the way.'],
+    ['3D000', 'x', 'Create the database first, with createdb.'],
+    ['28P01', 'x', 'Correct the user and the password in DATABASE_URL.'],
+    ['28000', 'x', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
+    ['42501', 'x', 'Grant the user that permission.'],
+    ['25006', 'x', 'Set DATABASE_URL to the primary server.'],
+    ['53300', 'x', 'Raise max_connections, or stop other programs that use the server.'],
+    ['57P03', 'x', 'Try again when the server is up.'],
+  ] as const) {
+    it(`says what to do after ${code}`, () => {
+      const said = `The database /data/callkey.db cannot be used: ${cause} (${code}). ${remedy}`;
+      expect(databaseErrorText(failure('x', { code }), sqlite)).to.equal(said);
+      expect(databaseErrorText(failure('x', { code: `X${code}` }), sqlite)).to.equal(undefined);
+    });
+  }
+
+  it('has no advice for what only PostgreSQL knows', () => {
+    const error = failure('insert - odd thing.\nmore', { code: 'odd', severity: 'FATAL' });
+    expect(databaseErrorText(error, sqlite)).to.equal('The database /data/callkey.db cannot be used: odd thing (odd).');
+  });
+
+  it('says that there was no answer where a time is over', () => {
+    const text = 'The database /data/callkey.db cannot be used: no answer. Check the address, and the firewalls on the way.';
+    const pool = failure('x', { name: 'KnexTimeoutError' });
+    expect([new Error('Timed out'), new Error('a timeout'), pool].map((error) => databaseErrorText(error, sqlite))).to.deep.equal([
+      text,
+      text,
+      text,
+    ]);
+    expect(databaseErrorText(failure('a timeout', { code: 'odd' }), sqlite)).to.equal(undefined);
+  });
+
+  it('names the database of a server without a host in its address', () => {
+    const location = { kind: 'postgres', url: 'postgres:///callkey' } as const;
+    expect(databaseErrorText(failure('x', { code: 'EIO' }), location)).to.equal(
+      'The database callkey cannot be used: the disk fails (EIO). Check the disk.',
+    );
+  });
+
   it('is absent for an error of another kind', () => {
     expect(databaseErrorText(new TypeError('x is not a function'), sqlite)).to.equal(undefined);
   });

@@ -11,7 +11,7 @@ import { keyUseOf } from '../../core/storage/key-use.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { fakeClock } from '../support/clock.ts';
-import { emptyDatabase, freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { callerOf, createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -158,24 +158,24 @@ describe('storage', () => {
       return { placed: requestId === 'one', states };
     }
 
-    it('takes the call along when it is revoked together with its queued calls', async () => {
+    itOnPostgres('takes the call along when it is revoked together with its queued calls', async () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, true));
       expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    it('takes the call along when its creator is deleted together with what is queued', async () => {
+    itOnPostgres('takes the call along when its creator is deleted together with what is queued', async () => {
       const { ports } = direct;
       const deleted = await placeWhile((viewer) => deleteUser(ports, operator, viewer, true));
       expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    it('leaves the call alone when it is revoked by itself', async () => {
+    itOnPostgres('leaves the call alone when it is revoked by itself', async () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, false));
       expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
     });
   });
 
-  it('claims the other due calls at once where somebody else has locked one of them on PostgreSQL', async () => {
+  itOnPostgres('claims the other due calls at once where somebody else has locked one of them on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
     const { campaign, account } = await createTenants(direct.ports);
@@ -199,7 +199,7 @@ describe('storage', () => {
     expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
   });
 
-  it('cancels the other calls of a batch where somebody else has locked one of them on PostgreSQL', async () => {
+  itOnPostgres('cancels the other calls of a batch where somebody else has locked one of them on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
     const { users, campaign } = await createTenants(direct.ports);
@@ -218,7 +218,7 @@ describe('storage', () => {
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('writes the use of keys from two cores in one order, so that neither loses any', async () => {
+  itOnPostgres('writes the use of keys from two cores in one order, so that neither loses any', async () => {
     const database = await freshDatabase('postgres');
     const clock = fakeClock();
     const errors: unknown[] = [];
@@ -241,33 +241,36 @@ describe('storage', () => {
     expect(counted).to.deep.equal(digests.map(() => 40));
   });
 
-  it('never reads a whole PostgreSQL table for a batch, not even where the statement was prepared while the table was small', async () => {
-    const database = await freshDatabase('postgres');
-    const readThrough = async () => {
-      // What a connection has counted is known once it is closed.
-      const later = await openDirect(database);
-      const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
-      const counts: (number | string)[] = await tables.pluck('seq_scan');
-      await later.close();
-      return counts.reduce<number>((sum, count) => sum + Number(count), 0);
-    };
-    const first = await openDirect(database);
-    const tenants = await createTenants(first.ports);
-    await first.close();
-    const before = await readThrough();
+  itOnPostgres(
+    'never reads a whole PostgreSQL table for a batch, not even where the statement was prepared while the table was small',
+    async () => {
+      const database = await freshDatabase('postgres');
+      const readThrough = async () => {
+        // What a connection has counted is known once it is closed.
+        const later = await openDirect(database);
+        const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
+        const counts: (number | string)[] = await tables.pluck('seq_scan');
+        await later.close();
+        return counts.reduce<number>((sum, count) => sum + Number(count), 0);
+      };
+      const first = await openDirect(database);
+      const tenants = await createTenants(first.ports);
+      await first.close();
+      const before = await readThrough();
 
-    const { ports, close } = await openDirect(database);
-    const request = { ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.millis() };
-    const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
-    for (let n = 0; n < 20; n++) {
-      const contactId = ports.randomness.id();
-      await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
-      await ports.stores.calls.cancel(request, { requestId: contactId });
-      await ports.stores.calls.findActive(request);
-    }
-    await close();
-    expect(await readThrough()).to.equal(before);
-  });
+      const { ports, close } = await openDirect(database);
+      const request = { ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.millis() };
+      const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
+      for (let n = 0; n < 20; n++) {
+        const contactId = ports.randomness.id();
+        await ports.stores.calls.place(request, { ...none, contactId, requestId: contactId, phone: '+493012345678' });
+        await ports.stores.calls.cancel(request, { requestId: contactId });
+        await ports.stores.calls.findActive(request);
+      }
+      await close();
+      expect(await readThrough()).to.equal(before);
+    },
+  );
 
   it('asks prepared SQLite statements with all, never with get, and runs none that returns rows', () => {
     const folder = new URL('../../core/storage/', import.meta.url);

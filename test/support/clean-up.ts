@@ -1,11 +1,30 @@
-/** What ends the processes and removes the files that the tests of a file share. */
-const tasks: (() => unknown)[] = [];
+type Task = () => unknown;
+const afterFile: Task[] = [];
+const atEnd: Task[] = [];
 
-/** Registers a task for the end of the file. The hooks import none of those who do: every file would load what only some need. */
-export function atTheEnd(task: () => unknown): void {
-  tasks.push(task);
+/**
+ * Registers what ends the processes that the tests of a file share. The hooks import none of those who do: every file would load what only
+ * some need.
+ */
+export function afterEachFile(task: Task): void {
+  afterFile.push(task);
 }
 
+/** Registers what removes the files that the tests of a process share. */
+export function atTheEnd(task: Task): void {
+  atEnd.push(task);
+}
+
+export async function endProcesses(): Promise<void> {
+  for (const task of afterFile) await task();
+}
+
+export async function removeFiles(): Promise<void> {
+  for (const task of atEnd) await task();
+}
+
+/** For scripts that use what the tests use. */
 export async function cleanUp(): Promise<void> {
-  for (const task of tasks) await task();
+  await endProcesses();
+  await removeFiles();
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { atTheEnd } from './clean-up.ts';
+import { afterEachFile } from './clean-up.ts';
 import type { Job } from './script-host.ts';
 
 export type Ended = { code: number; stdout: string; stderr: string };
@@ -56,11 +56,12 @@ async function inHost(job: Job): Promise<Ended> {
   }
 }
 
-atTheEnd(async () => {
+afterEachFile(async () => {
   if (!host) return;
   const ended = once(host, 'exit');
   host.kill('SIGKILL');
   await ended;
+  host = undefined;
 });
 
 const pathOf = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));

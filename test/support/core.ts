@@ -6,11 +6,12 @@ import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../core/config.ts';
 import { type Core, startCore } from '../../core/core.ts';
-import type { Clock } from '../../core/domain/ports.ts';
+import type { Clock, Passwords } from '../../core/domain/ports.ts';
 import { createLog } from '../../core/log.ts';
 import { systemClock } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
 import { bareEnvironment } from './commands.ts';
+import { cheapPasswords } from './passwords.ts';
 
 export const testSecret = 'a secret for tests of at least 32 characters';
 
@@ -28,7 +29,11 @@ export type RunningCore = Core & { log: LogLine[] };
 /** A whole core within the test's own process, with a clock that the test may move. */
 export async function startCoreHere(
   databaseUrl: string,
-  { clock = systemClock, environment = {} }: { clock?: Clock; environment?: Record<string, string> } = {},
+  {
+    clock = systemClock,
+    environment = {},
+    passwords = cheapPasswords(),
+  }: { clock?: Clock; environment?: Record<string, string>; passwords?: Passwords } = {},
 ): Promise<RunningCore> {
   const config = readConfig({ ...environmentOf(databaseUrl), ...environment });
   const log: LogLine[] = [];
@@ -42,6 +47,7 @@ export async function startCoreHere(
     log: createLog(config.logLevel, lines),
     clock,
     randomness: testRandomness,
+    passwords,
   });
   return { ...core, log };
 }

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
-import { atTheEnd } from './clean-up.ts';
+import { afterEachFile, atTheEnd } from './clean-up.ts';
 import { killAll } from './core.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.ts';
 
-export const databaseKinds = ['sqlite', 'postgres'] as const;
-export type DatabaseKind = (typeof databaseKinds)[number];
+const kinds = ['sqlite', 'postgres'] as const;
+export type DatabaseKind = (typeof kinds)[number];
+/** Both, but for `npm run mutants`. */
+export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASES'] === 'sqlite' ? ['sqlite'] : kinds;
 
 let postgres: Promise<PostgresServer> | undefined;
 const templates = new Map<DatabaseKind, Promise<string>>();
@@ -72,12 +74,27 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
   for (const kind of databaseKinds) describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => tests(kind));
 }
 
-atTheEnd(cleanUp);
+/** For what there is on PostgreSQL alone. */
+export function itOnPostgres(title: string, test: Mocha.AsyncFunc): void {
+  const define = databaseKinds.includes('postgres') ? it : it.skip;
+  define(title, test);
+}
 
-/** Leaves nothing behind: no process, no server, no file. */
-export async function cleanUp(): Promise<void> {
+afterEachFile(endProcesses);
+atTheEnd(removeDirectories);
+
+async function endProcesses(): Promise<void> {
   killAll();
   // One that did not start has said so, and has nothing to stop.
-  await (await postgres?.catch(() => undefined))?.stop();
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  const server = await postgres?.catch(() => undefined);
+  await server?.stop();
+  // The next file goes on with that of all files.
+  if (server?.url === process.env['TEST_POSTGRES_URL']) return;
+  postgres = undefined;
+  templates.delete('postgres');
+}
+
+function removeDirectories(): void {
+  templates.delete('sqlite');
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }

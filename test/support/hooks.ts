@@ -4,7 +4,7 @@ import { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cleanUp } from './clean-up.ts';
+import { endProcesses, removeFiles } from './clean-up.ts';
 import { openHandles } from './open-handles.ts';
 
 // All that is temporary goes into one folder, which shows afterwards what was left. Other users get to it: PostgreSQL does not run as root.
@@ -13,23 +13,40 @@ chmodSync(folder, 0o755);
 process.env['TMPDIR'] = folder;
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-/** Fails a file that leaves anything behind. */
+/** Fails a file that leaves anything behind. `npm test` runs short ones in one process. */
 export const mochaHooks = {
+  beforeAll(this: Mocha.Context): void {
+    const suites = Map.groupBy(this.test?.parent?.suites ?? [], ({ file }) => file);
+    for (const ofFile of suites.values()) ofFile.at(-1)?.afterAll('leaves nothing behind', leaveNothing);
+  },
   async afterAll(this: Mocha.Context): Promise<void> {
-    this.timeout(60_000);
-    const forgotten = openHandles().filter(isForgotten);
-    for (const child of forgotten) child.kill('SIGKILL');
-    const left = forgotten.map(nameOf);
-    await cleanUp();
-    // What was closed just now is gone some turns later.
-    for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
-    left.push(...leftOpen(), ...temporary());
-    if (left.length === 0) return;
-    // Some of it would keep this process from ending.
-    setTimeout(() => process.exit(), 1_000).unref();
-    throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
+    try {
+      // Tests outside of any suite may leave something, too.
+      await leaveNothing.call(this);
+      await removeFiles();
+      expectNothing(temporary());
+    } catch (error) {
+      // Some of it would keep this process from ending.
+      setTimeout(() => process.exit(), 1_000).unref();
+      throw error;
+    }
   },
 };
+
+async function leaveNothing(this: Mocha.Context): Promise<void> {
+  this.timeout(60_000);
+  const forgotten = openHandles().filter(isForgotten);
+  for (const child of forgotten) child.kill('SIGKILL');
+  const left = forgotten.map(nameOf);
+  await endProcesses();
+  // What was closed just now is gone some turns later.
+  for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
+  expectNothing([...left, ...leftOpen()]);
+}
+
+function expectNothing(left: string[]): void {
+  if (left.length > 0) throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
+}
 
 /** What the tests and the product made. Chromium, Playwright and the sound server leave some of their own when they are killed. */
 function temporary(): string[] {
@@ -37,7 +54,7 @@ function temporary(): string[] {
   return names.map((name) => `the temporary ${name}`);
 }
 
-/** A process that goes on, but for those that all tests share and `cleanUp` ends: the database server, and the one that runs scripts. */
+/** A process that goes on, but for those that all tests share and `endProcesses` ends: the database server, and the one that runs scripts. */
 function isForgotten(handle: unknown): handle is ChildProcess {
   if (!(handle instanceof ChildProcess) || handle.exitCode !== null || handle.signalCode !== null) return false;
   return !/postgres$/.test(handle.spawnfile) && !handle.spawnargs.at(-1)?.endsWith('script-host.ts');

@@ -57,9 +57,11 @@ const toOtherMethods: Record<number, Reference> = {
   405: { $ref: '#/components/responses/MethodNotAllowed' },
 };
 
+const patterns = Object.keys(openapi.paths).map((path) => ({ path, pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`) }));
+
 /** The paths of the document that an address fits; one without parameters at its end first. */
 export function pathsOf(pathname: string): string[] {
-  const matching = Object.keys(openapi.paths).filter((path) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname));
+  const matching = patterns.filter(({ pattern }) => pattern.test(pathname)).map(({ path }) => path);
   return matching.sort((one, other) => Number(one.endsWith('}')) - Number(other.endsWith('}')));
 }
 

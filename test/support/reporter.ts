@@ -1,14 +1,24 @@
 import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import Mocha from 'mocha';
 
-/** The usual report, and the counts for `scripts/check.ts`. */
+/** The usual report, and for `scripts/check.ts` the counts and how many seconds each file took. */
 class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
     const skipped: string[] = [];
+    const seconds: Record<string, number> = {};
+    let last = performance.now();
     runner.on('pending', (test) => skipped.push(test.fullTitle()));
+    runner.on('suite end', ({ file, parent }) => {
+      if (!file || !parent?.root) return;
+      const now = performance.now();
+      const name = relative('.', file);
+      seconds[name] = (seconds[name] ?? 0) + (now - last) / 1_000;
+      last = now;
+    });
     runner.once('end', () => {
-      const counts = { passed: this.stats.passes, failed: this.stats.failures, skipped };
+      const counts = { passed: this.stats.passes, failed: this.stats.failures, skipped, seconds };
       const file = process.env['COUNTS_FILE'];
       if (file !== undefined) writeFileSync(file, JSON.stringify(counts));
     });

@@ -1,4 +1,3 @@
-import argon2 from 'argon2';
 import type { UserType } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
@@ -6,12 +5,12 @@ import type { Caller, Digest } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/tenancies.ts';
 import { createUser } from '../../core/domain/users.ts';
-import { argon2Passwords } from '../../core/passwords.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
 import { type Answer, ask, cookiesOf, textAt } from './http.ts';
+import { cheapPasswords } from './passwords.ts';
 
 export const password = 'correct horse battery staple';
 
@@ -26,7 +25,7 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
   const ports: Ports = {
     clock,
     randomness: testRandomness,
-    passwords: argon2Passwords(testRandomness),
+    passwords: cheapPasswords(),
     throttle: storage.throttle,
     stores: storage.stores,
     onOutcome: () => undefined,
@@ -36,17 +35,11 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
 
 /**
  * Two partners. The first has two accounts with a campaign each, and users of every type, some of them twice; the second has one of
- * each, and nothing to do with the first.
+ * each, and nothing to do with the first. All of them have one password.
  */
 export type Tenants = Awaited<ReturnType<typeof createTenants>>;
 
-/** All of them have one password, with a hash that is as cheap as argon2 makes one: the core spends 20 ms of a processor on its own. */
-let passwordHash: Promise<string> | undefined;
-
-export async function createTenants({ passwords, ...others }: Ports) {
-  passwordHash ??= argon2.hash(password, { memoryCost: 8, timeCost: 2, parallelism: 1 });
-  const hash = await passwordHash;
-  const ports: Ports = { ...others, passwords: { ...passwords, hash: async () => hash } };
+export async function createTenants(ports: Ports) {
   const partner = await createPartner(ports, operator, 'Northwind Voice');
   const otherPartner = await createPartner(ports, operator, 'Southgate Calling');
   const account = await createAccount(ports, operator, 'Blue Clinic', partner.id);

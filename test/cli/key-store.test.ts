@@ -1,0 +1,163 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { CallkeyError } from '../../cli/client/errors.ts';
+import { checkedKey, openKeyStore, readKey } from '../../cli/keys/key-store.ts';
+import type { Settings } from '../../cli/settings.ts';
+import type { Folders } from '../../cli/xdg.ts';
+import { freshDirectory } from '../support/databases.ts';
+
+const keyValue = makeKeyValue(randomBytes);
+const errorOf = (doing: Promise<unknown>) =>
+  doing.then(
+    () => 'nothing',
+    (error) => (error instanceof CallkeyError ? `${error.kind}: ${error.message}` : String(error)),
+  );
+
+describe("a profile's key in a file", () => {
+  let folders: Folders;
+  let path: string;
+  beforeEach(function () {
+    // Windows has none.
+    if (process.platform === 'win32') return this.skip();
+    const directory = freshDirectory();
+    folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
+    path = join(folders.data, 'keys', 'work');
+  });
+  const open = () => openKeyStore('file', 'work', folders);
+  const write = async () => (await open()).write(keyValue);
+  const refused = (reason: string, advice = 'Delete it and run callkey key set --insecure-storage to store the key again.') =>
+    `failed: Refused to use the key file ${path}: ${reason}. ${advice}`;
+
+  it('is none before one is stored', async () => {
+    expect(await (await open()).read()).to.equal(undefined);
+    expect(await (await open()).delete()).to.equal(false);
+  });
+
+  it('is read back, from a file of 0600 in a folder of 0700, which names itself', async () => {
+    await write();
+    expect(await (await open()).read()).to.equal(keyValue);
+    expect([readFileSync(path, 'utf8'), (await open()).where]).to.deep.equal([`${keyValue}\n`, `the file ${path}`]);
+    expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).to.deep.equal([0o600, 0o700]);
+    expect(readdirSync(dirname(path))).to.deep.equal(['work']);
+  });
+
+  it('is replaced as a whole', async () => {
+    const other = makeKeyValue(randomBytes);
+    await write();
+    await (await open()).write(other);
+    expect(await (await open()).read()).to.equal(other);
+  });
+
+  it('is gone after it was deleted', async () => {
+    await write();
+    expect(await (await open()).delete()).to.equal(true);
+    expect(await (await open()).read()).to.equal(undefined);
+  });
+
+  for (const mode of [0o640, 0o620, 0o604, 0o602, 0o601]) {
+    it(`is refused with the mode ${mode.toString(8)}`, async () => {
+      await write();
+      chmodSync(path, mode);
+      const advice = `Revoke the key if they may have; otherwise run chmod 600 ${path}`;
+      expect(await errorOf((await open()).read())).to.equal(refused('others can read or write it', advice));
+    });
+  }
+
+  it('is refused where it has a second name', async () => {
+    await write();
+    linkSync(path, `${path}-too`);
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or no regular file'));
+  });
+
+  it('is neither read nor written through a link', async () => {
+    await write();
+    const elsewhere = `${path}-elsewhere`;
+    writeFileSync(elsewhere, 'untouched', { mode: 0o600 });
+    rmSync(path);
+    symlinkSync(elsewhere, path);
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link'));
+    expect(await errorOf(write())).to.equal(refused('it is a link or no regular file'));
+    expect(readFileSync(elsewhere, 'utf8')).to.equal('untouched');
+  });
+
+  it('is no folder and no pipe, which a read would wait for', async () => {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or no regular file'));
+    rmSync(path, { recursive: true });
+    execFileSync('mkfifo', ['-m', '600', path]);
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or no regular file'));
+  });
+
+  it('that another user owns is refused', async function () {
+    if (process.getuid?.() !== 0) return this.skip();
+    await write();
+    chownSync(path, 1, 1);
+    expect(await errorOf((await open()).read())).to.equal(refused('it belongs to another user'));
+  });
+
+  it('that cannot be read for another reason says which', async () => {
+    mkdirSync(folders.data, { recursive: true });
+    writeFileSync(join(folders.data, 'keys'), '');
+    const message = `failed: Could not read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;
+    expect(await errorOf((await open()).read())).to.equal(message);
+  });
+});
+
+describe("a profile's key", () => {
+  const settings = (profile?: Settings['profile']): Settings => ({ profileName: 'work', profile, server: null });
+  const stored = settings({ server: null, key: 'file' });
+  let folders: Folders;
+  beforeEach(() => {
+    const directory = freshDirectory();
+    folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
+  });
+  const notAKey =
+    'is no API key: a key is svc_sk_live_ and 49 letters and digits, the last of which check the others. Copy the whole key again.';
+
+  it('is that of the environment, without the space about it, whatever is stored', async () => {
+    expect(await readKey(stored, { CALLKEY_API_KEY: ` ${keyValue}\n` }, folders)).to.equal(keyValue);
+  });
+
+  it('is the stored one where the environment has none, or an empty one', async () => {
+    await (await openKeyStore('file', 'work', folders)).write(keyValue);
+    expect([await readKey(stored, {}, folders), await readKey(stored, { CALLKEY_API_KEY: '' }, folders)]).to.deep.equal([
+      keyValue,
+      keyValue,
+    ]);
+  });
+
+  it('that was never stored is asked for', async () => {
+    const advice = 'Run callkey key set to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
+    expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
+  });
+
+  it('that is gone from its file is asked for', async () => {
+    const file = join(folders.data, 'keys', 'work');
+    expect(await errorOf(readKey(stored, {}, folders))).to.equal(
+      `usage: The key of the profile work is no longer in the file ${file}. Run callkey key set to store it again.`,
+    );
+  });
+
+  it('is checked wherever it comes from, and not repeated', async () => {
+    expect(await errorOf(readKey(stored, { CALLKEY_API_KEY: `${keyValue}x` }, folders))).to.equal(`usage: CALLKEY_API_KEY ${notAKey}`);
+    const store = await openKeyStore('file', 'work', folders);
+    await store.write('nonsense');
+    expect(await errorOf(readKey(stored, {}, folders))).to.equal(`usage: The text in ${store.where} ${notAKey}`);
+    expect(checkedKey(keyValue, 'It')).to.equal(keyValue);
+  });
+});

@@ -1,0 +1,200 @@
+import { expect } from 'chai';
+import type { z } from 'zod';
+import { placeCallSchema } from '#contract/calls.ts';
+import {
+  callsQuerySchema,
+  changePasswordSchema,
+  createApiKeySchema,
+  createUserSchema,
+  identifyApiKeySchema,
+  newPasswordSchema,
+  revokeApiKeysSchema,
+  revokeQuerySchema,
+  selectTenancySchema,
+  signInSchema,
+  tenanciesQuerySchema,
+} from '#contract/console.ts';
+import { outcomeSchema } from '#contract/dialer.ts';
+import { validate } from '#contract/validate.ts';
+
+const phone = '+493012345678';
+const key = { name: 'CRM', expiration: { kind: 'none' }, timeZone: 'UTC' };
+const user = { email: 'ada@example.com', name: 'Ada', userType: 'staff' };
+const outcome = { handoffId: 'h', state: 'busy' };
+const ids = (count: number) => Array.from({ length: count }, (_, n) => `k${n}`);
+const variables = (count: number) => Object.fromEntries(ids(count).map((name) => [name, '']));
+const placing = (more: object) => ({ contact: { phone }, ...more });
+const control = 'Leave out control characters.';
+const instant = 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.';
+const email = 'Give an e-mail address, without characters that cannot be seen.';
+const identifier = 'This is no identifier of this service.';
+const requestId = 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.';
+const variableName = 'Give 1 to 64 characters, none of them a control character.';
+const states = 'queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed';
+const tenancy = 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.';
+
+const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, message: string][] = [
+  [
+    'a phone number with spaces',
+    placeCallSchema,
+    { contact: { phone: '+49 30' } },
+    'contact.phone',
+    'Give a phone number in E.164 form, such as +493012345678.',
+  ],
+  ['a request id of 129', placeCallSchema, placing({ requestId: 'x'.repeat(129) }), 'requestId', requestId],
+  ['an empty request id', placeCallSchema, placing({ requestId: '' }), 'requestId', requestId],
+  ['a request id with a space', placeCallSchema, placing({ requestId: 'a b' }), 'requestId', requestId],
+  [
+    'a contact in no zone',
+    placeCallSchema,
+    { contact: { phone, timeZone: 'Mars' } },
+    'contact.timeZone',
+    'Give an IANA time zone, such as Europe/Berlin.',
+  ],
+  ['a contact without a name', placeCallSchema, { contact: { phone, name: ' ' } }, 'contact.name', 'Give at least one character.'],
+  ['a name of 201', placeCallSchema, { contact: { phone, name: 'x'.repeat(201) } }, 'contact.name', 'Give at most 200 characters.'],
+  ['a name with a line end', placeCallSchema, { contact: { phone, name: 'a\nb' } }, 'contact.name', control],
+  ['51 variables', placeCallSchema, placing({ variables: variables(51) }), 'variables', 'Give at most 50 variables.'],
+  [
+    'a variable __proto__',
+    placeCallSchema,
+    JSON.parse(`{"contact":{"phone":"${phone}"},"variables":{"__proto__":"a"}}`),
+    'variables',
+    'No variable can have the name __proto__.',
+  ],
+  ['a variable without a name', placeCallSchema, placing({ variables: { '': 'a' } }), 'variables.', variableName],
+  [
+    'a variable name of 65',
+    placeCallSchema,
+    placing({ variables: { ['x'.repeat(65)]: 'a' } }),
+    `variables.${'x'.repeat(65)}`,
+    variableName,
+  ],
+  ['a variable name with a control character', placeCallSchema, placing({ variables: { 'a\tb': 'a' } }), 'variables.a\tb', variableName],
+  [
+    'a variable of 1,001',
+    placeCallSchema,
+    placing({ variables: { a: 'x'.repeat(1_001) } }),
+    'variables.a',
+    'Give at most 1000 characters.',
+  ],
+  ['a variable with a control character', placeCallSchema, placing({ variables: { a: '\0' } }), 'variables.a', control],
+  ['a variable with a lone surrogate', placeCallSchema, placing({ variables: { a: '\ud800' } }), 'variables.a', control],
+  ['an instant without a time', placeCallSchema, placing({ notBefore: '2026-11-21' }), 'notBefore', instant],
+  ['an instant of 31 characters', placeCallSchema, placing({ notAfter: '2026-11-21T09:00:00.0000000000Z' }), 'notAfter', instant],
+  [
+    'an end before the beginning',
+    placeCallSchema,
+    placing({ notBefore: '2026-11-21T09:00:00Z', notAfter: '2026-11-21T08:59:59Z' }),
+    'notAfter',
+    'Give an instant after notBefore.',
+  ],
+  [
+    'an end at the beginning',
+    placeCallSchema,
+    placing({ notBefore: '2026-11-21T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' }),
+    'notAfter',
+    'Give an instant after notBefore.',
+  ],
+  ['a key of no zone', createApiKeySchema, { ...key, timeZone: '+02:00' }, 'timeZone', 'Give an IANA time zone, such as Europe/Berlin.'],
+  [
+    'a key that ends on no date',
+    createApiKeySchema,
+    { ...key, expiration: { kind: 'custom', date: '31.1.2027' } },
+    'expiration.date',
+    'Give a date as YYYY-MM-DD.',
+  ],
+  ['a user of no type', createUserSchema, { ...user, userType: 'admin' }, 'userType', 'Give account, partner or staff.'],
+  ['a user at no account', createUserSchema, { ...user, accountId: 'a b' }, 'accountId', identifier],
+  ['a user at an account of 65 characters', createUserSchema, { ...user, accountId: 'a'.repeat(65) }, 'accountId', identifier],
+  ['a user at an empty account', createUserSchema, { ...user, accountId: '' }, 'accountId', identifier],
+  ...['ada', '@example.com', 'ada@', 'a da@example.com', 'ada@exam ple.com', 'a@b@c', `a@${'b'.repeat(253)}`, 'a\0@b'].map(
+    (address): (typeof wrong)[number] => [
+      `the e-mail address ${address.slice(0, 20)}`,
+      createUserSchema,
+      { ...user, email: address },
+      'email',
+      email,
+    ],
+  ),
+  ['a password of 7', newPasswordSchema, '1234567', '', 'Give at least 8 characters.'],
+  ['a password of 129', newPasswordSchema, 'x'.repeat(129), '', 'Give at most 128 characters.'],
+  ['no such kind of tenancy', selectTenancySchema, { kind: 'staff', id: 'a' }, '', tenancy],
+  ['neither true nor false', revokeQuerySchema, { cancelQueuedCalls: 'yes' }, 'cancelQueuedCalls', 'Give true or false.'],
+  ['no key', revokeApiKeysSchema, { ids: [] }, 'ids', 'Give at least one id.'],
+  ['101 keys', revokeApiKeysSchema, { ids: ids(101) }, 'ids', 'Give at most 100 ids.'],
+  [
+    'half a digest',
+    identifyApiKeySchema,
+    { sha256: 'a'.repeat(63) },
+    'sha256',
+    'Give the SHA-256 of the key value as 64 hexadecimal digits.',
+  ],
+  [
+    'more than a digest',
+    identifyApiKeySchema,
+    { sha256: 'a'.repeat(65) },
+    'sha256',
+    'Give the SHA-256 of the key value as 64 hexadecimal digits.',
+  ],
+  ['calls in no state', callsQuerySchema, { state: 'ringing' }, 'state', `Give one of ${states}.`],
+  ['a search with a control character', tenanciesQuerySchema, { search: '\0' }, 'search', control],
+  ['an outcome that is none', outcomeSchema, { ...outcome, state: 'unknown' }, 'state', 'Give one of completed, no_answer, busy, failed.'],
+  ['an outcome with a detail of 501', outcomeSchema, { ...outcome, detail: 'x'.repeat(501) }, 'detail', 'Give at most 500 characters.'],
+];
+
+describe('an input', () => {
+  for (const [what, schema, input, path, message] of wrong) {
+    it(`with ${what} is refused, and the refusal says what to do`, () => {
+      expect(validate(schema, input)).to.deep.equal({ ok: false, errors: [{ path, message }] });
+    });
+  }
+
+  const right: [what: string, schema: z.ZodType, input: unknown, data: unknown][] = [
+    ['50 variables', placeCallSchema, placing({ variables: variables(50) }), placing({ variables: variables(50) })],
+    ['a variable of lines and tabs', placeCallSchema, placing({ variables: { a: 'b\r\n\tc' } }), placing({ variables: { a: 'b\r\n\tc' } })],
+    [
+      'a window',
+      placeCallSchema,
+      placing({ notBefore: '2026-11-21T09:00:00Z', notAfter: '2026-11-21T09:00:01Z' }),
+      placing({ notBefore: '2026-11-21T09:00:00Z', notAfter: '2026-11-21T09:00:01Z' }),
+    ],
+    [
+      'the years of a key',
+      createApiKeySchema,
+      { ...key, expiration: { kind: 'years', years: 5 } },
+      { ...key, expiration: { kind: 'years', years: 5 } },
+    ],
+    ['an e-mail address in any case', createUserSchema, { ...user, email: ' Ada@Example.COM ' }, user],
+    ['an e-mail address of 254', createUserSchema, { ...user, email: `a@${'b'.repeat(252)}` }, { ...user, email: `a@${'b'.repeat(252)}` }],
+    ['a password of 8 emoji', newPasswordSchema, '😀'.repeat(8), '😀'.repeat(8)],
+    ['a password of 128', newPasswordSchema, 'x'.repeat(128), 'x'.repeat(128)],
+    [
+      'what is typed at the door',
+      signInSchema,
+      { email: ' Ada@Example.com', password: ' a ' },
+      { email: 'ada@example.com', password: ' a ' },
+    ],
+    [
+      'passwords as they are typed',
+      changePasswordSchema,
+      { currentPassword: ' ', newPassword: '12345678' },
+      { currentPassword: ' ', newPassword: '12345678' },
+    ],
+    ['no tenancy', selectTenancySchema, { kind: null }, { kind: null }],
+    ['no word about queued calls', revokeQuerySchema, {}, { cancelQueuedCalls: false }],
+    ['a wish to cancel queued calls', revokeQuerySchema, { cancelQueuedCalls: 'true' }, { cancelQueuedCalls: true }],
+    ['100 keys', revokeApiKeysSchema, { ids: ids(100) }, { ids: ids(100), cancelQueuedCalls: false }],
+    ['a digest in capitals', identifyApiKeySchema, { sha256: 'A'.repeat(64) }, { sha256: 'A'.repeat(64) }],
+    ['no search', tenanciesQuerySchema, {}, { search: '' }],
+    [
+      'an outcome',
+      outcomeSchema,
+      { ...outcome, detail: 'x'.repeat(500), durationSeconds: 0 },
+      { ...outcome, detail: 'x'.repeat(500), durationSeconds: 0 },
+    ],
+  ];
+  for (const [what, schema, input, data] of right) {
+    it(`with ${what} is taken`, () => expect(validate(schema, input)).to.deep.equal({ ok: true, data }));
+  }
+});

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { isKeyValue } from '#contract/key-value.ts';
+import {
+  createApiKey,
+  digestOf,
+  identifyApiKey,
+  listApiKeys,
+  previewRevocation,
+  revokeApiKey,
+  revokeApiKeys,
+  showApiKey,
+} from '../../core/domain/api-keys.ts';
+import type { ApiKey, AuditEvent, KeyUsage, Viewer } from '../../core/domain/model.ts';
+import type { ApiKeyStore } from '../../core/domain/ports.ts';
+import { at } from '../support/clock.ts';
+import { fakePorts, problemOf, viewers } from '../support/ports.ts';
+
+const { account, partner, staff } = viewers;
+const actor = { who: account, address: '192.0.2.1' };
+const noSuchKey = 'not-found: There is no such API key in your scope.';
+const keyOf = (id: string): ApiKey => ({
+  ...{ id, name: `Key ${id}`, creator: account, owningScope: { accountId: 'a1', partnerId: 'p1' } },
+  ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },
+});
+
+/** Keys as a store would have them, and what was asked of it. */
+type Options = { there?: string[]; revocable?: string[]; usage?: KeyUsage[] };
+function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options = {}) {
+  const created: [ApiKey, string][] = [];
+  const events: AuditEvent[] = [];
+  const asked: unknown[] = [];
+  const find = (ids: readonly string[]) => there.filter((id) => ids.includes(id)).map(keyOf);
+  const apiKeys: Partial<ApiKeyStore> = {
+    create: async (key, digest, event) => {
+      created.push([key, digest]);
+      events.push(event);
+    },
+    list: async (visibility, limit) => {
+      asked.push(visibility, limit);
+      return { apiKeys: [], total: 0 };
+    },
+    find: async (_, id) => find([id])[0] ?? null,
+    findAll: async (_, ids) => {
+      asked.push(ids);
+      return find(ids);
+    },
+    findByDigest: async (visibility, digest) => {
+      asked.push(visibility, digest);
+      return keyOf('k1');
+    },
+    details: async (_, id) =>
+      find([id]).length > 0
+        ? { apiKey: keyOf(id), createdIn: { kind: 'partner', id: 'p1', name: 'P' }, reach: { kind: 'partner', id: 'p1', name: 'P' } }
+        : null,
+    usage: async (_, since) => {
+      asked.push(new Date(since).toISOString());
+      return usage;
+    },
+    countQueuedCalls: async () => 7,
+    revoke: async (ids, { cancelQueuedCalls }, revocations) => {
+      asked.push(cancelQueuedCalls);
+      events.push(...revocations);
+      return ids.filter((id) => revocable.includes(id));
+    },
+  };
+  const activity = {
+    listOfApiKey: async (_: unknown, _id: string, limit: number) => {
+      asked.push(limit);
+      return [];
+    },
+  };
+  return { ports: fakePorts({ stores: { apiKeys, activity } }), created, events, asked };
+}
+
+describe('a new API key', () => {
+  const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[3]['expiration'], keys = keysOf()) =>
+    createApiKey(keys.ports, viewer, actor, { name: 'CRM', expiration, timeZone: 'Europe/Berlin' });
+
+  it('is stored by the digest of its value, in the scope of its creator, with an event', async () => {
+    const keys = keysOf();
+    const { apiKey, keyValue } = await create(account, { kind: 'none' }, keys);
+    const owningScope = { accountId: 'a1', partnerId: 'p1' };
+    expect(apiKey).to.deep.equal({
+      ...{ id: 'id1', name: 'CRM', creator: { id: 'ada', name: 'Ada Account' }, owningScope },
+      ...{ createdAt: keys.ports.clock.now(), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },
+    });
+    expect([isKeyValue(keyValue), keys.created]).to.deep.equal([true, [[apiKey, digestOf(keyValue)]]]);
+    expect(keys.events[0]).to.deep.include({
+      action: 'api-key.created',
+      subject: { kind: 'api-key', id: 'id1', name: 'CRM' },
+      owningScope,
+    });
+  });
+
+  it('ends with the day that was chosen, in the zone of its creator', async () => {
+    const { apiKey } = await create(account, { kind: 'custom', date: '2026-11-22' });
+    expect([apiKey.expiresAt?.toUTC().toISO(), apiKey.expiryTimeZone]).to.deep.equal(['2026-11-22T22:59:59.999Z', 'Europe/Berlin']);
+  });
+
+  for (const date of ['2026-11-21', '2031-11-21']) {
+    it(`does not end on ${date}`, async () => {
+      const refusal = 'invalid at expiration.date: Give a date from 2026-11-22 to 2031-11-20.';
+      expect(await problemOf(create(account, { kind: 'custom', date }))).to.equal(refusal);
+    });
+  }
+
+  it('is not made by staff who are nowhere', async () => {
+    const refusal = 'forbidden: Select an account or a partner first: the key will have access to that tenancy only.';
+    expect(await problemOf(create(staff, { kind: 'none' }))).to.equal(refusal);
+  });
+
+  it('has a digest of SHA-256', () => {
+    expect(digestOf('abc')).to.equal('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+});
+
+describe('API keys', () => {
+  it('are listed as the viewer sees them, 500 of them', async () => {
+    const { ports, asked } = keysOf();
+    await listApiKeys(ports, partner);
+    expect(asked).to.deep.equal([{ kind: 'partner', partnerId: 'p1' }, 500]);
+  });
+
+  it('are identified by their digest, where the viewer sees them', async () => {
+    const { ports, asked } = keysOf();
+    expect((await identifyApiKey(ports, account, 'digest'))?.id).to.equal('k1');
+    expect(asked).to.deep.equal([{ kind: 'own', userId: 'ada' }, 'digest']);
+  });
+
+  it('are shown with what they did on the last thirty days of a zone, and with fifty events', async () => {
+    const counted = (instant: string, placed: number, cancelled: number) => ({ quarterAt: Date.parse(instant), placed, cancelled });
+    const usage = [
+      counted('2026-11-20T23:00:00Z', 1, 2),
+      counted('2026-11-21T08:00:00Z', 10, 20),
+      counted('2026-11-20T22:45:00Z', 100, 200),
+    ];
+    const { ports, asked } = keysOf({ usage });
+    const shown = await showApiKey(ports, account, 'k1', 'Europe/Berlin');
+    expect([shown.apiKey.id, shown.usage.length]).to.deep.equal(['k1', 30]);
+    expect([shown.usage[0], ...shown.usage.slice(-2)]).to.deep.equal([
+      { day: '2026-10-23', placed: 0, cancelled: 0 },
+      { day: '2026-11-20', placed: 100, cancelled: 200 },
+      { day: '2026-11-21', placed: 11, cancelled: 22 },
+    ]);
+    expect(asked).to.have.members(['2026-10-22T22:00:00.000Z', 50]);
+  });
+
+  it('are revoked with an event each, and their queued calls if that is asked for', async () => {
+    const { ports, events, asked } = keysOf();
+    expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({ apiKey: keyOf('k1'), queuedCalls: 7 });
+    await revokeApiKey(ports, account, actor, 'k1', true);
+    expect(asked).to.deep.equal([true]);
+    const { owningScope } = keyOf('k1');
+    expect(events.map(({ action, subject, owningScope }) => [action, subject, owningScope])).to.deep.equal([
+      ['api-key.revoked', { kind: 'api-key', id: 'k1', name: 'Key k1' }, owningScope],
+    ]);
+  });
+
+  it('are revoked together; those that are not there, or that somebody else revoked first, are gone', async () => {
+    const { ports, asked } = keysOf({ there: ['k1', 'k2', 'k3'], revocable: ['k1', 'k3'] });
+    const ids = ['k3', 'k1', 'k3', 'k2', 'k9'];
+    const result = await revokeApiKeys(ports, account, actor, { ids, cancelQueuedCalls: false });
+    expect(result).to.deep.equal({ revoked: ['k3', 'k1'], gone: ['k2', 'k9'] });
+    expect(asked).to.deep.equal([['k3', 'k1', 'k2', 'k9'], false]);
+  });
+
+  it('that the viewer does not see are not there', async () => {
+    const { ports } = keysOf();
+    expect(await problemOf(showApiKey(ports, account, 'x', 'UTC'))).to.equal(noSuchKey);
+    expect(await problemOf(previewRevocation(ports, account, 'x'))).to.equal(noSuchKey);
+    expect(await problemOf(revokeApiKey(ports, account, actor, 'x', false))).to.equal(noSuchKey);
+  });
+
+  it('that somebody else revoked first are not there', async () => {
+    const { ports } = keysOf({ revocable: [] });
+    expect(await problemOf(revokeApiKey(ports, account, actor, 'k1', false))).to.equal(noSuchKey);
+  });
+});

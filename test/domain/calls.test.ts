@@ -1,0 +1,239 @@
+import { expect } from 'chai';
+import type { Outcome } from '#contract/dialer.ts';
+import { listCalls, summarizeCalls } from '../../core/domain/call-list.ts';
+import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls.ts';
+import type { CallCount, ListedCall, NewCall } from '../../core/domain/model.ts';
+import { reportOutcome } from '../../core/domain/outcomes.ts';
+import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';
+import { at } from '../support/clock.ts';
+import { fakePorts, problemOf, viewers } from '../support/ports.ts';
+
+const caller = { digest: 'digest', deadline: 0 };
+const now = at('2026-11-21T09:00:00.000Z').toMillis();
+const unauthorized = 'unauthorized: This request needs valid credentials.';
+const campaignRefused = 'campaign-refused: This key has no access to such a campaign.';
+const refusals: [Refusal, string][] = [
+  ['unauthorized', unauthorized],
+  ['campaign-refused', campaignRefused],
+];
+
+function callsOf({
+  placement = { kind: 'placed' } as Placement,
+  cancellation = { kind: 'call-not-found' } as Cancellation,
+  decision = 'authorized' as Awaited<ReturnType<CallStore['authorize']>>,
+} = {}) {
+  const placed: NewCall[] = [];
+  const asked: object[] = [];
+  const calls: CallStore = {
+    place: async (request, call) => {
+      asked.push(request);
+      placed.push(call);
+      return placement;
+    },
+    cancel: async (request, reference) => {
+      asked.push(request, reference);
+      return cancellation;
+    },
+    findActive: async (request) => {
+      asked.push(request);
+      return { expiresAt: 5 };
+    },
+    authorize: async (request) => {
+      asked.push(request);
+      return decision;
+    },
+  };
+  return { ports: fakePorts({ stores: { calls } }), placed, asked };
+}
+const place = (to: ReturnType<typeof callsOf>, more = {}) =>
+  placeCall(to.ports, caller, 'g', { contact: { phone: '+493012345678' }, ...more });
+
+describe('a call that is placed', () => {
+  const request = { ...caller, campaignId: 'g', at: now };
+
+  it('has its own identifier for a request id where it was given none', async () => {
+    const to = callsOf();
+    expect(await place(to)).to.deep.equal({ requestId: 'id1', contactId: 'id1', campaignId: 'g', placedAt: now, replayed: false });
+    const nothing = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
+    expect([to.placed, to.asked]).to.deep.equal([[{ contactId: 'id1', requestId: 'id1', phone: '+493012345678', ...nothing }], [request]]);
+  });
+
+  it('keeps all that it was placed with', async () => {
+    const to = callsOf();
+    const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
+    await place(to, {
+      requestId: 'r',
+      contact,
+      variables: { a: 'b' },
+      notBefore: '2026-11-21T10:00:00Z',
+      notAfter: '2026-11-21T11:00:00.5Z',
+    });
+    const window = { notBefore: now + 3_600_000, notAfter: now + 7_200_500 };
+    expect(to.placed).to.deep.equal([{ contactId: 'id1', requestId: 'r', ...contact, variables: { a: 'b' }, ...window }]);
+  });
+
+  it('again is the first one', async () => {
+    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: 5 } });
+    expect(await place(to, { requestId: 'r' })).to.deep.equal({
+      requestId: 'r',
+      contactId: 'first',
+      campaignId: 'g',
+      placedAt: 5,
+      replayed: true,
+    });
+  });
+
+  for (const [kind, refusal] of [
+    ...refusals,
+    [
+      'request-id-conflict',
+      'request-id-conflict: This requestId has already placed a call with another body. Use a new one for a new call.',
+    ],
+  ] as const) {
+    it(`is refused for ${kind}`, async () => {
+      expect(await problemOf(place(callsOf({ placement: { kind } })))).to.equal(refusal);
+    });
+  }
+});
+
+describe('a call that is cancelled', () => {
+  const cancel = (to: ReturnType<typeof callsOf>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
+
+  it('says which, and when', async () => {
+    const cancelled = { contactId: 'c', requestId: 'r', cancelledAt: 5 };
+    const to = callsOf({ cancellation: { kind: 'cancelled', ...cancelled } });
+    expect(await cancel(to)).to.deep.equal({ ...cancelled, campaignId: 'g' });
+    expect(to.asked).to.deep.equal([{ ...caller, campaignId: 'g', at: now }, { requestId: 'r' }]);
+  });
+
+  for (const [kind, refusal] of [
+    ...refusals,
+    ['already-dialed', 'already-dialed: This call can no longer be cancelled.'],
+    ['call-not-found', 'call-not-found: This campaign has no such call.'],
+  ] as const) {
+    it(`is refused for ${kind}`, async () => {
+      expect(await problemOf(cancel(callsOf({ cancellation: { kind } })))).to.equal(refusal);
+    });
+  }
+});
+
+describe('a key', () => {
+  it('is looked up as of now', async () => {
+    const to = callsOf();
+    expect(await findActiveKey(to.ports, caller)).to.deep.equal({ expiresAt: 5 });
+    expect(to.asked).to.deep.equal([{ ...caller, at: now }]);
+  });
+
+  it('has access to its campaigns', async () => {
+    const to = callsOf();
+    await authorize(to.ports, caller, 'g');
+    expect(to.asked).to.deep.equal([{ ...caller, campaignId: 'g', at: now }]);
+  });
+
+  for (const [decision, refusal] of refusals) {
+    it(`is told apart by ${decision} from one that has`, async () => {
+      expect(await problemOf(authorize(callsOf({ decision }).ports, caller, 'g'))).to.equal(refusal);
+    });
+  }
+});
+
+describe('an outcome that a provider reports', () => {
+  const report = async (outcome: Partial<Outcome> = {}, isKnown = true) => {
+    const stored: unknown[] = [];
+    const counted: string[] = [];
+    const ports = fakePorts({
+      stores: {
+        dialing: {
+          reportOutcome: async (...report) => {
+            stored.push(report);
+            return isKnown;
+          },
+        },
+      },
+    });
+    const problem = await problemOf(
+      reportOutcome({ ...ports, onOutcome: (state) => counted.push(state) }, { handoffId: 'h', state: 'busy', ...outcome }),
+    );
+    return { stored, counted, problem };
+  };
+
+  it('is stored as it was reported, and counted', async () => {
+    const { stored, counted } = await report({ detail: 'Busy.', endedAt: '2026-11-21T08:59:59Z', durationSeconds: 0 });
+    expect(stored).to.deep.equal([['h', { state: 'busy', detail: 'Busy.', endedAt: now - 1_000, durationSeconds: 0 }]]);
+    expect(counted).to.deep.equal(['busy']);
+  });
+
+  for (const [what, endedAt] of [
+    ['without an end', {}],
+    ['from the future', { endedAt: '2026-11-21T09:00:01Z' }],
+  ] as const) {
+    it(`${what} has ended now`, async () => {
+      expect((await report(endedAt)).stored).to.deep.equal([['h', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }]]);
+    });
+  }
+
+  it('of a call that was never handed off is refused, and not counted', async () => {
+    const { problem, counted } = await report({}, false);
+    expect([problem, counted]).to.deep.equal([unauthorized, []]);
+  });
+});
+
+describe('the calls of a campaign', () => {
+  const { account } = viewers;
+  const listed = (contactId: string): ListedCall => ({
+    ...{ requestId: contactId, contactId, phone: null, name: null, state: 'queued', detail: null },
+    ...{ placedAt: at('2026-11-21T09:00:00Z'), dialedAt: null, endedAt: null, apiKey: null, isSimulated: false },
+  });
+  const portsOf = ({ count = 0, isInScope = true, summary = [] as CallCount[] } = {}) => {
+    const asked: unknown[] = [];
+    const callList = {
+      hasCampaign: async (...access: unknown[]) => {
+        asked.push(access);
+        return isInScope;
+      },
+      list: async (...filter: unknown[]) => {
+        asked.push(filter);
+        return Array.from({ length: count }, (_, n) => listed(`c${n}`));
+      },
+      summary: async (...since: unknown[]) => {
+        asked.push(since);
+        return summary;
+      },
+    };
+    return { ports: fakePorts({ stores: { callList } }), asked };
+  };
+  const filter = { state: null, search: '', cursor: null };
+
+  it('are a page of fifty, with a cursor to the next one', async () => {
+    const { ports, asked } = portsOf({ count: 51 });
+    const { items, nextCursor } = await listCalls(ports, account, 'g', filter);
+    expect([items.length, nextCursor]).to.deep.equal([50, 'c49']);
+    expect(asked).to.deep.equal([
+      [{ kind: 'account', accountId: 'a1' }, 'g'],
+      ['g', filter, { kind: 'own', userId: 'ada' }, 51],
+    ]);
+  });
+
+  it('are summed up by the days of a zone and by state', async () => {
+    const count = (instant: string, state: 'queued' | 'busy', calls: number) => ({ quarterAt: Date.parse(instant), state, calls });
+    const found = [
+      count('2026-11-20T23:00:00Z', 'busy', 1),
+      count('2026-11-21T01:00:00Z', 'busy', 2),
+      count('2026-11-21T01:00:00Z', 'queued', 4),
+    ];
+    const { ports, asked } = portsOf({ summary: found });
+    const days = await summarizeCalls(ports, account, 'g', 'Europe/Berlin');
+    expect(days.slice(-2)).to.deep.equal([
+      { day: '2026-11-20', states: {} },
+      { day: '2026-11-21', states: { busy: 3, queued: 4 } },
+    ]);
+    expect(asked[1]).to.deep.equal(['g', Date.parse('2026-10-22T22:00:00Z')]);
+  });
+
+  it('of a campaign out of scope are not there', async () => {
+    const { ports } = portsOf({ isInScope: false });
+    const refusal = 'not-found: There is no such campaign in your scope.';
+    expect(await problemOf(listCalls(ports, account, 'g', filter))).to.equal(refusal);
+    expect(await problemOf(summarizeCalls(ports, account, 'g', 'UTC'))).to.equal(refusal);
+  });
+});

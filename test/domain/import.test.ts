@@ -1,0 +1,291 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import { ImportInterrupted, importAll } from '../../core/domain/import.ts';
+import { type ImportFile, importFileSchema } from '../../core/domain/import-file.ts';
+import type { ImportedThing, ImportKind } from '../../core/domain/model.ts';
+import type { ImportStore } from '../../core/domain/ports.ts';
+import { fakePorts } from '../support/ports.ts';
+
+type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
+
+/** What an import finds and writes, in memory. It fails at a step, counted from one. */
+function importsOf(failingStep = 0) {
+  const things: Record<ImportKind, Map<string, ImportedThing>> = {
+    partners: new Map(),
+    accounts: new Map(),
+    campaigns: new Map(),
+    users: new Map(),
+  };
+  const steps: Step[] = [];
+  const strangers = new Map<string, string | null>();
+  const asked: string[][] = [];
+  const imports: ImportStore = {
+    find: async (kind, externalIds) => {
+      asked.push([...externalIds]);
+      return new Map([...things[kind]].filter(([externalId]) => externalIds.includes(externalId)));
+    },
+    findEmails: async (emails) => {
+      const owners = [...things.users.values()].map(({ email, externalId }): [string, string | null] => [email ?? '', externalId]);
+      return new Map([...owners, ...strangers].filter(([email]) => emails.includes(email)));
+    },
+    write: async (kind, step) => {
+      if (steps.length + 1 === failingStep) throw new Error('The disk is full.');
+      steps.push({ kind, ...step });
+      for (const { thing } of [...step.added, ...step.changed]) things[kind].set(thing.externalId, thing);
+    },
+  };
+  let pauses = 0;
+  const run = (file: Partial<ImportFile>, pause: () => Promise<void> = async () => undefined) =>
+    importAll(
+      fakePorts(),
+      imports,
+      () => {
+        pauses++;
+        return pause();
+      },
+      operator,
+      importFileSchema.parse(file),
+    );
+  return { run, steps, strangers, asked, things, pauses: () => pauses };
+}
+
+const partners = [
+  { externalId: 'p1', name: 'One' },
+  { externalId: 'p2', name: 'Two' },
+];
+const accounts = [{ externalId: 'a1', name: 'A', partner: 'p1' }];
+const campaigns = [{ externalId: 'c1', name: 'C', account: 'a1' }];
+const ada = { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account' as const, account: 'a1' };
+const pat = { externalId: 'u2', email: 'pat@example.com', name: 'Pat', userType: 'partner' as const, partner: 'p1' };
+const tia = { externalId: 'u3', email: 'tia@example.com', name: 'Tia', userType: 'partner' as const, partner: 'p1', account: 'a1' };
+const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userType: 'staff' as const };
+const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
+const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
+const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
+/** The message of what an import throws, with the code of a problem before it. */
+const refusalOf = (importing: Promise<unknown>) =>
+  importing.then(
+    () => 'nothing',
+    (error) => `${error.code}: ${error.message}`,
+  );
+
+describe('an import', () => {
+  it('places everything beneath what it names, and gives each user a one-time password', async () => {
+    const { run, things } = importsOf();
+    const result = await run(all);
+    expect([result.partners, result.accounts, result.campaigns, result.users]).to.deep.equal([
+      counts(2, 0, 0),
+      counts(1, 0, 0),
+      counts(1, 0, 0),
+      counts(4, 0, 0),
+    ]);
+    const idOf = (kind: ImportKind, externalId: string) => things[kind].get(externalId)?.id;
+    const none = { partnerId: null, accountId: null, email: null, userType: null };
+    const [p1, a1] = [idOf('partners', 'p1'), idOf('accounts', 'a1')];
+    expect(things.partners.get('p1')).to.deep.equal({ ...none, ...partners[0], id: p1 });
+    expect(things.accounts.get('a1')).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1, partnerId: p1 });
+    const c1 = { ...none, externalId: 'c1', name: 'C', id: idOf('campaigns', 'c1'), accountId: a1, partnerId: p1 };
+    expect(things.campaigns.get('c1')).to.deep.equal(c1);
+    const places = ['u1', 'u2', 'u3', 'u4'].map((user) => [things.users.get(user)?.partnerId, things.users.get(user)?.accountId]);
+    expect(places).to.deep.equal([
+      [p1, a1],
+      [p1, null],
+      [p1, a1],
+      [null, null],
+    ]);
+    expect(result.passwords.map(({ email }) => email)).to.deep.equal([ada, pat, tia, stan].map(({ email }) => email));
+  });
+
+  it('gives the store the hash of the very password that it shows, and partners none', async () => {
+    const { run, steps } = importsOf();
+    const { passwords } = await run({ partners, users: [stan] });
+    const stored = steps.flatMap(({ added }) => added).map(({ password }) => password?.hash ?? null);
+    expect(stored).to.deep.equal([null, null, `hash of ${passwords[0]?.password}`]);
+  });
+
+  it('leaves an event about each thing, in the scope of its partner and its account', async () => {
+    const { run, steps, things } = importsOf();
+    await run(all);
+    await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
+    const events = steps.flatMap(({ added, changed }) => [...added, ...changed]).map(({ event }) => event);
+    expect(events.map(({ action, subject }) => [action, subject.kind, subject.name])).to.deep.equal([
+      ['partner.added', 'partner', 'One'],
+      ['partner.added', 'partner', 'Two'],
+      ['account.added', 'account', 'A'],
+      ['campaign.added', 'campaign', 'C'],
+      ['user.added', 'user', 'Ada'],
+      ['user.added', 'user', 'Pat'],
+      ['user.added', 'user', 'Tia'],
+      ['user.added', 'user', 'Stan'],
+      ['partner.changed', 'partner', 'Renamed'],
+    ]);
+    const [p1, p2, a1] = [things.partners.get('p1')?.id, things.partners.get('p2')?.id, things.accounts.get('a1')?.id];
+    const inAccount = { accountId: a1, partnerId: p1 };
+    const inPartner = { accountId: null, partnerId: p1 };
+    expect(events.map(({ owningScope }) => owningScope)).to.deep.equal([
+      inPartner,
+      { accountId: null, partnerId: p2 },
+      inAccount,
+      inAccount,
+      inAccount,
+      inPartner,
+      inAccount,
+      null,
+      inPartner,
+    ]);
+    expect(events[0]?.subject.id).to.equal(p1);
+  });
+
+  it('changes nothing the second time', async () => {
+    const { run, steps } = importsOf();
+    await run(all);
+    const before = steps.length;
+    const again = await run(all);
+    expect([again.partners, again.users, again.passwords]).to.deep.equal([counts(0, 0, 2), counts(0, 0, 4), []]);
+    expect(steps).to.have.length(before);
+  });
+
+  for (const [field, changed] of [
+    ['name', { ...stan, name: 'Stanley' }],
+    ['e-mail address', { ...stan, email: 'new@example.com' }],
+    ['type and partner', { ...stan, userType: 'partner', partner: 'p1' }],
+    ['type and account', { ...stan, userType: 'account', account: 'a1' }],
+  ] as const) {
+    it(`changes a user whose ${field} is another, under the same id, and makes no new password`, async () => {
+      const { run, things } = importsOf();
+      await run(all);
+      const id = things.users.get('u4')?.id;
+      const { users, passwords } = await run({ users: [changed] });
+      expect([users, passwords, things.users.get('u4')?.id]).to.deep.equal([counts(0, 1, 0), [], id]);
+      expect(things.users.get('u4')).to.include({ name: changed.name, email: changed.email, userType: changed.userType });
+    });
+  }
+
+  it('finds what a file names but does not have in the database, and asks for each once', async () => {
+    const { run, things, asked } = importsOf();
+    await run(all);
+    asked.length = 0;
+    const eve = { ...ada, externalId: 'u5', email: 'eve@example.com' };
+    const { users } = await run({ users: [eve, { ...eve, externalId: 'u6', email: 'fay@example.com' }] });
+    expect([users, things.users.get('u5')?.accountId]).to.deep.equal([counts(2, 0, 0), things.accounts.get('a1')?.id]);
+    expect(asked.filter((externalIds) => externalIds.includes('a1'))).to.deep.equal([['a1']]);
+    asked.length = 0;
+    await run(all);
+    expect(asked.filter((externalIds) => externalIds.includes('p1'))).to.deep.equal([['p1', 'p2']]);
+    expect(asked.flat()).not.to.include(undefined);
+  });
+
+  for (const [what, file, refusal] of [
+    ['an external id twice', { partners: [...partners, ...partners] }, 'invalid: partners.2.externalId: The externalId p1 is there twice.'],
+    [
+      'an address twice',
+      { users: [stan, { ...stan, externalId: 'u5' }] },
+      'invalid: users.1.email: The email stan@example.com is there twice.',
+    ],
+    ['an account of no partner', { accounts }, 'invalid: accounts.0.partner: There is no partner with the externalId p1.'],
+    ['a campaign of no account', { campaigns }, 'invalid: campaigns.0.account: There is no account with the externalId a1.'],
+    ['a user of no account', { users: [ada] }, 'invalid: users.0.account: There is no account with the externalId a1.'],
+    ['a user of no partner', { users: [stan, pat] }, 'invalid: users.1.partner: There is no partner with the externalId p1.'],
+    [
+      'a partner user at the account of another partner',
+      { ...all, users: [{ ...tia, partner: 'p2' }] },
+      'invalid: users.0.account: The account a1 is not beneath the partner p2.',
+    ],
+  ] as const) {
+    it(`refuses ${what}, says where, and writes nothing`, async () => {
+      const { run, steps } = importsOf();
+      expect(await refusalOf(run(importFileSchema.parse(file)))).to.equal(refusal);
+      expect(steps).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, user] of [
+    ['an account user without an account', { ...ada, account: undefined }],
+    ['an account user with a partner', { ...ada, partner: 'p1' }],
+    ['a partner user without a partner', { ...pat, partner: undefined }],
+    ['staff with a partner', { ...stan, partner: 'p1' }],
+    ['staff with an account', { ...stan, account: 'a1' }],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { run } = importsOf();
+      const advice = 'Give an account user an account, a partner user a partner (and an account beneath it, if tied), staff neither.';
+      expect(await refusalOf(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
+    });
+  }
+
+  for (const [kind, moved] of [
+    ['account', { partners, accounts: [{ ...accounts[0], externalId: 'a1', name: 'A', partner: 'p2' }] }],
+    [
+      'campaign',
+      {
+        ...all,
+        accounts: [...accounts, { externalId: 'a2', name: 'A', partner: 'p1' }],
+        campaigns: [{ ...campaigns[0], externalId: 'c1', name: 'C', account: 'a2' }],
+      },
+    ],
+  ] as const) {
+    it(`refuses to move the ${kind} of somebody else`, async () => {
+      const { run } = importsOf();
+      await run(all);
+      const name = kind === 'account' ? 'a1' : 'c1';
+      expect(await refusalOf(run(importFileSchema.parse(moved)))).to.equal(
+        `invalid: ${kind}s.0: The ${kind} ${name} belongs elsewhere; only users can move.`,
+      );
+    });
+  }
+
+  it('lets an address go from one user to a later one in the file, and to no earlier one', async () => {
+    const user = (externalId: string, email: string) => ({ ...stan, externalId, email });
+    const first = [user('u1', 'a@example.com'), user('u2', 'b@example.com')];
+    const { run } = importsOf();
+    await run({ users: first });
+    const taken = 'conflict: Another user has the e-mail address b@example.com already.';
+    expect(await refusalOf(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
+    expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
+  });
+
+  it('refuses the address of an imported user who is not in the file', async () => {
+    const { run } = importsOf();
+    await run({ users: [stan] });
+    const taken = 'conflict: Another user has the e-mail address stan@example.com already.';
+    expect(await refusalOf(run({ users: [{ ...stan, externalId: 'u9' }] }))).to.equal(taken);
+  });
+
+  it('refuses the address of a user who was not imported', async () => {
+    const { run, strangers } = importsOf();
+    strangers.set(stan.email, null);
+    expect(await refusalOf(run({ users: [stan] }))).to.equal('conflict: Another user has the e-mail address stan@example.com already.');
+  });
+
+  it('writes 500 things or 25 users in a step, and lets others write between two', async () => {
+    const { run, steps, pauses } = importsOf();
+    await run({ partners: Array.from({ length: 501 }, (_, n) => ({ externalId: `p${n}`, name: 'P' })), users: staff(51) });
+    expect(steps.map(({ kind, added }) => [kind, added.length])).to.deep.equal([
+      ['partners', 500],
+      ['partners', 1],
+      ['users', 25],
+      ['users', 25],
+      ['users', 1],
+    ]);
+    expect(pauses()).to.equal(4);
+  });
+
+  it('that fails on the way says what was written by then', async () => {
+    const { run } = importsOf(2);
+    const error = await run({ partners: [...partners], users: staff(1) }).catch((failure) => failure);
+    expect(error).to.be.instanceOf(ImportInterrupted).and.include({ name: 'ImportInterrupted', message: 'The import was interrupted.' });
+    expect([error.soFar.partners, error.soFar.users, error.soFar.passwords]).to.deep.equal([counts(2, 0, 0), counts(0, 0, 0), []]);
+    expect(error.cause).to.have.property('message', 'The disk is full.');
+  });
+
+  it('that a pause ends says what was written by then', async () => {
+    const { run } = importsOf();
+    const stop = () => Promise.reject(new Error('SIGINT was received.'));
+    const error = await run({ users: staff(26) }, stop).catch((failure) => failure);
+    expect([error.soFar.users, error.soFar.passwords.length]).to.deep.equal([counts(25, 0, 0), 25]);
+  });
+
+  it('that fails before it has written anything throws the error as it is', async () => {
+    expect(await refusalOf(importsOf(1).run({ partners }))).to.equal('undefined: The disk is full.');
+  });
+});

@@ -1,0 +1,188 @@
+import { expect } from 'chai';
+import type { AuditEvent, Credentials, Session, Tenancy } from '../../core/domain/model.ts';
+import type { SessionBounds, SessionStore } from '../../core/domain/ports.ts';
+import { authenticate, endSession, resumeSession, selectTenancy, startSession, sweepSessions } from '../../core/domain/sessions.ts';
+import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+
+const { account, partner, staff } = viewers;
+const { tenancy: _, ...user } = account;
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const refused = 'unauthorized: This request needs valid credentials.';
+
+/** One session, started and last seen so many ms ago. */
+function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
+  const events: AuditEvent[] = [];
+  const touched: number[] = [];
+  const selected: (Tenancy | null)[] = [];
+  const swept: SessionBounds[] = [];
+  const now = fakePorts().clock.now();
+  const session: Session = {
+    ...{ user, tenancy: null, passwordChangeDue: false },
+    ...{ startedAt: now.minus(started), lastSeenAt: now.minus(seen) },
+  };
+  const sessions: Partial<SessionStore> = {
+    find: async () => (isKnown ? session : null),
+    start: async (_id, _user, _hash, _at, event) => {
+      events.push(event);
+      return isKnown;
+    },
+    touch: async (_id, at) => void touched.push(at.toMillis()),
+    end: async (_id, event) => {
+      events.push(event);
+      return true;
+    },
+    selectTenancy: async (_id, tenancy, event) => {
+      selected.push(tenancy);
+      events.push(event);
+      return isKnown;
+    },
+    sweep: async (bounds) => void swept.push(bounds),
+  };
+  return { ports: fakePorts({ stores: { sessions, tenancies } }), session, events, touched, selected, swept, now };
+}
+
+describe('a session', () => {
+  for (const [what, ages, isOpen] of [
+    ['that began seven days ago', { started: 7 * day }, true],
+    ['that began a millisecond before that', { started: 7 * day + 1 }, false],
+    ['last seen a day ago', { started: 2 * day, seen: day }, true],
+    ['last seen a millisecond before that', { started: 2 * day, seen: day + 1 }, false],
+    ['that began five minutes from now', { started: -5 * minute }, true],
+    ['that began later, by a clock that has stepped back since', { started: -5 * minute - 1 }, false],
+    ['last seen five minutes from now', { seen: -5 * minute }, true],
+    ['last seen later than that', { seen: -5 * minute - 1 }, false],
+  ] as const) {
+    it(`${what} is ${isOpen ? 'open' : 'over'}`, async () => {
+      const { ports, session } = sessionOf(ages);
+      expect(await resumeSession(ports, 'id')).to.equal(isOpen ? session : null);
+    });
+  }
+
+  it('that nobody knows is none', async () => {
+    expect(await resumeSession(sessionOf({ isKnown: false }).ports, 'id')).to.equal(null);
+  });
+
+  it('is noted as seen once a minute, whichever way the clock went', async () => {
+    const touched = async (seen: number) => {
+      const { ports, touched, now } = sessionOf({ seen });
+      await resumeSession(ports, 'id');
+      return touched.map((at) => at - now.toMillis());
+    };
+    expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
+  });
+
+  it('is swept out by the limits that it is refused by', async () => {
+    const { ports, swept, now } = sessionOf();
+    await sweepSessions(ports);
+    const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now.diff(at).toMillis()));
+    expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
+  });
+
+  it('starts with an event, unless the password was changed meanwhile', async () => {
+    const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
+    const { ports, events } = sessionOf();
+    await startSession(ports, 'id', credentials, '192.0.2.1');
+    expect(events[0]).to.deep.include({
+      ...{ action: 'session.started', actor: { id: 'ada', name: 'Ada Account' }, address: '192.0.2.1' },
+      ...{ subject: { kind: 'session', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
+    });
+    expect(await problemOf(startSession(sessionOf({ isKnown: false }).ports, 'id', credentials, ''))).to.equal(refused);
+  });
+
+  it('ends with an event', async () => {
+    const { ports, events } = sessionOf();
+    await endSession(ports, 'id', { who: partner, address: '' }, partner);
+    expect(events[0]).to.deep.include({
+      action: 'session.ended',
+      subject: { kind: 'session', id: 'pat', name: 'Pat Partner' },
+      owningScope: { accountId: null, partnerId: 'p1' },
+    });
+  });
+});
+
+describe('signing in', () => {
+  /** How an attempt goes, and by how many counters it is counted. */
+  const attempt = async ({ right = true, expiresIn = null as number | null, current = null as Session | null } = {}) => {
+    let counters = 0;
+    const ports = fakePorts({
+      stores: {
+        users: {
+          findByEmail: async () => ({
+            user,
+            passwordHash: 'hash',
+            passwordExpiresAt: expiresIn === null ? null : fakePorts().clock.now().plus(expiresIn),
+            disabledAt: null,
+          }),
+        },
+      },
+      throttle: {
+        blockedUntil: async (asked) => {
+          counters = asked.length;
+          return null;
+        },
+        take: async () => true,
+        reset: async () => undefined,
+        giveBack: async () => undefined,
+      },
+      passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
+    });
+    const result = await problemOf(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', current }));
+    return { result, counters };
+  };
+
+  it('takes the right password, and no other', async () => {
+    expect([(await attempt()).result, (await attempt({ right: false })).result]).to.deep.equal(['no problem: undefined', refused]);
+  });
+
+  it('takes a one-time password until it ends', async () => {
+    const results = await Promise.all([1, 0, -1].map((expiresIn) => attempt({ expiresIn })));
+    expect(results.map(({ result }) => result)).to.deep.equal(['no problem: undefined', 'no problem: undefined', refused]);
+  });
+
+  it('from a session of the same user counts by address alone', async () => {
+    const { session } = sessionOf();
+    const other = { ...session, user: partner };
+    const counters = [await attempt(), await attempt({ current: session }), await attempt({ current: other })].map((one) => one.counters);
+    expect(counters).to.deep.equal([3, 1, 3]);
+  });
+});
+
+describe('the tenancy of staff', () => {
+  const select = (to: ReturnType<typeof sessionOf>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
+    selectTenancy(to.ports, 'id', { who: staff, address: '' }, staff, choice);
+
+  for (const [kind, id, tenancy, accountId] of [
+    ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1' }, 'a1'],
+    ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1' }, null],
+  ] as const) {
+    it(`is the ${kind} that they select, with an event there`, async () => {
+      const to = sessionOf();
+      expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
+      expect(to.selected).to.deep.equal([tenancy]);
+      expect(to.events[0]).to.deep.include({
+        action: 'tenancy.selected',
+        subject: { kind, id, name: tenancy.name },
+        owningScope: { accountId, partnerId: 'p1' },
+      });
+    });
+
+    it(`is no ${kind} that is not there`, async () => {
+      expect(await problemOf(select(sessionOf(), { kind, id: 'x' }))).to.equal(`not-found: There is no such ${kind}.`);
+    });
+  }
+
+  it('is none where they select none, with an event of the service', async () => {
+    const to = sessionOf();
+    expect(await select(to, null)).to.deep.equal(staff);
+    expect(to.events[0]).to.deep.include({ subject: { kind: 'session', id: 'stan', name: 'Stan Staff' }, owningScope: null });
+  });
+
+  it('is for staff alone, in a session that is there', async () => {
+    const { ports } = sessionOf();
+    const asPartner = selectTenancy(ports, 'id', { who: partner, address: '' }, partner, null);
+    expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff select a tenancy.');
+    expect(await problemOf(select(sessionOf({ isKnown: false }), null))).to.equal(refused);
+  });
+});

@@ -1,0 +1,186 @@
+import { expect } from 'chai';
+import { listActivity } from '../../core/domain/activity.ts';
+import { auditEvent, operator } from '../../core/domain/audit.ts';
+import { byDay, startOf } from '../../core/domain/days.ts';
+import { codeOf } from '../../core/domain/error-code.ts';
+import type { AuditEvent } from '../../core/domain/model.ts';
+import { Problem } from '../../core/domain/problem.ts';
+import { endOverdueCalls } from '../../core/domain/retention.ts';
+import { createAccount, createCampaign, createPartner, listAccounts, listCampaigns, searchTenancies } from '../../core/domain/tenancies.ts';
+import { at } from '../support/clock.ts';
+import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+
+const { account, partner, staff } = viewers;
+
+function portsOf() {
+  const asked: unknown[] = [];
+  const events: AuditEvent[] = [];
+  const note = async (what: unknown, event: AuditEvent) => {
+    asked.push(what);
+    events.push(event);
+  };
+  const list = async (...access: unknown[]) => {
+    asked.push(...access);
+    return [];
+  };
+  const ports = fakePorts({
+    stores: {
+      tenancies: {
+        ...tenancies,
+        createPartner: note,
+        createAccount: note,
+        createCampaign: note,
+        listAccounts: list,
+        listCampaigns: list,
+        search: list,
+      },
+      activity: { list },
+    },
+  });
+  return { ports, asked, events };
+}
+
+describe('partners, accounts and campaigns', () => {
+  it('are created with an event in their own scope', async () => {
+    const { ports, asked, events } = portsOf();
+    const made = [
+      await createPartner(ports, operator, 'P'),
+      await createAccount(ports, operator, 'A', 'p1'),
+      await createCampaign(ports, operator, 'C', 'a1'),
+    ];
+    expect(made).to.deep.equal([
+      { id: 'id1', name: 'P' },
+      { id: 'id3', name: 'A', partnerId: 'p1' },
+      { id: 'id5', name: 'C', accountId: 'a1' },
+    ]);
+    expect(asked).to.deep.equal(made);
+    expect(
+      events.map(({ action, subject, owningScope, actor, address }) => ({ action, subject, owningScope, actor, address })),
+    ).to.deep.equal([
+      {
+        action: 'partner.added',
+        subject: { kind: 'partner', id: 'id1', name: 'P' },
+        owningScope: { accountId: null, partnerId: 'id1' },
+        actor: null,
+        address: 'local',
+      },
+      {
+        action: 'account.added',
+        subject: { kind: 'account', id: 'id3', name: 'A' },
+        owningScope: { accountId: 'id3', partnerId: 'p1' },
+        actor: null,
+        address: 'local',
+      },
+      {
+        action: 'campaign.added',
+        subject: { kind: 'campaign', id: 'id5', name: 'C' },
+        owningScope: { accountId: 'a1', partnerId: 'p1' },
+        actor: null,
+        address: 'local',
+      },
+    ]);
+  });
+
+  it('are created beneath what is there', async () => {
+    expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal('not-found: There is no account a9.');
+  });
+
+  it('are listed as the viewer sees them', async () => {
+    const { ports, asked } = portsOf();
+    await listAccounts(ports, partner);
+    await listCampaigns(ports, account);
+    await listActivity(ports, staff, 'cursor');
+    expect(asked).to.deep.equal([
+      { kind: 'partner', partnerId: 'p1' },
+      { kind: 'account', accountId: 'a1' },
+      { kind: 'service' },
+      'cursor',
+      51,
+    ]);
+  });
+
+  it('leave a page of events, with a cursor to the next one', async () => {
+    const event = auditEvent(fakePorts(), operator, 'partner.added', { kind: 'partner', id: 'p', name: 'P' }, null);
+    const list = async () => Array.from({ length: 51 }, (_, n) => ({ ...event, id: `e${n}` }));
+    expect((await listActivity(fakePorts({ stores: { activity: { list } } }), staff, null)).nextCursor).to.equal('e49');
+  });
+
+  it('are searched by staff alone, fifty at most', async () => {
+    const { ports, asked } = portsOf();
+    await searchTenancies(ports, staff, 'clinic');
+    expect(asked).to.deep.equal(['clinic', 50]);
+    expect(await problemOf(searchTenancies(ports, partner, ''))).to.equal('forbidden: Only service staff select a tenancy.');
+  });
+});
+
+describe('an event', () => {
+  it('tells who did what, when and from where', () => {
+    const ports = fakePorts();
+    const subject = { kind: 'user', id: 'u', name: 'U' } as const;
+    expect(auditEvent(ports, { who: staff, address: '192.0.2.1' }, 'user.deleted', subject, null)).to.deep.equal({
+      ...{ id: 'id1', at: ports.clock.now(), actor: { id: 'stan', name: 'Stan Staff' }, action: 'user.deleted', subject },
+      ...{ owningScope: null, address: '192.0.2.1' },
+    });
+  });
+});
+
+describe('housekeeping', () => {
+  const { clock } = fakePorts();
+  const signal = new AbortController().signal;
+
+  it('ends calls that nobody ends, after what a wrong clock has left', async () => {
+    const asked: unknown[] = [];
+    const step = (name: string, count: number) => async (now: number, given?: AbortSignal) => {
+      asked.push([name, now, given]);
+      return count;
+    };
+    const ports = fakePorts({
+      stores: { dialing: { recoverFromClockStep: step('recover', 100), lapse: step('lapse', 1), endForgotten: step('end', 2) } },
+    });
+    expect(await endOverdueCalls(ports.stores.dialing, clock, signal)).to.equal(3);
+    expect(asked).to.deep.equal(['recover', 'lapse', 'end'].map((name) => [name, clock.millis(), signal]));
+  });
+});
+
+describe('the days of a chart', () => {
+  const days = ['2026-11-20', '2026-11-21'].map((day) => ({ day, from: at(`${day}T00:00:00Z`).toMillis() }));
+  const count = (instant: string) => ({ quarterAt: at(instant).toMillis() });
+
+  it('count what happened on them, and what a clock ahead has noted as of today', () => {
+    const [before, first, last, ahead] = [
+      '2026-11-19T23:45:00Z',
+      '2026-11-20T00:00:00Z',
+      '2026-11-20T23:45:00Z',
+      '2026-11-29T00:00:00Z',
+    ].map(count);
+    if (!before || !first || !last || !ahead) throw new Error('There are four counts.');
+    expect(byDay(days, [before, first, last, ahead])).to.deep.equal([
+      { day: '2026-11-20', counts: [first, last] },
+      { day: '2026-11-21', counts: [ahead] },
+    ]);
+  });
+
+  it('begin with the first instant of the first one', () => {
+    expect([startOf(days), startOf([])]).to.deep.equal([days[0]?.from, 0]);
+  });
+});
+
+describe('a problem', () => {
+  it('is an error with the status of its code, and a cause for the log', () => {
+    const cause = new Error('The disk is full.');
+    const problem = new Problem('unavailable', 'Try again.', { cause, retryAfter: 2 });
+    expect(problem).to.include({ name: 'Problem', message: 'Try again.', code: 'unavailable', status: 503, cause, retryAfter: 2 });
+    expect([problem.errors, problem.allow, new Problem('not-found', '').status]).to.deep.equal([undefined, undefined, 404]);
+  });
+});
+
+describe("an error's code", () => {
+  for (const [what, error, code] of [
+    ['of the system', Object.assign(new Error(), { code: 'ENOENT' }), 'ENOENT'],
+    ['that is a number', Object.assign(new Error(), { code: 5 }), ''],
+    ['of none', new Error(), ''],
+    ['of what is no error', { code: 'ENOENT' }, ''],
+  ] as const) {
+    it(`${what} is ${JSON.stringify(code)}`, () => expect(codeOf(error)).to.equal(code));
+  }
+});

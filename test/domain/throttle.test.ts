@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import type { Credentials } from '../../core/domain/model.ts';
+import type { ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
+import { checkPassword, longestWindow } from '../../core/domain/throttle.ts';
+import { fakePorts } from '../support/ports.ts';
+
+const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
+const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
+const minute = 60_000;
+const kindOf = (key: string) => key.replace(/:.*/, '');
+
+/** Checks a password, and tells what became of the counters. A full counter is one that opens in so many ms. */
+async function check({
+  email = user.email,
+  address = '192.0.2.1',
+  trusted = false,
+  right = false,
+  fullFor = [] as (number | null)[],
+  taken = true,
+} = {}) {
+  const counters: ThrottleCounter[] = [];
+  const done: string[] = [];
+  const lookedUp: string[] = [];
+  const answers = [...fullFor];
+  const throttle: ThrottleStore = {
+    blockedUntil: async (_, now) => {
+      const wait = answers.shift() ?? null;
+      return wait === null ? null : now + wait;
+    },
+    take: async (asked) => {
+      counters.push(...asked);
+      return taken;
+    },
+    giveBack: async (key) => void done.push(`back ${kindOf(key)}`),
+    reset: async (key) => void done.push(`reset ${kindOf(key)}`),
+    sweep: () => Promise.reject(new Error('Nobody sweeps here.')),
+  };
+  const findByEmail = async (asked: string) => {
+    lookedUp.push(asked);
+    return credentials;
+  };
+  const verify = async (find: () => Promise<Credentials | null>) => {
+    const found = await find();
+    return right ? found : null;
+  };
+  const ports = fakePorts({ throttle, stores: { users: { findByEmail } }, passwords: { verify } });
+  const result = await checkPassword(ports, { email, address, trusted }, email, 'a password').catch((error) => error);
+  return { result, counters, done, lookedUp };
+}
+const keysOf = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
+
+describe('the check of a password', () => {
+  it('counts an attempt by address, by account and by both, each with its limit', async () => {
+    const { counters } = await check();
+    expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([
+      ['address', 100, 15 * minute],
+      ['account', 100, 60 * minute],
+      ['pair', 10, 15 * minute],
+    ]);
+    expect(longestWindow).to.equal(60 * minute);
+  });
+
+  it('counts by address alone where a session of the same user vouches for it', async () => {
+    expect((await keysOf({ trusted: true })).map(kindOf)).to.deep.equal(['address']);
+  });
+
+  it('counts each address and each account apart', async () => {
+    const [one, elsewhere, other] = [await keysOf({}), await keysOf({ address: '192.0.2.2' }), await keysOf({ email: 'eve@example.com' })];
+    expect([one[0] === elsewhere[0], one[1] === elsewhere[1], one[2] === elsewhere[2]]).to.deep.equal([false, true, false]);
+    expect([one[0] === other[0], one[1] === other[1], one[2] === other[2]]).to.deep.equal([true, false, false]);
+  });
+
+  it('keeps no address and no e-mail address in a counter', async () => {
+    for (const key of await keysOf({})) expect(key).to.match(/^(address|account|pair):[A-Za-z0-9_-]{43}$/);
+  });
+
+  for (const [one, other] of [
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff'],
+    ['2001:db8::1', '2001:db8:0:0:5::'],
+    ['::1', '::2'],
+    ['::1', '0:0:0:0:1:2:3:4'],
+    ['1:2:3:4::', '1:2:3:4:5:6:7:8'],
+    ['1::3:4:5:6:7:8', '1:0:3:4::9'],
+    ['2001:db8:1::', '2001:db8:1:0:9::1'],
+  ] as const) {
+    it(`counts ${one} and ${other} as one customer's`, async () => {
+      expect((await keysOf({ address: one }))[0]).to.equal((await keysOf({ address: other }))[0]);
+    });
+  }
+
+  for (const [one, other] of [
+    ['2001:db8:1:2::1', '2001:db8:1:3::1'],
+    ['2001:db8:1:2::1', '2001:db8::1:2:0:1'],
+    ['::1:0:0:0:0', '::1'],
+    ['1::3:4:5:6:7:8', '1::4:4:5:6:7:8'],
+    ['1:23:4:5::', '12:3:4:5::'],
+    ['192.0.2.1', '192.0.2.10'],
+  ] as const) {
+    it(`counts ${one} and ${other} apart`, async () => {
+      expect((await keysOf({ address: one }))[0]).not.to.equal((await keysOf({ address: other }))[0]);
+    });
+  }
+
+  it('clears the wrong ones of the same account and address after a right one, which gives its own back', async () => {
+    const { result, done } = await check({ right: true });
+    expect([result, done]).to.deep.equal([credentials, ['back address', 'back account', 'reset pair']]);
+  });
+
+  it('leaves the counters alone after a wrong one', async () => {
+    const { result, done } = await check();
+    expect([result, done]).to.deep.equal([null, []]);
+  });
+
+  for (const [milliseconds, seconds] of [
+    [1, 1],
+    [1_000, 1],
+    [1_001, 2],
+    [-5_000, 1],
+  ] as const) {
+    it(`is refused for ${seconds} s where a counter opens in ${milliseconds} ms, and counts nothing`, async () => {
+      const { result, counters, lookedUp } = await check({ right: true, fullFor: [milliseconds] });
+      expect(result).to.include({
+        code: 'too-many-requests',
+        retryAfter: seconds,
+        message: 'Too many sign-ins failed. Wait before you try again.',
+      });
+      expect([counters, lookedUp]).to.deep.equal([[], []]);
+    });
+  }
+
+  it('is refused where a counter was filled while it waited for its turn', async () => {
+    const { result, lookedUp } = await check({ right: true, taken: false, fullFor: [null, 3_000] });
+    expect(result).to.include({ code: 'too-many-requests', retryAfter: 3 });
+    expect(lookedUp).to.deep.equal([]);
+    expect((await check({ taken: false })).result).to.include({ code: 'too-many-requests', retryAfter: 1 });
+  });
+
+  it('does not ask the database for an address that nobody can have', async () => {
+    const { result, lookedUp } = await check({ email: 'a\0@example.com', right: true });
+    expect([result, lookedUp]).to.deep.equal([null, []]);
+    expect((await check()).lookedUp).to.deep.equal([user.email]);
+  });
+});

@@ -1,0 +1,332 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import {
+  createManagedUser,
+  deleteManagedUser,
+  listManagedUsers,
+  previewDeletion,
+  resetManagedUserPassword,
+} from '../../core/domain/managed-users.ts';
+import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, UserInput, Viewer } from '../../core/domain/model.ts';
+import type { UserStore } from '../../core/domain/ports.ts';
+import type { UserVisibility } from '../../core/domain/scope.ts';
+import { checkPassword } from '../../core/domain/throttle.ts';
+import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/users.ts';
+import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+
+const { account, partner, tied, staff, staffInAccount } = viewers;
+const actor = { who: staff, address: '192.0.2.1' };
+const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
+
+/** Users as a store would have them, and what was asked of it. */
+function usersOf({ isThere = true, right = true, found = [account] as Viewer[] } = {}) {
+  const created: NewUser[] = [];
+  const events: AuditEvent[] = [];
+  const asked: (UserVisibility | { kind: 'all' })[] = [];
+  const passwords: [string, NewPassword, string | null, string | null][] = [];
+  const deleted: [string, boolean][] = [];
+  const users: Partial<UserStore> = {
+    create: async (user, event) => {
+      created.push(user);
+      events.push(event);
+    },
+    list: async (visibility) => {
+      asked.push(visibility);
+      return found.map((user): ListedUser => ({ ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }));
+    },
+    deletionImpact: async () => ({ apiKeys: [], sessions: 3 }),
+    delete: async (id, { cancelQueuedCalls }, event) => {
+      deleted.push([id, cancelQueuedCalls]);
+      events.push(event);
+      return isThere ? { apiKeys: 1, sessions: 2 } : null;
+    },
+    setPassword: async (id, password, replacing, keep, event) => {
+      passwords.push([id, password, replacing, keep]);
+      events.push(event);
+      return isThere;
+    },
+    findByEmail: async () => ({ user: account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null }),
+  };
+  const throttleKeys: string[] = [];
+  const ports = fakePorts({
+    stores: { users, tenancies },
+    throttle: {
+      blockedUntil: async (counters) => {
+        throttleKeys.push(...counters.map(({ key }) => key));
+        return null;
+      },
+      take: async () => true,
+      reset: async () => undefined,
+      giveBack: async () => undefined,
+    },
+    passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
+  });
+  return { ports, created, events, asked, passwords, deleted, throttleKeys };
+}
+
+const input = (more: Partial<UserInput>): UserInput => ({
+  email: 'new@example.com',
+  name: 'New',
+  userType: 'staff',
+  accountId: null,
+  partnerId: null,
+  ...more,
+});
+
+describe('a new user', () => {
+  for (const [what, more, refusal] of [
+    [
+      'an account user with a partner',
+      { userType: 'account', accountId: 'a1', partnerId: 'p1' },
+      'at partnerId: An account user has an account and no partner.',
+    ],
+    ['an account user without an account', { userType: 'account' }, 'at accountId: An account user needs an account.'],
+    ['a partner user without a partner', { userType: 'partner', accountId: 'a1' }, 'at partnerId: A partner user needs a partner.'],
+    ['staff with an account', { accountId: 'a1', partnerId: 'p1' }, 'at accountId: A staff user has neither account nor partner.'],
+    ['staff with a partner', { partnerId: 'p1' }, 'at partnerId: A staff user has neither account nor partner.'],
+    ['the user of an account that is not there', { userType: 'account', accountId: 'a9' }, 'at accountId: There is no account a9.'],
+    ['the user of a partner that is not there', { userType: 'partner', partnerId: 'p9' }, 'at partnerId: There is no partner p9.'],
+    [
+      'the user of a partner with the account of another',
+      { userType: 'partner', partnerId: 'p1', accountId: 'a2' },
+      'at accountId: This account is not beneath that partner.',
+    ],
+  ] as const) {
+    it(`is not ${what}`, async () => {
+      const { ports, created } = usersOf();
+      expect(await problemOf(createUser(ports, operator, input(more), null))).to.equal(`invalid ${refusal}`);
+      expect(created).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, more, partnerId] of [
+    ['an account', { userType: 'account', accountId: 'a1' }, 'p1'],
+    ['a partner', { userType: 'partner', partnerId: 'p1' }, 'p1'],
+    ['a partner and an account beneath it', { userType: 'partner', partnerId: 'p1', accountId: 'a1' }, 'p1'],
+    ['the service', {}, null],
+  ] as const) {
+    it(`of ${what} is stored, with its partner and a one-time password of seven days`, async () => {
+      const { ports, created, events } = usersOf();
+      const { user, password } = await createUser(ports, actor, input(more), null);
+      const createdAt = ports.clock.now();
+      const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: createdAt.plus({ days: 7 }) };
+      expect(created).to.deep.equal([{ ...input(more), id: user.id, partnerId, password: stored, createdAt }]);
+      expect([password, oneTimePasswordNote]).to.deep.equal([
+        oneTimePassword,
+        'The password is shown this once. It works for seven days, or until its user chooses another.',
+      ]);
+      expect(events).to.deep.equal([
+        {
+          ...{ id: 'id2', at: createdAt, actor: { id: 'stan', name: 'Stan Staff' }, action: 'user.added', address: '192.0.2.1' },
+          ...{ subject: { kind: 'user', id: user.id, name: 'New' } },
+          owningScope: partnerId && { accountId: input(more).accountId, partnerId },
+        },
+      ]);
+    });
+  }
+
+  it('keeps a password that it was given', async () => {
+    const { ports, created } = usersOf();
+    expect((await createUser(ports, operator, input({}), 'a password')).password).to.equal(null);
+    expect(created[0]?.password).to.deep.equal({ hash: 'hash of a password', expiresAt: null });
+  });
+});
+
+describe('a user who goes', () => {
+  it('is deleted with keys and sessions', async () => {
+    const { ports, deleted, events } = usersOf();
+    expect(await deleteUser(ports, actor, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
+    expect(deleted).to.deep.equal([['ada', true]]);
+    expect(events[0]).to.deep.include({ action: 'user.deleted', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
+  });
+
+  it('who was deleted already is not found', async () => {
+    const { ports } = usersOf({ isThere: false });
+    expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal('not-found: There is no such user.');
+  });
+});
+
+describe('a new password', () => {
+  const change = (to: ReturnType<typeof usersOf>, newPassword = 'new password') =>
+    changePassword(to.ports, { who: account, address: '192.0.2.1' }, account, { currentPassword: 'old password', newPassword }, 'session');
+
+  it('replaces the current one, and keeps the session that it was changed in', async () => {
+    const users = usersOf();
+    await change(users);
+    expect(users.passwords).to.deep.equal([['ada', { hash: 'hash of new password', expiresAt: null }, 'old hash', 'session']]);
+    expect(users.events[0]).to.deep.include({ action: 'password.changed', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
+  });
+
+  for (const [what, options] of [
+    ['the current one is wrong', { right: false }],
+    ['somebody changed the current one meanwhile', { isThere: false }],
+  ] as const) {
+    it(`is refused where ${what}`, async () => {
+      expect(await problemOf(change(usersOf(options)))).to.equal('invalid at currentPassword: This is not your current password.');
+    });
+  }
+
+  it('is another than the current one', async () => {
+    const refusal = 'invalid at newPassword: Choose another password than the current one.';
+    expect(await problemOf(change(usersOf(), 'old password'))).to.equal(refusal);
+  });
+
+  it('counts wrong ones apart from sign-ins, but for the address', async () => {
+    const [changing, signingIn] = [usersOf(), usersOf()];
+    await change(changing);
+    await checkPassword(signingIn.ports, { email: account.email, address: '192.0.2.1', trusted: false }, account.email, 'x');
+    expect(changing.throttleKeys.filter((key) => signingIn.throttleKeys.includes(key))).to.have.length(1);
+    expect(changing.throttleKeys).to.have.length(3);
+    const other = usersOf();
+    await changePassword(
+      other.ports,
+      { who: partner, address: '192.0.2.1' },
+      partner,
+      { currentPassword: 'old password', newPassword: 'x' },
+      's',
+    );
+    expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.have.length(1);
+  });
+
+  it('by somebody else is made for seven days, and ends all sessions', async () => {
+    const users = usersOf();
+    const expiresAt = users.ports.clock.now().plus({ days: 7 });
+    expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
+    expect(users.passwords).to.deep.equal([['ada', { hash: `hash of ${oneTimePassword}`, expiresAt }, null, null]]);
+    expect(users.events[0]).to.deep.include({ action: 'password.reset', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
+    expect(await resetPassword(users.ports, actor, account, 'given')).to.deep.equal({ password: null });
+    expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of given', expiresAt: null });
+  });
+
+  it('of nobody is not found', async () => {
+    const { ports } = usersOf({ isThere: false });
+    expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal('not-found: There is no such user.');
+  });
+});
+
+describe('users whom others manage', () => {
+  const create = (viewer: Viewer, more: object, users = usersOf()) =>
+    createManagedUser(
+      users.ports,
+      viewer,
+      { who: viewer, address: '192.0.2.1' },
+      { email: 'new@example.com', name: 'New', userType: 'account', ...more },
+    );
+
+  it('are no concern of account users', async () => {
+    const refusal = 'forbidden: Account users do not manage users.';
+    expect(await problemOf(listManagedUsers(usersOf().ports, account))).to.equal(refusal);
+    expect(await problemOf(create(account, {}))).to.equal(refusal);
+  });
+
+  it('are those that the viewer sees', async () => {
+    const { ports, asked } = usersOf();
+    expect((await listManagedUsers(ports, tied)).map(({ id }) => id)).to.deep.equal(['ada']);
+    expect(asked).to.deep.equal([{ kind: 'account', accountId: 'a1', partnerId: 'p1' }]);
+  });
+
+  for (const [what, viewer, more, refusal] of [
+    ['staff by a partner user', partner, { userType: 'staff' }, 'forbidden: You cannot create users of this type.'],
+    ['customers by staff who are nowhere', staff, {}, 'forbidden: Select the account or partner of the new user first.'],
+    ['staff by staff in an account', staffInAccount, { userType: 'staff' }, 'forbidden: You cannot create users of this type.'],
+    [
+      'users of nothing by a partner user without a partner',
+      { ...partner, partner: null },
+      {},
+      'forbidden: You cannot create users of this type.',
+    ],
+    [
+      'users of another partner',
+      partner,
+      { userType: 'partner', partnerId: 'p2' },
+      'invalid at partnerId: There is no such partner in your scope.',
+    ],
+    [
+      'users of a sibling account by a tied user',
+      tied,
+      { accountId: 'a3' },
+      'invalid at accountId: There is no such account in your scope.',
+    ],
+    ['users of another account by a tied user', tied, { accountId: 'a2' }, 'invalid at accountId: There is no such account in your scope.'],
+    ["users of another partner's account", partner, { accountId: 'a2' }, 'invalid at accountId: There is no such account in your scope.'],
+    ['users of no account', partner, { accountId: 'a9' }, 'invalid at accountId: There is no such account in your scope.'],
+    ['account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
+    [
+      'staff with an account',
+      staff,
+      { userType: 'staff', accountId: 'a1' },
+      'invalid at accountId: A staff user has neither account nor partner.',
+    ],
+    [
+      'staff with a partner',
+      staff,
+      { userType: 'staff', partnerId: 'p1' },
+      'invalid at partnerId: A staff user has neither account nor partner.',
+    ],
+    [
+      'account users with a partner',
+      partner,
+      { accountId: 'a1', partnerId: 'p1' },
+      'invalid at partnerId: An account user has an account and no partner.',
+    ],
+  ] as const) {
+    it(`are not ${what}`, async () => {
+      const users = usersOf();
+      expect(await problemOf(create(viewer, more, users))).to.equal(refusal);
+      expect(users.created).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, viewer, more, place] of [
+    ['staff', staff, { userType: 'staff' }, { accountId: null, partnerId: null }],
+    ['the account that was given', partner, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ['the account of the creator, which was given', tied, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ['the account of the creator', tied, {}, { accountId: 'a1', partnerId: 'p1' }],
+    ['the account that staff have selected', staffInAccount, {}, { accountId: 'a1', partnerId: 'p1' }],
+    ['the partner of the creator', partner, { userType: 'partner' }, { accountId: null, partnerId: 'p1' }],
+    ['the partner and the account of the creator', tied, { userType: 'partner' }, { accountId: 'a1', partnerId: 'p1' }],
+    ['the partner that was given', partner, { userType: 'partner', partnerId: 'p1' }, { accountId: null, partnerId: 'p1' }],
+  ] as const) {
+    it(`are created in ${what}`, async () => {
+      const users = usersOf();
+      const { user, password } = await create(viewer, more, users);
+      expect(users.created[0]).to.include(place);
+      expect(password).to.equal(oneTimePassword);
+      expect(user).to.deep.include({
+        id: 'id1',
+        name: 'New',
+        email: 'new@example.com',
+        createdAt: users.ports.clock.now(),
+        lastSignInAt: null,
+        apiKeys: 0,
+      });
+    });
+  }
+
+  it('are deleted by others only', async () => {
+    const users = usersOf();
+    await deleteManagedUser(users.ports, partner, { who: partner, address: '' }, 'ada', true);
+    expect(users.deleted).to.deep.equal([['ada', true]]);
+    const own = usersOf({ found: [partner] });
+    const refusal = 'conflict: You cannot delete yourself. Ask another administrator to.';
+    expect(await problemOf(deleteManagedUser(own.ports, partner, { who: partner, address: '' }, 'pat', true))).to.equal(refusal);
+    expect(own.deleted).to.deep.equal([]);
+  });
+
+  it('get a new password from others only', async () => {
+    const users = usersOf();
+    expect(await resetManagedUserPassword(users.ports, partner, { who: partner, address: '' }, 'ada')).to.equal(oneTimePassword);
+    const own = usersOf({ found: [partner] });
+    const refusal = 'conflict: Change your own password with your current one instead.';
+    expect(await problemOf(resetManagedUserPassword(own.ports, partner, { who: partner, address: '' }, 'pat'))).to.equal(refusal);
+  });
+
+  it('are shown with what would go with them', async () => {
+    expect(await previewDeletion(usersOf().ports, partner, 'ada')).to.deep.include({ apiKeys: [], sessions: 3 });
+  });
+
+  it('whom the viewer does not see are not found', async () => {
+    const { ports } = usersOf({ found: [] });
+    expect(await problemOf(previewDeletion(ports, partner, 'x'))).to.equal('not-found: There is no such user in your scope.');
+  });
+});

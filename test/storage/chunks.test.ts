@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { inChunks, inShortTransactions } from '../../core/storage/chunks.ts';
+import { instant, instantOrNull, required } from '../../core/storage/columns.ts';
+
+describe('what is done in parts', () => {
+  it('comes in chunks of 500, in its order', () => {
+    const items = Array.from({ length: 1_001 }, (_, n) => n);
+    const chunks = [...inChunks(items)];
+    expect([chunks.map(({ length }) => length), chunks.flat()]).to.deep.equal([[500, 500, 1], items]);
+    expect([[...inChunks([])], [...inChunks(items.slice(0, 500))].length]).to.deep.equal([[], 1]);
+  });
+
+  it('goes on until a step does less than it may, and says how much was done', async () => {
+    const left = [10, 10, 9, 10];
+    const sizes: number[] = [];
+    const step = async (size: number) => {
+      sizes.push(size);
+      return left.shift() ?? 0;
+    };
+    expect([await inShortTransactions(step, 10), sizes]).to.deep.equal([29, [10, 10, 10]]);
+  });
+
+  it('ends between two steps where its signal says so', async () => {
+    const stop = new AbortController();
+    let steps = 0;
+    const step = async () => {
+      steps++;
+      stop.abort(new Error('Stop.'));
+      return 10;
+    };
+    expect(await inShortTransactions(step, 10, stop.signal).catch((error) => error.message)).to.equal('Stop.');
+    expect(steps).to.equal(1);
+  });
+});
+
+describe("a row's columns", () => {
+  it('hold instants as epoch milliseconds', () => {
+    expect([instant(1_500).toISO(), instantOrNull(1_500)?.toISO(), instantOrNull(null)]).to.deep.equal([
+      '1970-01-01T00:00:01.500Z',
+      '1970-01-01T00:00:01.500Z',
+      null,
+    ]);
+    expect(() => instant(9e15)).to.throw(RangeError, '9000000000000000 is no instant.');
+  });
+
+  it('are not empty where they never are', () => {
+    expect(required(0, 'at')).to.equal(0);
+    expect(() => required(null, 'at')).to.throw('The database has a row without at.');
+  });
+});

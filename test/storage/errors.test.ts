@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { Problem } from '../../core/domain/problem.ts';
+import {
+  isDataError,
+  isFaultOfOne,
+  isForeignKeyViolation,
+  isLocked,
+  isOutage,
+  isUniqueViolation,
+  rejectOrphan,
+  reportingOutages,
+} from '../../core/storage/errors.ts';
+
+const failure = (code: string, message = 'x') => Object.assign(new Error(message), { code });
+const codes = [
+  ...['BUSY', 'LOCKED', 'FULL', 'IOERR', 'CANTOPEN', 'READONLY', 'NOMEM', 'CORRUPT', 'NOTADB', 'PROTOCOL', 'MISUSE'].map(
+    (name) => `SQLITE_${name}`,
+  ),
+  ...['CONSTRAINT', 'MISMATCH', 'TOOBIG', 'RANGE', 'ERROR'].map((name) => `SQLITE_${name}`),
+  ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'],
+  ...['08006', '28P01', '3D000', '40001', '53300', '55P03', '57P01', '58030', '25006', '25001', '22001', '23505', '54000', '42601'],
+  ...['X08006', '080066', 'XSQLITE_BUSY', 'XECONNREFUSED', '5580', 'XSQLITE_RANGE', 'X2200', '220011', 'x2300', '99908'],
+];
+const thoseThatAre = (is: (error: unknown) => boolean) => codes.filter((code) => is(failure(code)));
+
+describe("what a database's error means", () => {
+  it('an outage, by the codes of SQLite, sockets and PostgreSQL', () => {
+    const outages = [
+      ...codes.slice(0, 11),
+      ...codes.slice(16, 24),
+      '08006',
+      '28P01',
+      '3D000',
+      '40001',
+      '53300',
+      '55P03',
+      '57P01',
+      '58030',
+      '25006',
+    ];
+    expect(thoseThatAre(isOutage)).to.deep.equal(outages);
+  });
+
+  for (const message of [
+    'Connection terminated unexpectedly',
+    'connection timeout',
+    'timeout expired',
+    'Query read timeout',
+    'Client has encountered a connection error and is not queryable',
+    'Unable to acquire a connection',
+    'The statement was aborted',
+  ]) {
+    it(`an outage, where there is no code and the message is "${message}"`, () => {
+      expect([isOutage(new Error(message)), isOutage(failure('42601', message)), isOutage(message)]).to.deep.equal([true, false, false]);
+    });
+  }
+
+  it('an outage, where the pool had no connection', () => {
+    expect(isOutage(Object.assign(new Error('x'), { name: 'KnexTimeoutError' }))).to.equal(true);
+    expect(isOutage(new Error('x'))).to.equal(false);
+  });
+
+  it('that the database refused a value', () => {
+    const refused = [...codes.slice(11, 16), '40001', '22001', '23505', '54000'];
+    expect(thoseThatAre(isDataError)).to.deep.equal(refused);
+  });
+
+  it('that one row of a batch may be at fault, also by a lock', () => {
+    expect(thoseThatAre(isFaultOfOne)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
+  });
+
+  it("that another process holds SQLite's lock", () => {
+    expect(thoseThatAre(isLocked)).to.deep.equal(['SQLITE_BUSY', 'SQLITE_LOCKED']);
+  });
+
+  for (const [what, is, state, message] of [
+    ['something is there already', isUniqueViolation, '23505', 'SQLITE_CONSTRAINT: UNIQUE constraint failed: users.email'],
+    ['something is missing', isForeignKeyViolation, '23503', 'SQLITE_CONSTRAINT: FOREIGN KEY constraint failed'],
+  ] as const) {
+    it(`that ${what}`, () => {
+      expect([is(failure(state)), is(failure('SQLITE_CONSTRAINT', message))]).to.deep.equal([true, true]);
+      const others = [
+        failure('23502'),
+        failure('SQLITE_CONSTRAINT', 'NOT NULL constraint failed'),
+        failure('SQLITE_ERROR', message),
+        new Error(message),
+      ];
+      expect(others.map(is)).to.deep.equal([false, false, false, false]);
+    });
+  }
+
+  it('that the user of a request is gone', () => {
+    expect(() => rejectOrphan(failure('23503')))
+      .to.throw(Problem, 'This request needs valid credentials.')
+      .with.property('code', 'unauthorized');
+    const other = failure('23505');
+    expect(() => rejectOrphan(other)).to.throw(other);
+  });
+});
+
+describe('a store that reports outages', () => {
+  const thrown = (error: unknown) =>
+    reportingOutages({ find: (id: string) => (id === 'there' ? Promise.resolve(id) : Promise.reject(error)) })
+      .find('x')
+      .catch((caught: unknown) => caught);
+
+  it('answers as the store does', async () => {
+    expect(await reportingOutages({ find: async (id: string, more: string) => id + more }).find('a', 'b')).to.equal('ab');
+  });
+
+  for (const [code, what] of [
+    ['SQLITE_BUSY', 'The database is busy with another process.'],
+    ['ECONNREFUSED', 'The database cannot be reached or written.'],
+  ] as const) {
+    it(`asks the caller to try again after ${code}`, async () => {
+      const cause = failure(code);
+      const problem = await thrown(cause);
+      expect(problem).to.include({ code: 'unavailable', retryAfter: 2, message: `${what} Try again shortly.`, cause });
+    });
+  }
+
+  it('throws any other error as it is', async () => {
+    const error = failure('42601');
+    expect(await thrown(error)).to.equal(error);
+  });
+});

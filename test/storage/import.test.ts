@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { createApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { importAll } from '../../core/domain/import.ts';
+import { type ImportFile, importFileSchema } from '../../core/domain/import-file.ts';
+import type { ImportedThing, ImportKind } from '../../core/domain/model.ts';
+import type { Problem } from '../../core/domain/problem.ts';
+import { deleteUser } from '../../core/domain/users.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
+
+const partners = [
+  { externalId: 'p1', name: 'One' },
+  { externalId: 'p2', name: 'Two' },
+];
+const accounts = [{ externalId: 'a1', name: 'A', partner: 'p1' }];
+const campaigns = [{ externalId: 'c1', name: 'C', account: 'a1' }];
+const user = { externalId: 'u1', email: 'new@example.com', name: 'New', userType: 'partner' as const, partner: 'p1' };
+const all = { partners, accounts, campaigns, users: [user] };
+const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+describe('what an import finds and writes', () => {
+  onEachDatabase((kind) => {
+    let direct: DirectAccess;
+    beforeEach(async () => {
+      direct = await openDirect(await freshDatabase(kind));
+    });
+    afterEach(() => direct.close());
+
+    const run = (file: Partial<ImportFile>) =>
+      importAll(direct.ports, direct.storage.imports, async () => undefined, operator, importFileSchema.parse(file));
+    const find = async (kindOfThing: ImportKind, externalId: string): Promise<ImportedThing> => {
+      const found = (await direct.storage.imports.find(kindOfThing, [externalId])).get(externalId);
+      if (!found) throw new Error(`There is no ${externalId}.`);
+      return found;
+    };
+    const eventOf = ({ id, name }: ImportedThing) => ({
+      ...{ id: direct.ports.randomness.id(), at: direct.ports.clock.now(), actor: null, action: 'user.changed' as const },
+      ...{ subject: { kind: 'user' as const, id, name }, owningScope: null, address: 'local' },
+    });
+    const change = (kindOfThing: ImportKind, thing: ImportedThing) =>
+      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ thing, event: eventOf(thing) }] });
+    const conflict = (error: Problem) => `${error.code}: ${error.message}`;
+    const meanwhile = 'conflict: Somebody else added, changed or deleted the same things meanwhile. Run the import again.';
+
+    it('comes back as it was written, each kind with its own fields', async () => {
+      await run(all);
+      const none = { partnerId: null, accountId: null, email: null, userType: null };
+      const [p1, a1, c1, u1] = [
+        await find('partners', 'p1'),
+        await find('accounts', 'a1'),
+        await find('campaigns', 'c1'),
+        await find('users', 'u1'),
+      ];
+      expect(p1).to.deep.equal({ ...none, externalId: 'p1', name: 'One', id: p1.id });
+      expect(a1).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1.id, partnerId: p1.id });
+      expect(c1).to.deep.equal({ ...none, externalId: 'c1', name: 'C', id: c1.id, accountId: a1.id, partnerId: p1.id });
+      const { email, name, userType } = user;
+      expect(u1).to.deep.equal({ ...none, externalId: 'u1', name, id: u1.id, partnerId: p1.id, email, userType });
+      expect((await run(all)).users).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
+    });
+
+    it('lets a new user in with the one-time password, until it ends', async () => {
+      const { passwords } = await run(all);
+      const credentials = await direct.ports.stores.users.findByEmail(user.email);
+      const verified = await direct.ports.passwords.verify(async () => credentials, passwords[0]?.password ?? '');
+      expect(verified?.user.email).to.equal(user.email);
+      const days = credentials?.passwordExpiresAt?.diff(direct.ports.clock.now(), 'days').days;
+      expect(days).to.be.within(6.9, 7);
+    });
+
+    it('is an event for each thing, in the activity', async () => {
+      await run({ partners });
+      await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
+      const events: string[] = await direct.storage.database.read('audit_events').orderBy('id').pluck('action');
+      expect(events).to.deep.equal(['partner.added', 'partner.added', 'partner.changed']);
+    });
+
+    it('is found among more things than one statement takes', async () => {
+      await run({ partners: ids('p', 501).map((externalId) => ({ externalId, name: externalId })) });
+      const found = await direct.storage.imports.find('partners', ids('p', 501));
+      expect([...found.keys()]).to.have.members(ids('p', 501));
+      expect(await direct.storage.imports.find('partners', ['nobody'])).to.deep.equal(new Map());
+    });
+
+    it('knows whose an e-mail address is, also of users who were not imported', async () => {
+      await createTenants(direct.ports);
+      await run(all);
+      const owners = await direct.storage.imports.findEmails([user.email, 'ada@example.com', 'nobody@example.com']);
+      expect([...owners].toSorted()).to.deep.equal([
+        ['ada@example.com', null],
+        ['new@example.com', 'u1'],
+      ]);
+    });
+
+    it('takes the keys of a user along to the other partner, and gives them back to the one they were made for where the user becomes staff', async () => {
+      await run(all);
+      const credentials = await direct.ports.stores.users.findByEmail(user.email);
+      if (!credentials) throw new Error('The user was not imported.');
+      const viewer = { ...credentials.user, tenancy: null };
+      await createApiKey(
+        direct.ports,
+        viewer,
+        { who: viewer, address: 'local' },
+        { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' },
+      );
+      const partnerOfKey = async () => (await direct.storage.database.read('api_keys').first())?.creator_partner_id;
+      await run({ users: [{ ...user, partner: 'p2' }] });
+      expect(await partnerOfKey()).to.equal((await find('partners', 'p2')).id);
+      const { partner: _, ...withoutPartner } = user;
+      await run({ users: [{ ...withoutPartner, userType: 'staff' }] });
+      expect([await partnerOfKey(), (await find('users', 'u1')).partnerId]).to.deep.equal([(await find('partners', 'p1')).id, null]);
+    });
+
+    it('is refused where somebody else has taken the same address meanwhile, and nothing of it is left', async () => {
+      await run(all);
+      const taken = { ...(await find('users', 'u1')), externalId: 'u2', id: 'u2' };
+      const others = { ...taken, externalId: 'u3', id: 'u3', email: 'other@example.com' };
+      const added = [others, taken].map((thing) => ({ thing, password: { hash: 'h', expiresAt: null }, event: eventOf(thing) }));
+      expect(await direct.storage.imports.write('users', { added, changed: [] }).catch(conflict)).to.equal(meanwhile);
+      expect(await direct.storage.imports.find('users', ['u2', 'u3'])).to.deep.equal(new Map());
+    });
+
+    it('is refused where a change takes the address of somebody else', async () => {
+      await run({ ...all, users: [user, { ...user, externalId: 'u2', email: 'other@example.com' }] });
+      expect(await change('users', { ...(await find('users', 'u2')), email: user.email }).catch(conflict)).to.equal(meanwhile);
+    });
+
+    it('is refused where somebody else has deleted what it changes', async () => {
+      await run(all);
+      const thing = await find('users', 'u1');
+      const credentials = await direct.ports.stores.users.findByEmail(user.email);
+      if (credentials) await deleteUser(direct.ports, operator, credentials.user, false);
+      expect(await change('users', thing).catch(conflict)).to.equal(meanwhile);
+    });
+  });
+});

@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Those whose answer depends on colours. */
+export const rulesOfColour = ['color-contrast', 'link-in-text-block'] as const;
+
+/** What axe finds wrong with what the page shows, by all of its rules or by these. */
+export async function violationsOn(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // A page keeps it until it loads again.
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe);
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
+  const { violations }: AxeResults = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} at ${node.target}: ${node.failureSummary ?? ''}`));
+}

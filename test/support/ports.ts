@@ -1,0 +1,91 @@
+import type { Viewer } from '../../core/domain/model.ts';
+import type { Passwords, Ports, Stores, TenancyStore, ThrottleStore } from '../../core/domain/ports.ts';
+import { Problem } from '../../core/domain/problem.ts';
+import { fakeClock } from './clock.ts';
+
+/** Stores of which a test has the methods that its rule asks; any other one fails. */
+type SomeStores = { [Name in keyof Stores]?: Partial<Stores[Name]> };
+
+/** Ports without a database, for the rules alone: identifiers are counted, passwords are hashed readably, and every password is wrong. */
+export function fakePorts({
+  stores = {},
+  throttle = {},
+  passwords = {},
+}: {
+  stores?: SomeStores;
+  throttle?: Partial<ThrottleStore>;
+  passwords?: Partial<Passwords>;
+} = {}): Ports {
+  let ids = 0;
+  return {
+    clock: fakeClock(),
+    randomness: { bytes: (size) => Uint8Array.from({ length: size }, (_, index) => index), id: () => `id${++ids}` },
+    passwords: {
+      hash: async (password) => `hash of ${password}`,
+      verify: async (find) => {
+        await find();
+        return null;
+      },
+      ...passwords,
+    },
+    throttle: some('throttle', throttle),
+    stores: {
+      apiKeys: some('apiKeys', stores.apiKeys),
+      calls: some('calls', stores.calls),
+      sessions: some('sessions', stores.sessions),
+      users: some('users', stores.users),
+      tenancies: some('tenancies', stores.tenancies),
+      callList: some('callList', stores.callList),
+      activity: some('activity', stores.activity),
+      dialing: some('dialing', stores.dialing),
+      retention: some('retention', stores.retention),
+      auditChain: some('auditChain', stores.auditChain),
+      contacts: some('contacts', stores.contacts),
+    },
+    onOutcome: () => undefined,
+  };
+}
+
+function some<Store extends object>(name: string, methods: Partial<Store> = {}): Store {
+  return new Proxy(methods, {
+    get(target, method) {
+      const found: unknown = Reflect.get(target, method);
+      if (found === undefined) throw new Error(`The test has no ${name}.${String(method)}.`);
+      return found;
+    },
+  }) as Store;
+}
+
+const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
+const partner = { id: 'p1', name: 'Northwind Voice' };
+const user = (id: string, name: string, more: Partial<Viewer>): Viewer => ({
+  ...{ id, name, email: `${id}@example.com`, userType: 'staff', account: null, partner: null, tenancy: null },
+  ...more,
+});
+
+/** One of each kind. */
+export const viewers = {
+  account: user('ada', 'Ada Account', { userType: 'account', account }),
+  partner: user('pat', 'Pat Partner', { userType: 'partner', partner }),
+  tied: user('tia', 'Tia Tied', { userType: 'partner', account, partner }),
+  staff: user('stan', 'Stan Staff', {}),
+  staffInAccount: user('stan', 'Stan Staff', { tenancy: { kind: 'account', ...account } }),
+};
+
+/** The accounts `a1` and `a3` of the partner `p1`, the account `a2` of the partner `p2`, and nothing else. */
+export const tenancies: Partial<TenancyStore> = {
+  findAccount: async (id) =>
+    ({ a1: account, a2: { id: 'a2', name: 'Red Garage', partnerId: 'p2' }, a3: { ...account, id: 'a3' } })[id] ?? null,
+  findPartner: async (id) => ({ p1: partner, p2: { id: 'p2', name: 'Southgate Calling' } })[id] ?? null,
+};
+
+/** A problem as its caller sees it: `code at path: message`. */
+export async function problemOf(doing: Promise<unknown>): Promise<string> {
+  const error = await doing.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof Problem)) return `no problem: ${String(error)}`;
+  const where = error.errors?.map(({ path, message }) => (message === error.message ? ` at ${path}` : ` at ${path} (${message})`)) ?? [];
+  return `${error.code}${where.join('')}: ${error.message}`;
+}
