@@ -339,6 +339,18 @@ describeBrowser('the console in a browser', () => {
     expect(await clipboardText()).to.equal(id);
   });
 
+  it('takes an announcement away when a dialog opens, whose buttons it would cover', async () => {
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open();
+    await page.getByRole('row', { name: 'Practice software' }).first().click();
+    await button('Copy id').click();
+    await page.getByText('Id copied.').waitFor();
+    await button('Create API Key').click();
+    await page.getByRole('dialog').waitFor();
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+    expect(await page.getByText('Id copied.').count()).to.equal(0);
+  });
+
   describe('several tabs', () => {
     it('share a session: signing in, another tenancy and signing out show in all of them', async () => {
       const other = await context.newPage();

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { dismissAnnouncement } from '../state/announcement.ts';
 import { readClock } from '../state/clock.ts';
 import { dialogCount } from '../state/navigation.ts';
 import { Announcer } from './announcer.tsx';
@@ -28,6 +29,8 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
     // The machine may have been carried to another time zone.
     readClock();
     dialogCount.value += 1;
+    // It would cover the dialog's buttons.
+    dismissAnnouncement();
     // Not before: Chromium would try to move the focus when the element is inserted, too, and complain that something else has it.
     const first = dialog?.querySelector<HTMLElement>('[data-autofocus]');
     if (first) first.autofocus = true;

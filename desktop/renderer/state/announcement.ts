@@ -9,7 +9,10 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export function announce(text: string): void {
   clearTimeout(timer);
   announcement.value = text;
-  timer = setTimeout(() => {
-    announcement.value = '';
-  }, shownForMs);
+  timer = setTimeout(dismissAnnouncement, shownForMs);
+}
+
+export function dismissAnnouncement(): void {
+  clearTimeout(timer);
+  announcement.value = '';
 }

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
 import type { Failure, Result, SignIn, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
-import { announce, announcement } from './announcement.ts';
+import { announce, dismissAnnouncement } from './announcement.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetViews } from './view.ts';
 
@@ -168,7 +168,7 @@ function leaveServer(): void {
   departures += 1;
   startupAttempt += 1;
   resetNavigation();
-  announcement.value = '';
+  dismissAnnouncement();
   signOutFailed.value = false;
   session.value = null;
   sessionHasEnded.value = false;
