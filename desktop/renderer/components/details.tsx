@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 
 type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
@@ -7,7 +7,8 @@ type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => v
 /** A panel about the chosen row, beside the list; over it where there is no room. Escape closes it. */
 export function Details({ title, badge, onClose, children }: DetailsProps) {
   const ref = useRef<HTMLElement>(null);
-  useEffect(() => {
+  // A layout effect: Escape right after an arrow key must return to the row that the panel is about now.
+  useLayoutEffect(() => {
     const closeOnEscape = (event: KeyboardEvent) => {
       if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) onClose();
     };
