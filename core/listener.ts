@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
 import { Duration } from 'luxon';
 import type { Tls } from './config.ts';
@@ -71,6 +72,9 @@ function drainOf(server: Server): () => Promise<void> {
   });
   return async () => {
     const closed = once(server, 'close');
+    // Right after the event loop has taken all connections that waited: those that wait when the socket closes are reset, and a proxy
+    // cannot know whether the requests that it sent on them were executed.
+    await setImmediate();
     server.close();
     isDraining = true;
     closeWhenDone();
