@@ -170,8 +170,14 @@ async function endLaunched(args: readonly string[]): Promise<void> {
 
 async function closeConsole(app: ElectronApplication, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const deadline = setTimeout(() => killGroup(child), 5_000);
+  const ended = once(child, 'exit');
+  const deadline = setTimeout(() => {
+    killGroup(child);
+    child.kill('SIGKILL');
+  }, 5_000);
   await app.close().catch(() => undefined);
+  // Playwright may be done with it before it has ended.
+  await ended;
   clearTimeout(deadline);
 }
 
