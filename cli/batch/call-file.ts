@@ -15,7 +15,7 @@ import type { Source } from './source.ts';
 export type CallLine = { line: number; call: PlaceCall };
 export type BadLine = { line: number; errors: FieldError[] };
 
-/** A file of calls that is read anew each time, so that its length does not matter. */
+/** A file of calls. It is streamed from the start for each pass, so its length does not matter. */
 export type CallFile = {
   name: string;
   path: string | null;

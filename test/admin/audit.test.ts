@@ -63,7 +63,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     });
   }
 
-  it('shows by an earlier seal that all of it was made anew', async () => {
+  it('shows by an earlier seal that the whole chain was rebuilt', async () => {
     await addEvents(5);
     await chain().extend();
     const { seal } = await verify();

@@ -11,6 +11,10 @@ type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () =
 
 const isMac = navigator.userAgent.includes('Mac OS');
 
+const opens = (dialog: typeof openDialog.value) => () => {
+  openDialog.value = dialog;
+};
+
 /** Where the viewer is, and where to go. */
 export function Sidebar({ session, current, onPalette }: SidebarProps) {
   return (
@@ -62,13 +66,7 @@ function Place({ session }: { session: SessionView }) {
     );
   }
   return (
-    <button
-      type="button"
-      class="place mark"
-      onClick={() => {
-        openDialog.value = 'switch-tenancy';
-      }}
-    >
+    <button type="button" class="place mark" onClick={opens('switch-tenancy')}>
       <MarkIcon />
       {names}
       <Icon name="switch" />
@@ -88,23 +86,11 @@ function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
         </span>
       </p>
       {window.callkey.capabilities.choosesServer && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => {
-            openDialog.value = 'switch-server';
-          }}
-        >
+        <button type="button" class="quiet" onClick={opens('switch-server')}>
           Switch server
         </button>
       )}
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => {
-          openDialog.value = 'change-password';
-        }}
-      >
+      <button type="button" class="quiet" onClick={opens('change-password')}>
         Change password
       </button>
       <button type="button" class="quiet" onClick={() => void signOut()}>
