@@ -6,7 +6,6 @@ import { reloadCertificate } from './certificate-reload.ts';
 import type { Config, DialerConfig } from './config.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
-import { webhookProvider } from './dialer/webhook.ts';
 import type { Clock, Passwords, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
@@ -105,7 +104,7 @@ export async function startCore(
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
     metrics.watch.database(storage.figures);
     metrics.watch.process(async () => ({ ready: (await isReady()) ? 1 : 0, lastUsedLag: storage.lastUsedLag() / 1_000 }));
-    dialer = startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
+    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
 
     return {
       url: publicListener.url,
@@ -139,11 +138,11 @@ async function usableStorage<Result>(location: Config['database'], use: () => Re
   }
 }
 
-function startConfiguredDialer(
+async function startConfiguredDialer(
   config: DialerConfig,
   { clock, randomness, stores }: Ports,
   outside: { log: Logger; observer: DialerObserver },
-): Dialer | undefined {
+): Promise<Dialer | undefined> {
   const { log } = outside;
   if (config.kind === 'off') {
     log.warn('DIALER is off: calls stay queued');
@@ -154,7 +153,8 @@ function startConfiguredDialer(
   return startDialer({
     ...outside,
     store: stores.dialing,
-    provider: config.kind === 'simulated' ? simulatedProvider(clock) : webhookProvider(config, clock),
+    // Imported only where it is used: a start without the webhook's HTTP client is quicker.
+    provider: config.kind === 'simulated' ? simulatedProvider(clock) : (await import('./dialer/webhook.ts')).webhookProvider(config, clock),
     concurrency: config.concurrency,
     clock,
     random: () => randomOf(randomness),

@@ -27,16 +27,19 @@ if (argument !== undefined) {
 const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
 /** glibc would give each thread an arena of its own. */
 const arenas = '2';
+/** In a folder of the project's own: another user could put code into the shared temporary one. */
+const compileCache = fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url));
 
 // In this process: its id, its standard streams and the signals to it stay. Windows has nothing like it, and runs without them.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
-  process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], { MALLOC_ARENA_MAX: arenas, ...env });
+  const given = { MALLOC_ARENA_MAX: arenas, NODE_COMPILE_CACHE: compileCache, ...env };
+  process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], given);
 }
 
-// In a folder of the project's own: another user could put code into the shared temporary one. Only modules imported after this line come
-// from the cache, hence `await import`.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url)));
+// For a process that was not executed again. Only modules imported after this line come from the cache, hence `await import`. With the
+// variable above, this module comes from it too, and Node need not load what strips types.
+enableCompileCache(compileCache);
 const { ConfigError, readConfig } = await import('./config.ts');
 const { startCore } = await import('./core.ts');
 const { oneTimePasswordNote } = await import('./domain/users.ts');
