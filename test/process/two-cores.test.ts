@@ -65,11 +65,15 @@ describe('two cores on one database', () => {
       this.timeout(120_000);
       const cookie = await signIn(here.url, 'ada@example.com');
       const results = { before: 0, revoked: 0, refused: 0 };
-      for (const { id, keyValue } of await manyKeys(1_000)) {
-        if ((await placeCall(there.url, tenants.campaign.id, keyValue)).status === 202) results.before++;
-        if ((await ask('DELETE', `${here.url}/console/api-keys/${id}`, { cookie })).status === 204) results.revoked++;
-        if ((await placeCall(there.url, tenants.campaign.id, keyValue)).status === 401) results.refused++;
-      }
+      const keys = await manyKeys(1_000);
+      const inTurn = async () => {
+        for (let key = keys.pop(); key; key = keys.pop()) {
+          if ((await placeCall(there.url, tenants.campaign.id, key.keyValue)).status === 202) results.before++;
+          if ((await ask('DELETE', `${here.url}/console/api-keys/${key.id}`, { cookie })).status === 204) results.revoked++;
+          if ((await placeCall(there.url, tenants.campaign.id, key.keyValue)).status === 401) results.refused++;
+        }
+      };
+      await Promise.all(Array.from({ length: 8 }, inTurn));
       expect(results).to.deep.equal({ before: 1_000, revoked: 1_000, refused: 1_000 });
     });
 
