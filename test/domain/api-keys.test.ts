@@ -4,10 +4,12 @@ import {
   createApiKey,
   digestOf,
   identifyApiKey,
+  listAllApiKeys,
   listApiKeys,
   previewRevocation,
   revokeApiKey,
   revokeApiKeys,
+  revokeVisible,
   showApiKey,
 } from '../../core/domain/api-keys.ts';
 import type { ApiKey, AuditEvent, KeyUsage, Viewer } from '../../core/domain/model.ts';
@@ -121,6 +123,51 @@ describe('API keys', () => {
     expect(asked).to.deep.equal([{ kind: 'partner', partnerId: 'p1' }, 500]);
   });
 
+  describe('of the whole service', () => {
+    /** Two thousand keys, every tenth one for a CRM, and how many were read at once from after which. */
+    const all = Array.from({ length: 2_000 }, (_, n) => ({ ...keyOf(`k${n}`), name: n % 10 === 0 ? `Crème CRM ${n}` : `Key ${n}` }));
+    const listed = async (search: string, limit: number | null, there = all) => {
+      const asked: unknown[] = [];
+      const apiKeys = {
+        list: async (...given: unknown[]) => {
+          asked.push(given);
+          return { apiKeys: all.slice(0, 1), total: 2_000 };
+        },
+        page: async (visibility: unknown, cursor: string | null, count: number) => {
+          asked.push([visibility, cursor, count]);
+          const from = cursor === null ? 0 : there.findIndex(({ id }) => id === cursor) + 1;
+          return there.slice(from, from + count);
+        },
+      };
+      return { ...(await listAllApiKeys(fakePorts({ stores: { apiKeys } }), { kind: 'all' }, search, limit)), asked };
+    };
+
+    it('are read a thousand at a time where all of them are wanted', async () => {
+      const { apiKeys, total, asked } = await listed('', null);
+      expect([apiKeys, total]).to.deep.equal([all, 2_000]);
+      expect(asked).to.deep.equal([null, 'k999', 'k1999'].map((cursor) => [{ kind: 'all' }, cursor, 1_000]));
+    });
+
+    it('are not asked for once fewer than a thousand have come', async () => {
+      const { total, asked } = await listed('', null, all.slice(0, 1_999));
+      expect([total, asked.length]).to.deep.equal([1_999, 2]);
+    });
+
+    it('are found by a part of their name in any case and without accents, and counted beyond the limit', async () => {
+      const { apiKeys, total } = await listed('creme crm', 5);
+      expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0', 'k10', 'k20', 'k30', 'k40'], 200]);
+      expect(await listed('creme crm', null))
+        .to.have.property('apiKeys')
+        .with.length(200);
+      expect(await listed('nothing', 5)).to.deep.include({ apiKeys: [], total: 0 });
+    });
+
+    it('are the newest ones where no name is asked for', async () => {
+      const { apiKeys, total, asked } = await listed('', 1);
+      expect([apiKeys.length, total, asked]).to.deep.equal([1, 2_000, [[{ kind: 'all' }, 1]]]);
+    });
+  });
+
   it('are identified by their digest, where the viewer sees them', async () => {
     const { ports, asked } = keysOf();
     expect((await identifyApiKey(ports, account, 'digest'))?.id).to.equal('k1');
@@ -154,6 +201,10 @@ describe('API keys', () => {
     expect(events.map(({ action, subject, owningScope }) => [action, subject, owningScope])).to.deep.equal([
       ['api-key.revoked', { kind: 'api-key', id: 'k1', name: 'Key k1' }, owningScope],
     ]);
+  });
+
+  it('are given back by the operator who revokes them', async () => {
+    expect(await revokeVisible(keysOf().ports, { kind: 'all' }, actor, 'k1', false)).to.deep.equal(keyOf('k1'));
   });
 
   it('are revoked together; those that are not there, or that somebody else revoked first, are gone', async () => {

@@ -10,10 +10,13 @@ import {
   stagesBefore,
   stateOf,
   transitions,
+  waitingStages,
 } from '../../core/domain/call-states.ts';
 
 const events: CallEvent[] = [...new Set(transitions.map(({ event }) => event))];
 const stages: Stage[] = [...callStates.filter((state) => state !== 'dialing'), ...handoffs];
+type Note = 'firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt';
+const isEnded = (stage: Stage) => stage !== initialStage && !isHandoff(stage);
 const targetsOf = (stage: Stage): readonly Stage[] =>
   transitions
     .filter(({ from }) => from.some((one) => one === stage))
@@ -63,14 +66,31 @@ describe("a call's states", () => {
   });
 
   it('a state that has ended is final', () => {
-    const ended = stages.filter((stage) => stage !== initialStage && !isHandoff(stage));
-    for (const stage of ended) expect(targetsOf(stage), stage).to.deep.equal([]);
+    for (const stage of stages.filter(isEnded)) expect(targetsOf(stage), stage).to.deep.equal([]);
   });
 
   it('every state is reached from queued', () => {
     const reached = new Set<Stage>([initialStage]);
     for (const stage of reached) for (const next of targetsOf(stage)) reached.add(next);
     expect([...new Set([...reached].map(stateOf))]).to.have.members([...callStates]);
+  });
+
+  for (const [instant, what, isNoted] of [
+    ['endedAt', 'an event that ends a call', ({ event, to }) => event === 'outcome' || (typeof to === 'string' && isEnded(to))],
+    ['dialedAt', 'an event by which the provider has it', ({ event }) => event === 'taken' || event === 'outcome'],
+    ['cancelledAt', 'its cancelling', ({ event }) => event === 'cancel'],
+    ['firstAttemptAt', 'a claim of a call that no provider can have', ({ event, to }) => event === 'claim' && to === 'open'],
+  ] as [Note, string, (transition: (typeof transitions)[number]) => boolean][]) {
+    it(`${what} is noted as ${instant}, and nothing else is`, () => {
+      for (const transition of transitions) {
+        const notes: readonly Note[] = transition.notes;
+        expect(notes.includes(instant), JSON.stringify(transition)).to.equal(isNoted(transition));
+      }
+    });
+  }
+
+  it('waits for a dialer before it is handed off, and between two tries', () => {
+    expect(waitingStages).to.have.members(['queued', 'retry', 'doubt']);
   });
 
   it('only a queued call is cancelled or lapses', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Outcome } from '#contract/dialer.ts';
-import { listCalls, summarizeCalls } from '../../core/domain/call-list.ts';
+import { listCalls, showCall, summarizeCalls } from '../../core/domain/call-list.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls.ts';
-import type { CallCount, ListedCall, NewCall } from '../../core/domain/model.ts';
+import type { CallCount, CallDetails, ListedCall, NewCall } from '../../core/domain/model.ts';
 import { reportOutcome } from '../../core/domain/outcomes.ts';
 import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';
 import { at } from '../support/clock.ts';
@@ -184,7 +184,7 @@ describe('the calls of a campaign', () => {
     ...{ requestId: contactId, contactId, phone: null, name: null, state: 'queued', detail: null },
     ...{ placedAt: at('2026-11-21T09:00:00Z'), dialedAt: null, endedAt: null, apiKey: null, isSimulated: false },
   });
-  const portsOf = ({ count = 0, isInScope = true, summary = [] as CallCount[] } = {}) => {
+  const portsOf = ({ count = 0, isInScope = true, summary = [] as CallCount[], details = null as CallDetails | null } = {}) => {
     const asked: unknown[] = [];
     const callList = {
       hasCampaign: async (...access: unknown[]) => {
@@ -194,6 +194,10 @@ describe('the calls of a campaign', () => {
       list: async (...filter: unknown[]) => {
         asked.push(filter);
         return Array.from({ length: count }, (_, n) => listed(`c${n}`));
+      },
+      find: async (...given: unknown[]) => {
+        asked.push(given);
+        return details;
       },
       summary: async (...since: unknown[]) => {
         asked.push(since);
@@ -212,6 +216,20 @@ describe('the calls of a campaign', () => {
       [{ kind: 'account', accountId: 'a1' }, 'g'],
       ['g', filter, { kind: 'own', userId: 'ada' }, 51],
     ]);
+  });
+
+  it('are shown with their details, and with their keys as the viewer sees those', async () => {
+    const details: CallDetails = {
+      ...{ call: listed('c'), timeZone: null, variables: {}, notBefore: null, notAfter: null, durationSeconds: null },
+      ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null },
+    };
+    const { ports, asked } = portsOf({ details });
+    expect(await showCall(ports, account, 'g', 'c')).to.equal(details);
+    expect(asked).to.deep.equal([
+      [{ kind: 'account', accountId: 'a1' }, 'g'],
+      ['g', 'c', { kind: 'own', userId: 'ada' }],
+    ]);
+    expect(await problemOf(showCall(portsOf().ports, account, 'g', 'c'))).to.equal('not-found: This campaign has no such call.');
   });
 
   it('are summed up by the days of a zone and by state', async () => {
@@ -234,6 +252,7 @@ describe('the calls of a campaign', () => {
     const { ports } = portsOf({ isInScope: false });
     const refusal = 'not-found: There is no such campaign in your scope.';
     expect(await problemOf(listCalls(ports, account, 'g', filter))).to.equal(refusal);
+    expect(await problemOf(showCall(ports, account, 'g', 'c'))).to.equal(refusal);
     expect(await problemOf(summarizeCalls(ports, account, 'g', 'UTC'))).to.equal(refusal);
   });
 });

@@ -289,3 +289,45 @@ describe('an import', () => {
     expect(await refusalOf(importsOf(1).run({ partners }))).to.equal('undefined: The disk is full.');
   });
 });
+
+describe('an import file', () => {
+  const isFile = (file: object) => importFileSchema.safeParse(file).success;
+
+  it('may leave out every list', () => {
+    expect(importFileSchema.parse({})).to.deep.equal({ partners: [], accounts: [], campaigns: [], users: [] });
+  });
+
+  for (const [kind, thing] of [
+    ['partners', partners[0]],
+    ['accounts', accounts[0]],
+    ['campaigns', campaigns[0]],
+    ['users', ada],
+    ['users', tia],
+    ['users', stan],
+  ] as const) {
+    const { userType } = { userType: '', ...thing };
+    it(`has ${kind} with the fields of theirs and no other ${userType}`, () => {
+      expect(importFileSchema.parse({ [kind]: [thing] })[kind]).to.deep.equal([thing]);
+      expect(isFile({ [kind]: [{ ...thing, id: 'x' }] })).to.equal(false);
+      for (const field of Object.keys({ ...thing })) {
+        const isOptional = field === 'partner' || field === 'account' ? kind === 'users' : false;
+        expect(isFile({ [kind]: [{ ...thing, [field]: undefined }] }), `without ${field}`).to.equal(isOptional);
+        expect(isFile({ [kind]: [{ ...thing, [field]: '' }] }), `with an empty ${field}`).to.equal(false);
+      }
+    });
+  }
+
+  it('has no other list', () => {
+    expect(isFile({ keys: [] })).to.equal(false);
+  });
+
+  for (const [field, most] of [
+    ['externalId', 128],
+    ['name', 200],
+  ] as const) {
+    it(`has at most ${most} characters in ${field}`, () => {
+      const named = (length: number) => isFile({ partners: [{ ...partners[0], [field]: 'x'.repeat(length) }] });
+      expect([named(most), named(most + 1)]).to.deep.equal([true, false]);
+    });
+  }
+});

@@ -104,7 +104,12 @@ describe('a session', () => {
 
 describe('signing in', () => {
   /** How an attempt goes, and by how many counters it is counted. */
-  const attempt = async ({ right = true, expiresIn = null as number | null, current = null as Session | null } = {}) => {
+  const attempt = async ({
+    right = true,
+    expiresIn = null as number | null,
+    current = null as Session | null,
+    isDisabled = false,
+  } = {}) => {
     let counters = 0;
     const ports = fakePorts({
       stores: {
@@ -113,7 +118,7 @@ describe('signing in', () => {
             user,
             passwordHash: 'hash',
             passwordExpiresAt: expiresIn === null ? null : fakePorts().clock.now().plus(expiresIn),
-            disabledAt: null,
+            disabledAt: isDisabled ? fakePorts().clock.now() : null,
           }),
         },
       },
@@ -134,6 +139,10 @@ describe('signing in', () => {
 
   it('takes the right password, and no other', async () => {
     expect([(await attempt()).result, (await attempt({ right: false })).result]).to.deep.equal(['no problem: undefined', refused]);
+  });
+
+  it('takes the right password of a disabled user no more', async () => {
+    expect((await attempt({ isDisabled: true })).result).to.equal(refused);
   });
 
   it('takes a one-time password until it ends', async () => {

@@ -5,7 +5,6 @@ import { byDay, startOf } from '../../core/domain/days.ts';
 import { codeOf } from '../../core/domain/error-code.ts';
 import type { AuditEvent } from '../../core/domain/model.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { endOverdueCalls } from '../../core/domain/retention.ts';
 import { createAccount, createCampaign, createPartner, listAccounts, listCampaigns, searchTenancies } from '../../core/domain/tenancies.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
@@ -121,24 +120,6 @@ describe('an event', () => {
       ...{ id: 'id1', at: ports.clock.now(), actor: { id: 'stan', name: 'Stan Staff' }, action: 'user.deleted', subject },
       ...{ owningScope: null, address: '192.0.2.1' },
     });
-  });
-});
-
-describe('housekeeping', () => {
-  const { clock } = fakePorts();
-  const signal = new AbortController().signal;
-
-  it('ends calls that nobody ends, after what a wrong clock has left', async () => {
-    const asked: unknown[] = [];
-    const step = (name: string, count: number) => async (now: number, given?: AbortSignal) => {
-      asked.push([name, now, given]);
-      return count;
-    };
-    const ports = fakePorts({
-      stores: { dialing: { recoverFromClockStep: step('recover', 100), lapse: step('lapse', 1), endForgotten: step('end', 2) } },
-    });
-    expect(await endOverdueCalls(ports.stores.dialing, clock, signal)).to.equal(3);
-    expect(asked).to.deep.equal(['recover', 'lapse', 'end'].map((name) => [name, clock.millis(), signal]));
   });
 });
 

@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import type { AuditEvent, User } from '../../core/domain/model.ts';
+import { changeUser, disableUser, enableUser } from '../../core/domain/users.ts';
+import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+
+const { tenancy: _, ...ada } = viewers.account;
+const stan = viewers.staff;
+const actor = { who: stan, address: '192.0.2.1' };
+
+/** A store that has made that many sessions end, or has not found whom it should change. */
+function usersOf({ isThere = true, ended = 2 as number | null } = {}) {
+  const done: unknown[] = [];
+  const events: AuditEvent[] = [];
+  const users = {
+    change: async (id: string, changed: object, event: AuditEvent) => {
+      done.push([id, changed]);
+      events.push(event);
+      return isThere;
+    },
+    setDisabled: async (id: string, disabledAt: unknown, event: AuditEvent) => {
+      done.push([id, disabledAt]);
+      events.push(event);
+      return ended;
+    },
+  };
+  return { ports: fakePorts({ stores: { users, tenancies } }), done, events };
+}
+
+describe('a user who is changed', () => {
+  const staff = { name: 'Ada Lovelace', userType: 'staff', accountId: null, partnerId: null } as const;
+
+  for (const [what, change, membership, partnerId] of [
+    ['to another account', { userType: 'account', accountId: 'a2' }, { account: 'a2', partner: undefined }, 'p2'],
+    ['to a partner', { userType: 'partner', partnerId: 'p2' }, { account: undefined, partner: 'p2' }, 'p2'],
+    [
+      'to a partner and an account beneath it',
+      { userType: 'partner', partnerId: 'p1', accountId: 'a3' },
+      { account: 'a3', partner: 'p1' },
+      'p1',
+    ],
+    ['to the service', {}, { account: undefined, partner: undefined }, null],
+  ] as const) {
+    it(`moves ${what}, with an event there`, async () => {
+      const { ports, done, events } = usersOf();
+      const wanted = { ...staff, ...change };
+      const changed = await changeUser(ports, actor, ada, wanted);
+      expect(changed).to.deep.include({ id: 'ada', email: 'ada@example.com', name: 'Ada Lovelace', userType: wanted.userType });
+      expect({ account: changed.account?.id, partner: changed.partner?.id }).to.deep.equal(membership);
+      expect(done).to.deep.equal([['ada', { ...wanted, partnerId }]]);
+      expect(events[0]).to.deep.include({
+        ...{ action: 'user.changed', actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
+        ...{ subject: { kind: 'user', id: 'ada', name: 'Ada Lovelace' } },
+        owningScope: partnerId && { accountId: wanted.accountId, partnerId },
+      });
+    });
+  }
+
+  it('keeps to the rules of a new one', async () => {
+    const { ports, done } = usersOf();
+    const refusal = 'invalid at partnerId: A partner user needs a partner.';
+    expect(await problemOf(changeUser(ports, actor, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);
+    expect(done).to.deep.equal([]);
+  });
+
+  it('and was deleted meanwhile is not found', async () => {
+    const { ports } = usersOf({ isThere: false });
+    expect(await problemOf(changeUser(ports, actor, ada, staff))).to.equal('not-found: There is no such user.');
+  });
+});
+
+describe('a user who is disabled', () => {
+  const eventOf = (action: string) => ({
+    ...{ action, subject: { kind: 'user', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
+    ...{ actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
+  });
+  const disable = (to: ReturnType<typeof usersOf>, user: User = ada) => disableUser(to.ports, actor, user);
+
+  it('is so from now on, with an event, and loses all sessions', async () => {
+    const to = usersOf();
+    expect([await disable(to), await disable(usersOf({ ended: 0 }))]).to.deep.equal([2, 0]);
+    expect(to.done).to.deep.equal([['ada', to.ports.clock.now()]]);
+    expect(to.events[0]).to.deep.include(eventOf('user.disabled'));
+  });
+
+  it('cannot be disabled again', async () => {
+    expect(await problemOf(disable(usersOf({ ended: null })))).to.equal('conflict: ada@example.com is disabled already.');
+  });
+
+  it('is let in again with an event', async () => {
+    const { ports, done, events } = usersOf({ ended: 0 });
+    await enableUser(ports, actor, ada);
+    expect(done).to.deep.equal([['ada', null]]);
+    expect(events[0]).to.deep.include(eventOf('user.enabled'));
+  });
+
+  it('is let in once', async () => {
+    const refusal = 'conflict: ada@example.com is not disabled.';
+    expect(await problemOf(enableUser(usersOf({ ended: null }).ports, actor, ada))).to.equal(refusal);
+  });
+});

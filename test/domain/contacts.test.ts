@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { recordExport } from '../../core/domain/activity.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { eraseContact, exportContact } from '../../core/domain/contacts.ts';
+import type { AuditEvent, CallKey, ContactCall } from '../../core/domain/model.ts';
+import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../../core/domain/retention.ts';
+import { at } from '../support/clock.ts';
+import { fakePorts, viewers } from '../support/ports.ts';
+
+const phone = '+493012345678';
+const callOf = (contactId: string): ContactCall => ({
+  ...{ contactId, campaignId: 'g', campaignName: 'G', accountName: 'A', requestId: contactId, state: 'busy', phone, name: null },
+  ...{ timeZone: null, variables: {}, notBefore: null, notAfter: null, placedAt: at('2026-11-20T09:00:00Z'), dialedAt: null },
+  ...{ endedAt: null, durationSeconds: null, detail: null },
+});
+const signal = new AbortController().signal;
+
+/** Three calls to one number, of which so many are erased. */
+function portsOf(erased = 2) {
+  const asked: unknown[] = [];
+  const events: AuditEvent[] = [];
+  const calls = ['c1', 'c2', 'c3'].map(callOf);
+  const contacts = {
+    findCalls: async (number: string) => {
+      asked.push(number);
+      return calls;
+    },
+    erase: async (given: readonly CallKey[], now: unknown) => {
+      asked.push(given, now);
+      return { cancelled: 1, erased };
+    },
+  };
+  const retention = {
+    erase: async (...given: unknown[]) => {
+      asked.push(...given);
+      return erased;
+    },
+    forgetCounts: async (...given: unknown[]) => {
+      asked.push(...given);
+      return 7;
+    },
+  };
+  const activity = { record: async (event: AuditEvent) => void events.push(event) };
+  return { ports: fakePorts({ stores: { contacts, retention, activity } }), calls, asked, events };
+}
+const said = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
+
+describe('what is known of a person', () => {
+  it('is exported with an event that does not say of whom', async () => {
+    const { ports, calls, asked, events } = portsOf();
+    expect(await exportContact(ports, operator, phone)).to.equal(calls);
+    expect(asked).to.deep.equal([phone]);
+    const subject = { kind: 'contact', id: 'id1', name: '3 calls' };
+    expect(said(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
+  });
+
+  it('is erased with an event that does not say of whom; calls that are being dialed stay', async () => {
+    const { ports, calls, asked, events } = portsOf();
+    expect(await eraseContact(ports, operator, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
+    expect(asked).to.deep.equal([phone, calls, ports.clock.now()]);
+    const subject = { kind: 'contact', id: 'id1', name: '2 calls' };
+    expect(said(events)).to.deep.equal([{ action: 'contact.erased', subject, owningScope: null }]);
+  });
+
+  it('leaves no event where nothing is erased', async () => {
+    const { ports, events } = portsOf(0);
+    expect(await eraseContact(ports, operator, phone)).to.include({ erased: 0, dialing: 3 });
+    expect(events).to.deep.equal([]);
+  });
+});
+
+describe('a list that the console has saved as a file', () => {
+  it('leaves an event with its length, in the scope of who did it', async () => {
+    const { ports, events } = portsOf();
+    await recordExport(ports, viewers.tied, { who: viewers.tied, address: '192.0.2.1' }, { list: 'calls', rows: 12 });
+    const subject = { kind: 'list', id: 'calls', name: 'calls (12 rows)' };
+    expect(said(events)).to.deep.equal([{ action: 'list.exported', subject, owningScope: { accountId: 'a1', partnerId: 'p1' } }]);
+  });
+});
+
+describe('housekeeping', () => {
+  const { clock } = fakePorts();
+
+  it('erases the contacts of calls that ended so many days ago, with an event', async () => {
+    const { ports, asked, events } = portsOf();
+    expect(await eraseOldContacts(ports, operator, 30, signal)).to.equal(2);
+    expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
+    const subject = { kind: 'call-log', id: 'id1', name: '2 calls' };
+    expect(said(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
+  });
+
+  it('leaves no event where it erases nothing', async () => {
+    const { ports, events } = portsOf(0);
+    expect([await eraseOldContacts(ports, operator, 30), events]).to.deep.equal([0, []]);
+  });
+
+  it('forgets counts once no chart shows them, in whatever zone', async () => {
+    const { ports, asked } = portsOf();
+    expect(await forgetOldCounts(ports.stores.retention, clock, signal)).to.equal(7);
+    expect(asked).to.deep.equal([at('2026-10-21T09:00:00Z'), signal]);
+  });
+
+  it('ends calls that nobody ends, after what a wrong clock has left', async () => {
+    const asked: unknown[] = [];
+    const step = (name: string, count: number) => async (now: number, given?: AbortSignal) => {
+      asked.push([name, now, given]);
+      return count;
+    };
+    const ports = fakePorts({
+      stores: { dialing: { recoverFromClockStep: step('recover', 100), lapse: step('lapse', 1), endForgotten: step('end', 2) } },
+    });
+    expect(await endOverdueCalls(ports.stores.dialing, clock, signal)).to.equal(3);
+    expect(asked).to.deep.equal(['recover', 'lapse', 'end'].map((name) => [name, clock.millis(), signal]));
+  });
+});
