@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { placeCallSchema, validatePlaceCall } from '#contract/calls.ts';
 import { validate } from '#contract/validate.ts';
+import { runs } from '../support/runs.ts';
 
 /** Half of them right. The others at the borders of the rules: of length, of normal form, of what can be seen. */
 const rightTexts = fc.constantFrom('a', 'Ada Lovelace', 'Jos\u00E9', 'order-4711', 'x'.repeat(64), 'Europe/Berlin');
@@ -67,7 +68,7 @@ describe('the check of a placed call', () => {
         const input: unknown = JSON.parse(body);
         expect(validatePlaceCall(input)).to.deep.equal(validate(placeCallSchema, input));
       }),
-      { numRuns: 5_000 },
+      runs(5_000),
     );
   });
 });

@@ -4,6 +4,7 @@ import { isValidPhoneNumber } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 import examples from 'libphonenumber-js/mobile/examples';
 import { isPhoneNumber } from '#contract/phone.ts';
+import { runs } from '../support/runs.ts';
 
 /** What the library says of a text in E.164 form. */
 function isAccepted(text: string): boolean {
@@ -28,14 +29,14 @@ describe('a phone number', () => {
     const anyNumber = fc.tuple(code, digits(12)).map(([prefix, rest]) => `+${prefix}${rest}`);
     fc.assert(
       fc.property(anyNumber, (text) => isPhoneNumber(text) === isAccepted(text)),
-      { numRuns: 20_000 },
+      runs(20_000),
     );
   });
 
   it('is accepted as the library accepts it, near to the numbers that there are', () => {
     fc.assert(
       fc.property(nearExample, (text) => isPhoneNumber(text) === isAccepted(text)),
-      { numRuns: 20_000 },
+      runs(20_000),
     );
   });
 
