@@ -27,7 +27,7 @@ async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[
   const texts = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
   const stryker = new Stryker({
     mutate: [...files],
-    testRunner: 'mocha',
+    testRunner: 'reloading',
     mochaOptions: { 'no-config': true, require: ['test/support/mutants.ts'], spec: testsOf(folder) },
     plugins: ['./scripts/mutants/plugins.ts'],
     ignorers: ['sql'],

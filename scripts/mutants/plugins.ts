@@ -1,10 +1,15 @@
 import { createRequire } from 'node:module';
+import type * as MochaRunner from '@stryker-mutator/mocha-runner';
+import { reloadingRunner } from './reloading-runner.ts';
 
 // Mocha 12.0.3 has .cjs files where @stryker-mutator/mocha-runner 10.0.0 expects .js, and asks for them without an ending.
 const { extensions } = createRequire(import.meta.url);
 extensions['.cjs'] = extensions['.js'];
-const mochaRunner: { strykerPlugins: readonly object[]; strykerValidationSchema: object } = await import('@stryker-mutator/mocha-runner');
-export const { strykerValidationSchema } = mochaRunner;
+// Mocha requires what it can, and what is required cannot be loaded again.
+Object.defineProperty(process.features, 'require_module', { value: false });
+const { createMochaTestRunner, strykerValidationSchema }: typeof MochaRunner = await import('@stryker-mutator/mocha-runner');
+
+export { strykerValidationSchema };
 
 /** What Stryker asks of a plugin, and of Babel's paths to the nodes of a file. */
 type Path = { node: { type: string; quasis?: readonly { value: { raw: string } }[] } };
@@ -14,7 +19,7 @@ const keyword =
 
 /** SQL: no statement is left without its text, and no part of it is a mutant of its own. */
 export const strykerPlugins = [
-  ...mochaRunner.strykerPlugins,
+  reloadingRunner(createMochaTestRunner),
   {
     kind: 'Ignore',
     name: 'sql',
