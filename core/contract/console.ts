@@ -17,7 +17,7 @@ export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
 export type UserType = z.infer<typeof userTypeSchema>;
 
-export const tenancyKindSchema = z.enum(['account', 'partner'], { error: 'Give account or partner.' });
+export const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
 const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Leave out control characters.' }).default('');

@@ -14,14 +14,14 @@ const plans = plansOf(metadata);
  * is known to accept, since asking takes as long as half of all else that is done for a call.
  */
 export function isPhoneNumber(text: string): boolean {
-  return /^\+[1-9]\d{1,14}$/.test(text) && (isPlain(text) || isValidPhoneNumber(text));
+  return /^\+[1-9]\d{1,14}$/.test(text) && (isPlainNumber(text) || isValidPhoneNumber(text));
 }
 
 /**
  * Whether a number fits the plan of its country code's first country, and does not begin with what could be a national prefix. The library
  * accepts every such number, and does not change it.
  */
-function isPlain(text: string): boolean {
+export function isPlainNumber(text: string): boolean {
   for (let end = 2; end <= 4; end++) {
     const plan = plans.get(text.slice(1, end));
     if (!plan) continue;
@@ -41,7 +41,7 @@ function plansOf({ countries, country_calling_codes }: MetadataJson): Map<string
   for (const [code, [first]] of Object.entries(country_calling_codes)) {
     const country = first && countries[first];
     if (!country || country[at.leadingDigits]) continue;
-    const types: [string, number[]?][] = (country[at.types] || []).filter((type: [string] | 0) => type !== 0 && type[0] !== '');
+    const types: [string, number[]?][] = (country[at.types] || []).filter((type: [string] | 0) => type !== 0);
     found.set(code, {
       pattern: whole(country[at.pattern]),
       nationalPrefix: new RegExp(country[at.nationalPrefix] ? `^(?:${country[at.nationalPrefix]})` : '(?!)'),

@@ -8,7 +8,7 @@ type ServerAddress = { ok: true; address: string } | { ok: false; problem: strin
  */
 export function readServerAddress(text: string): ServerAddress {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) {
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     return { ok: false, problem: `"${text}" is no server address. Give one such as https://calls.example.com` };
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {

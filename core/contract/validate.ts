@@ -18,6 +18,6 @@ function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
   // A record says of a key only that it is wrong; the key's own schema says how.
-  const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [issue];
+  const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
   return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : message }];
 }
