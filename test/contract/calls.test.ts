@@ -61,7 +61,51 @@ const bodies = object(
   [texts, strange, 3],
 );
 
+const phone = '+493012345678';
+const filled = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`v${n}`, '']));
+
 describe('the check of a placed call', () => {
+  for (const [what, more] of [
+    ['a phone number alone', {}],
+    ['a name of 200 characters', { contact: { phone, name: 'é'.repeat(200) } }],
+    ['a time zone', { contact: { phone, timeZone: 'Europe/Berlin' } }],
+    ['a request id', { requestId: 'order-4711' }],
+    ['no variable', { variables: {} }],
+    ['50 variables', { variables: filled(50) }],
+    ['variables of 64 and 1,000 characters', { variables: { ['n'.repeat(64)]: 'v'.repeat(1_000), é: '' } }],
+    ['all of these', { contact: { phone, name: 'Ada', timeZone: 'UTC' }, requestId: '1', variables: { a: '~' } }],
+  ] as const) {
+    it(`passes a body with ${what} on as it is, without the schema, which would copy it`, () => {
+      const body = { contact: { phone }, ...more };
+      const validated = validatePlaceCall(body);
+      expect(validated.ok && validated.data).to.equal(body);
+      expect(validate(placeCallSchema, body)).to.deep.equal(validated);
+    });
+  }
+
+  const wrongNames = ['', ' Ada', 'Ada ', 'A\u0301da', 'A\tda', 'A\u007fda', 'A\u0085da', 'A\u200bda', 'x'.repeat(201), ['Ada'], 5, null];
+  const wrongVariables = ['', '__proto__', 'n'.repeat(65), 'a\tb', 'a\u007fb', 'a\ud800b'].map((name) => `{${JSON.stringify(name)}:"a"}`);
+  const wrongValues = ['v'.repeat(1_001), '\0', 'a\tb', 'a\u0301', ['a'], 5, null, {}].map((value) => JSON.stringify({ a: value }));
+  for (const body of [
+    ...['null', '5', '"a"', '[]', '{}', '{"contact":null}', '{"contact":[]}', '{"contact":{}}', '{"contact":{"name":"Ada"}}'],
+    ...['"+4930"', '5', 'null', `["${phone}"]`].map((wrong) => `{"contact":{"phone":${wrong}}}`),
+    ...wrongNames.map((name) => JSON.stringify({ contact: { phone, name } })),
+    ...['Mars', '', 5, ['UTC'], null].map((timeZone) => JSON.stringify({ contact: { phone, timeZone } })),
+    ...['', 'a b', 'x'.repeat(129), 5, ['a'], null].map((requestId) => JSON.stringify({ contact: { phone }, requestId })),
+    ...['null', '[]', '["a"]', '5', '"a"', ...wrongVariables, ...wrongValues, JSON.stringify(filled(51))].map(
+      (variables) => `{"contact":{"phone":"${phone}"},"variables":${variables}}`,
+    ),
+    ...['"more":"a"', '"more":{}', '"__proto__":"a"', '"notBefore":"soon"', '"notBefore":"2026-11-21T09:00:00Z"'].map(
+      (more) => `{"contact":{"phone":"${phone}"},${more}}`,
+    ),
+    ...['"more":"a"', `"more":"${phone}"`, '"__proto__":"a"'].map((more) => `{"contact":{"phone":"${phone}",${more}}}`),
+  ]) {
+    it(`says of ${body.length > 80 ? `${body.slice(0, 80)}… (${body.length})` : body} what the schema says`, () => {
+      const input: unknown = JSON.parse(body);
+      expect(validatePlaceCall(input)).to.deep.equal(validate(placeCallSchema, input));
+    });
+  }
+
   it('says of every body what the schema says', () => {
     fc.assert(
       fc.property(bodies, (body) => {

@@ -1,7 +1,17 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { DateTime, IANAZone } from 'luxon';
-import { customRange, type Expiration, endOfDay, expiryInstant, isExpired, isTimeZone, isWithin } from '#contract/expiry.ts';
+import { DateTime, IANAZone, Settings } from 'luxon';
+import {
+  customRange,
+  type Expiration,
+  endOfDay,
+  endsSoon,
+  expiryInstant,
+  isExpired,
+  isTimeZone,
+  isWithin,
+  startOfDay,
+} from '#contract/expiry.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 
@@ -74,6 +84,37 @@ describe('expiry', () => {
     expect(expiryInstant(choice('none'), at('2026-11-21T12:00:00Z'), 'UTC')).to.equal(null);
   });
 
+  it('is the end of the day that was chosen, in the zone that was chosen', () => {
+    const end = expiryInstant({ kind: 'custom', date: '2027-01-31' }, at('2026-11-21T12:00:00Z'), 'europe/berlin');
+    expect([end?.toUTC().toISO(), end?.zoneName]).to.deep.equal(['2027-01-31T22:59:59.999Z', 'Europe/Berlin']);
+  });
+
+  describe('the start of a day', () => {
+    for (const [what, zone, day, instant] of [
+      ['an ordinary day', 'Asia/Dubai', '2027-01-31', '2027-01-30T20:00:00.000Z'],
+      ['a day that begins at one', 'Asia/Beirut', '2027-03-28', '2027-03-27T22:00:00.000Z'],
+      ['a day whose first hour comes twice', 'America/Havana', '2027-11-07', '2027-11-07T04:00:00.000Z'],
+      ['a day that the zone left out, which is where the next one begins', 'Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z'],
+      ['the day after that', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
+    ] as const) {
+      it(`is right for ${what} (${zone})`, () => {
+        const start = startOfDay(day, zone);
+        expect([start.toUTC().toISO(), start.zoneName]).to.deep.equal([instant, zone]);
+      });
+    }
+  });
+
+  it('does not depend on the zone of the machine', () => {
+    // That day is not there: it would be passed over.
+    Settings.defaultZone = 'Pacific/Apia';
+    try {
+      expect(endOfDay('2011-12-29', 'Europe/Berlin').toUTC().toISO()).to.equal('2011-12-29T22:59:59.999Z');
+      expect(customRange(at('2011-12-29T12:00:00Z'), 'UTC')).to.deep.equal({ earliest: '2011-12-30', latest: '2016-12-28' });
+    } finally {
+      Settings.defaultZone = 'system';
+    }
+  });
+
   describe('the end of a day', () => {
     const cases: [string, string, string, string][] = [
       ['an ordinary day', 'Europe/Berlin', '2027-01-31', '2027-01-31T22:59:59.999Z'],
@@ -121,8 +162,14 @@ describe('expiry', () => {
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
+  it('comes soon in the last thirty days, and after it', () => {
+    const thirtyDays = 30 * 86_400_000;
+    expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => endsSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
+    expect(endsSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
+  });
+
   it('knows IANA zones, and takes nothing else for one', () => {
-    expect(['Europe/Berlin', 'UTC', 'Asia/Kolkata'].map(isTimeZone)).to.deep.equal([true, true, true]);
+    expect(['Europe/Berlin', 'UTC', 'Asia/Kolkata', 'europe/berlin'].map(isTimeZone)).to.deep.equal([true, true, true, true]);
     expect(['', 'Mars/Olympus', '+02:00', 'local', 'Europe/Berlin '].map(isTimeZone)).to.deep.equal([false, false, false, false, false]);
   });
 });

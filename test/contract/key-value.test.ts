@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { isKeyValue, keyValueLength, makeKeyValue } from '#contract/key-value.ts';
+import { isKeyValue, keyValueLookalike, makeKeyValue } from '#contract/key-value.ts';
 
 describe('a key value', () => {
   // Worked out apart from this code, with Python's zlib.crc32.
@@ -12,7 +13,7 @@ describe('a key value', () => {
   });
 
   it('has the CRC-32 of all that precedes it at its end, in base62', () => {
-    expect(isKeyValue(`${known}4e4SeA`)).to.equal(true);
+    expect([isKeyValue(`${known}4e4SeA`), checksum(known)]).to.deep.equal([true, '4e4SeA']);
   });
 
   it('is made of uniform characters, whatever bytes come', () => {
@@ -21,6 +22,8 @@ describe('a key value', () => {
     let calls = 0;
     const skipping = makeKeyValue((size) => new Uint8Array(size).fill(++calls === 1 ? 248 : 61));
     expect(skipping.slice(12, -6)).to.equal('z'.repeat(43));
+    const skippingOne = makeKeyValue((size) => new Uint8Array(size).fill(247).fill(248, 0, 1));
+    expect(skippingOne).to.match(/^svc_sk_live_z{43}\w{6}$/);
   });
 
   it('is never made twice', () => {
@@ -29,12 +32,29 @@ describe('a key value', () => {
 
   it('is told from any with one character changed', () => {
     fc.assert(
-      fc.property(fc.nat(keyValueLength - 1), fc.constantFrom(...'09AZaz_'), (place, character) => {
+      fc.property(fc.nat(60), fc.constantFrom(...'09AZaz_'), (place, character) => {
         const keyValue = makeKeyValue(randomBytes);
         const changed = keyValue.slice(0, place) + character + keyValue.slice(place + 1);
         return isKeyValue(changed) === (changed === keyValue);
       }),
     );
+  });
+
+  for (const [what, body] of [
+    ['another prefix', known.replace('live', 'test')],
+    ['a hyphen', known.replace('00', '0-')],
+    ['a character too many', `${known}0`],
+    ['a character too few', known.slice(0, -1)],
+  ] as const) {
+    it(`has no other form: not ${what}, even where the checksum fits`, () => {
+      expect(isKeyValue(body + checksum(body))).to.equal(false);
+    });
+  }
+
+  it('is blotted out of a text as a whole, and so is the beginning of one', () => {
+    const blotted = (text: string) => text.replace(keyValueLookalike, '…');
+    expect(blotted(`a ${known}4e4SeA, b`)).to.equal('a …, b');
+    expect(blotted('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');
   });
 
   for (const text of ['', 'svc_sk_live_', `${known}`, ` ${known}`, `svc_sk_test_${'0'.repeat(49)}`]) {
@@ -43,3 +63,9 @@ describe('a key value', () => {
     });
   }
 });
+
+function checksum(text: string): string {
+  const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  const places = Array.from({ length: 6 }, (_, place) => Math.floor(crc32(text) / 62 ** (5 - place)) % 62);
+  return places.map((digit) => alphabet.charAt(digit)).join('');
+}

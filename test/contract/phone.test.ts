@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { isValidPhoneNumber } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 import examples from 'libphonenumber-js/mobile/examples';
-import { isPhoneNumber } from '#contract/phone.ts';
+import { isPhoneNumber, isPlainNumber } from '#contract/phone.ts';
 import { runs } from '../support/runs.ts';
 
 /** What the library says of a text in E.164 form. */
@@ -40,6 +40,12 @@ describe('a phone number', () => {
     );
   });
 
+  it('is known without the library in the first country of each code, but where leading digits or a national prefix may change it', () => {
+    const codes = Object.entries(metadata.country_calling_codes);
+    const asked = codes.filter(([code, [first]]) => !isPlainNumber(`+${code}${first && examples[first]}`)).map(([code]) => code);
+    expect(asked).to.have.members(['7', '47', '54', '212', '290', '358', '599']);
+  });
+
   it('is accepted with the example of every country', () => {
     for (const [country, example] of Object.entries(examples)) {
       const text = `+${metadata.countries[country as keyof typeof metadata.countries]?.[0]}${example}`;
@@ -57,6 +63,10 @@ describe('a phone number', () => {
     '+49301234567890123',
     '+999123456789',
     'tel:+493012345678',
+    ' +493012345678',
+    '(+493012345678',
+    '00+493012345678',
+    '+493012345678 ',
   ]) {
     it(`is not ${text === '' ? 'nothing' : text}`, () => {
       expect(isPhoneNumber(text)).to.equal(false);

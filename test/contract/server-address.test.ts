@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readServerAddress } from '#contract/server-address.ts';
+import { isLoopback, readServerAddress } from '#contract/server-address.ts';
 
 describe('the address of a core', () => {
   for (const [typed, address] of Object.entries({
@@ -15,9 +15,10 @@ describe('the address of a core', () => {
     });
   }
 
-  for (const typed of ['', 'calls.example.com', 'ftp://calls.example.com', 'https://', 'file:///etc/passwd']) {
+  for (const typed of ['', 'calls.example.com', 'ftp://calls.example.com', 'xhttps://a.b', 'https://', 'file:///etc/passwd']) {
     it(`is refused without http or https: "${typed}"`, () => {
-      expect(readServerAddress(typed)).to.have.property('ok', false);
+      const problem = `"${typed}" is no server address. Give one such as https://calls.example.com`;
+      expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }
 
@@ -28,13 +29,24 @@ describe('the address of a core', () => {
     'https://a.b/#c',
   ]) {
     it(`is refused with more than host, port and path: ${typed}`, () => {
-      expect(readServerAddress(typed)).to.have.property('ok', false);
+      const problem = 'The server address may have a host, a port and a path, and nothing else.';
+      expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }
 
   for (const typed of ['http://calls.example.com', 'http://10.0.0.7', 'http://localhost.example.com', 'http://127.0.0.1.example.com']) {
     it(`is refused over plain http to another machine: ${typed}`, () => {
-      expect(readServerAddress(typed)).to.have.property('ok', false);
+      const problem = `Keys and passwords would cross the network in the clear. Use https: ${typed.replace('http', 'https')}`;
+      expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
+  }
+});
+
+describe('this very machine', () => {
+  for (const host of ['localhost', '::1', '[::1]', '127.0.0.1', '127.10.200.30']) {
+    it(`is ${host}`, () => expect(isLoopback(host)).to.equal(true));
+  }
+  for (const host of ['', '::2', '1127.0.0.1', '127.0.0', '127.0.0.1.example.com', '128.0.0.1']) {
+    it(`is not ${host === '' ? 'nothing' : host}`, () => expect(isLoopback(host)).to.equal(false));
   }
 });

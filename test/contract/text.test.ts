@@ -3,7 +3,19 @@ import fc from 'fast-check';
 import type { z } from 'zod';
 import { callSchema, createApiKeySchema, createUserSchema, newPasswordSchema, userSchema } from '#contract/console.ts';
 import { handoffSchema } from '#contract/dialer.ts';
-import { codePoints, emailSchema, isWithinCodePoints, lineProblem, lineSchema, normalized } from '#contract/text.ts';
+import {
+  codePoints,
+  emailSchema,
+  folded,
+  isIdentifier,
+  isWithinCodePoints,
+  lineProblem,
+  lineSchema,
+  normalized,
+  textSchema,
+  timestamp,
+} from '#contract/text.ts';
+import { at } from '../support/clock.ts';
 
 const messagesOf = (text: string, schema: z.ZodType = lineSchema(200)) =>
   schema.safeParse(text).error?.issues.map(({ message }) => message) ?? [];
@@ -114,5 +126,42 @@ describe('a name that a person types', () => {
       name,
       name,
     ]);
+  });
+});
+
+describe('a name in a search', () => {
+  for (const [one, other] of [
+    ['Crème', 'CREME'],
+    ['e\u0301', '\u00e9'],
+    ['ﬁne', 'fine'],
+    ['Ａｄａ', 'ada'],
+  ] as const) {
+    it(`is found as ${one} and as ${other}`, () => expect(folded(one)).to.equal(folded(other)));
+  }
+
+  it('is told from another one', () => {
+    expect(folded('Ada 1')).to.equal('ada 1');
+  });
+});
+
+describe('an identifier', () => {
+  it('has 1 to 64 letters, digits, hyphens and underscores', () => {
+    expect(['a', 'A-z_09', 'a'.repeat(64)].map(isIdentifier)).to.deep.equal([true, true, true]);
+    expect(['', 'a'.repeat(65), 'a b', 'a/b', 'é', ' a', 'a ', 'a\n'].map(isIdentifier)).to.deep.equal(Array(8).fill(false));
+  });
+});
+
+describe('an instant', () => {
+  it('is written in UTC, with milliseconds', () => {
+    expect([timestamp(0), timestamp(at('2026-11-21T10:00:00.5+01:00'))]).to.deep.equal([
+      '1970-01-01T00:00:00.000Z',
+      '2026-11-21T09:00:00.500Z',
+    ]);
+  });
+});
+
+describe('a text of several lines', () => {
+  it('is kept as it is: empty, with spaces around it, in its own normal form', () => {
+    for (const text of ['', ' a ', 'e\u0301\r\n\tb', '\u200b']) expect(textSchema(10).parse(text)).to.equal(text);
   });
 });
