@@ -1,12 +1,12 @@
 import { constants } from 'node:fs';
 import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AsyncEntry } from '@napi-rs/keyring';
 import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { KeyPlace, Settings } from '../settings.ts';
 import type { Environment, Folders } from '../xdg.ts';
+import { openKeychain } from './keychain.ts';
 
 /** Keeps the key of one profile, in the keychain or in a file. */
 type KeyStore = {
@@ -21,41 +21,6 @@ type KeyStore = {
 /** @throws CallkeyError where this machine does not have the place */
 export async function openKeyStore(place: KeyPlace, profileName: string, folders: Folders): Promise<KeyStore> {
   return place === 'file' ? openKeyFile(profileName, folders) : openKeychain(profileName);
-}
-
-const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
-
-async function openKeychain(profileName: string): Promise<KeyStore> {
-  const name = keychainNames[process.platform] ?? 'Secret Service';
-  const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
-  return {
-    where: `the system's keychain (${name})`,
-    read: () => inKeychain(async () => (await entry.getPassword()) ?? undefined),
-    write: (keyValue) => inKeychain(() => entry.setPassword(keyValue)),
-    delete: () => inKeychain(() => entry.deletePassword()),
-  };
-}
-
-/**
- * Pinned to the Secret Service: by default the library falls back to the kernel's keyring, which loses the key at the next restart and
- * which other sessions cannot read (its README, "Linux backend selection"). Pinned, it throws instead.
- */
-function openEntry(keyring: typeof import('@napi-rs/keyring'), profileName: string): AsyncEntry {
-  return new keyring.AsyncEntry('callkey', profileName, { linux: { store: 'secret-service' } });
-}
-
-async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
-  try {
-    return await use();
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CallkeyError(
-      'failed',
-      `Could not use the system's keychain (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that speaks the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
-        'or set CALLKEY_API_KEY, as in CI; or run callkey key set --insecure-storage to keep the key in a file that only you can read.',
-      { cause: error },
-    );
-  }
 }
 
 function openKeyFile(profileName: string, folders: Folders): KeyStore {

@@ -1,0 +1,38 @@
+import type { AsyncEntry } from '@napi-rs/keyring';
+import { CallkeyError } from '../client/errors.ts';
+
+const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
+
+/** Keeps the key of one profile in the system's keychain. @throws CallkeyError where there is none */
+export async function openKeychain(profileName: string) {
+  const name = keychainNames[process.platform] ?? 'Secret Service';
+  const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
+  return {
+    where: `the system's keychain (${name})`,
+    read: () => inKeychain(async () => (await entry.getPassword()) ?? undefined),
+    write: (keyValue: string) => inKeychain(() => entry.setPassword(keyValue)),
+    delete: () => inKeychain(() => entry.deletePassword()),
+  };
+}
+
+/**
+ * Pinned to the Secret Service: by default the library falls back to the kernel's keyring, which loses the key at the next restart and
+ * which other sessions cannot read (its README, "Linux backend selection"). Pinned, it throws instead.
+ */
+function openEntry(keyring: typeof import('@napi-rs/keyring'), profileName: string): AsyncEntry {
+  return new keyring.AsyncEntry('callkey', profileName, { linux: { store: 'secret-service' } });
+}
+
+async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
+  try {
+    return await use();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CallkeyError(
+      'failed',
+      `Could not use the system's keychain (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that speaks the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
+        'or set CALLKEY_API_KEY, as in CI; or run callkey key set --insecure-storage to keep the key in a file that only you can read.',
+      { cause: error },
+    );
+  }
+}
