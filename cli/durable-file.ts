@@ -18,6 +18,8 @@ const diskReasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
   ENOTDIR: 'a part of the path is no folder',
+  // mkdir says so of a file where a folder has to be.
+  EEXIST: 'a part of the path is no folder',
 };
 
 /** Why the system could not write, in words. */

@@ -16,10 +16,11 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { checkedKey, openKeyStore, readKey } from '../../cli/keys/key-store.ts';
+import { checkedKey, openKeyStore, readGivenKey, readKey } from '../../cli/keys/key-store.ts';
 import type { Settings } from '../../cli/settings.ts';
 import type { Folders } from '../../cli/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
+import { openFiles } from '../support/open-handles.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const errorOf = (doing: Promise<unknown>) =>
@@ -115,6 +116,15 @@ describe("a profile's key in a file", () => {
     writeFileSync(join(folders.data, 'keys'), '');
     const message = `failed: Could not read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;
     expect(await errorOf((await open()).read())).to.equal(message);
+    const thrown: unknown = await (await open()).read().catch((error: unknown) => error);
+    expect(thrown).to.have.nested.property('cause.code', 'ENOTDIR');
+  });
+
+  it('is closed after it was read', async () => {
+    await write();
+    const files = openFiles();
+    await (await open()).read();
+    expect(openFiles()).to.equal(files);
   });
 });
 
@@ -133,12 +143,40 @@ describe("a profile's key", () => {
     expect(await readKey(stored, { CALLKEY_API_KEY: ` ${keyValue}\n` }, folders)).to.equal(keyValue);
   });
 
+  it('is in the file that the environment names, without the space about it', async () => {
+    const path = join(freshDirectory(), 'key');
+    writeFileSync(path, `\n${keyValue} \n`);
+    const given = { keyValue, where: `in the file ${path}, which CALLKEY_API_KEY_FILE names` };
+    expect(await readGivenKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(given);
+    expect(await readGivenKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({ keyValue, where: 'in CALLKEY_API_KEY' });
+    writeFileSync(path, 'nonsense');
+    expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
+  });
+
+  it('is one: not both that of the environment and of a file that it names', async () => {
+    const both = { CALLKEY_API_KEY: keyValue, CALLKEY_API_KEY_FILE: '/key' };
+    expect(await errorOf(readGivenKey(both))).to.equal('usage: CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
+  });
+
+  it('that the environment names and nobody can read says why', async () => {
+    const path = join(freshDirectory(), 'none');
+    expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
+      `usage: Could not read ${path}, which CALLKEY_API_KEY_FILE names (ENOENT). Check its name and permissions.`,
+    );
+  });
+
   it('is the stored one where the environment has none, or an empty one', async () => {
     await (await openKeyStore('file', 'work', folders)).write(keyValue);
-    expect([await readKey(stored, {}, folders), await readKey(stored, { CALLKEY_API_KEY: '' }, folders)]).to.deep.equal([
-      keyValue,
-      keyValue,
-    ]);
+    for (const environment of [{}, { CALLKEY_API_KEY: '' }, { CALLKEY_API_KEY_FILE: '' }])
+      expect(await readKey(stored, environment, folders)).to.equal(keyValue);
+  });
+
+  it("is kept in the system's keychain, unless a file was chosen", async () => {
+    const where = await openKeyStore('keychain', 'work', folders).then(
+      (store) => store.where,
+      (error) => error.message,
+    );
+    expect(where).to.contain("the system's keychain (");
   });
 
   it('that was never stored is asked for', async () => {

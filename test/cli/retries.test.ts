@@ -141,6 +141,42 @@ describe('retries', () => {
     expect(stopped.result).to.be.instanceOf(CallkeyError);
   });
 
+  it('ends a pause, on the real clock, when its signal aborts, and throws its reason', async () => {
+    const controller = new AbortController();
+    const onRetry = () => controller.abort(new Error('enough'));
+    const thrown: unknown = await withRetries(
+      async () => {
+        controller.signal.throwIfAborted();
+        return answer(503, '60');
+      },
+      'http://core',
+      { onRetry },
+      controller.signal,
+    ).catch((error: unknown) => error);
+    expect(thrown).to.equal(controller.signal.reason);
+  });
+
+  for (const who of ['until', 'signal'] as const) {
+    it(`may end a pause by ${who}, alone or of both`, async () => {
+      for (const both of [true, false]) {
+        const controllers = { until: new AbortController(), signal: new AbortController() };
+        const given = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);
+        const waits: (AbortSignal | undefined)[] = [];
+        const timing: Timing = { now: () => now, random: () => 1, wait: async (_, signal) => void waits.push(signal) };
+        const until = given('until');
+        await withRetries(
+          async () => answer(waits.length === 0 ? 503 : 202),
+          'http://core',
+          until ? { until } : {},
+          given('signal'),
+          timing,
+        );
+        controllers[who].abort();
+        expect(waits.map((signal) => signal?.aborted)).to.deep.equal([true]);
+      }
+    });
+  }
+
   it('still returns the answer of a request that was in flight when the signal aborted', async () => {
     expect(await sendInto([202], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
   });

@@ -1,0 +1,87 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CallkeyError } from '../../cli/client/errors.ts';
+import { diskError, diskReason, listIfExists, readIfExists, writeDurably } from '../../cli/durable-file.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { openFiles } from '../support/open-handles.ts';
+
+const failure = (code: string) => Object.assign(new Error('x'), { code });
+const errorOf = (doing: Promise<unknown>): Promise<unknown> =>
+  doing.then(
+    () => 'none',
+    (error) => error,
+  );
+
+describe('a file that is written durably', () => {
+  it('replaces what was there, which only its owner can read, and leaves nothing beside it', async () => {
+    const folder = join(freshDirectory(), 'new', 'folder');
+    for (const text of ['old', 'new']) await writeDurably(join(folder, 'file'), text);
+    expect([readFileSync(join(folder, 'file'), 'utf8'), readdirSync(folder)]).to.deep.equal(['new', ['file']]);
+    expect([folder, join(folder, 'file')].map((path) => statSync(path).mode & 0o777)).to.deep.equal([0o700, 0o600]);
+  });
+
+  it('that cannot take its place leaves nothing behind, and says why and what to do', async () => {
+    const folder = freshDirectory();
+    const path = join(folder, 'file');
+    mkdirSync(join(path, 'full'), { recursive: true });
+    const error = await errorOf(writeDurably(path, 'text', 'Name another.'));
+    expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-writable' });
+    expect(error)
+      .to.have.property('message')
+      .that.matches(/^Could not write \/.*\/file: EISDIR: .*\. Name another\.$/);
+    expect(readdirSync(folder)).to.deep.equal(['file']);
+  });
+
+  it('is closed, whether it could take its place or not', async () => {
+    const open = openFiles();
+    const folder = freshDirectory();
+    await writeDurably(join(folder, 'file'), 'text');
+    await errorOf(writeDurably(folder, 'text'));
+    expect(openFiles()).to.equal(open);
+  });
+});
+
+describe('why the disk refuses', () => {
+  for (const [code, reason, problem] of [
+    ['ENOSPC', 'the disk is full', 'disk-full'],
+    ['EDQUOT', "the user's share of the disk is used up", 'disk-full'],
+    ['EROFS', 'the file system is read-only', 'not-writable'],
+    ['EACCES', 'this user may not write there', 'not-writable'],
+    ['EPERM', 'this user may not write there', 'not-writable'],
+    ['ENOTDIR', 'a part of the path is no folder', 'not-writable'],
+    ['EEXIST', 'a part of the path is no folder', 'not-writable'],
+    ['XENOSPC', 'x', 'not-writable'],
+    ['ENOSPC2', 'x', 'not-writable'],
+  ] as const) {
+    it(`is said in words after ${code}`, () => {
+      const cause = failure(code);
+      expect(diskError(cause, 'Could not write it')).to.include({ code: problem, cause, message: `Could not write it: ${reason}.` });
+    });
+  }
+
+  it('is what was thrown where no system error was', () => {
+    expect([diskReason(new Error('odd')), diskReason('odd')]).to.deep.equal(['odd', 'odd']);
+    const known = new CallkeyError('usage', 'known');
+    expect(diskError(known, 'Could not write it')).to.equal(known);
+  });
+});
+
+describe('what may be missing', () => {
+  it('reads as nothing where it is missing, or where its folder is a file', async () => {
+    const folder = freshDirectory();
+    writeFileSync(join(folder, 'file'), '');
+    for (const path of [join(folder, 'none'), join(folder, 'file', 'none')])
+      expect([await readIfExists(path), await listIfExists(path)]).to.deep.equal([undefined, []]);
+  });
+
+  it('reads as what it is where it is there', async () => {
+    const folder = freshDirectory();
+    writeFileSync(join(folder, 'file'), 'text');
+    expect([await readIfExists(join(folder, 'file')), await listIfExists(folder)]).to.deep.equal(['text', ['file']]);
+  });
+
+  it('is an error where it is there and cannot be read', async () => {
+    expect(await errorOf(readIfExists(freshDirectory()))).to.have.property('code', 'EISDIR');
+  });
+});

@@ -1,0 +1,198 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import {
+  deleteRun,
+  earlierLines,
+  lineRequestId,
+  newRepetition,
+  openJournal,
+  parseJournal,
+  type Run,
+  type RunHeader,
+  readRuns,
+  runName,
+  startRun,
+} from '../../cli/batch/run-journal.ts';
+import { CallkeyError } from '../../cli/client/errors.ts';
+import type { Folders } from '../../cli/xdg.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { openFiles } from '../support/open-handles.ts';
+
+const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
+  ...{ version: 1, server: 'https://core', profile: 'default', campaignId: 'campaign', path: '/contacts.csv', content: 'digest' },
+  ...{ reading: { columns: {}, country: null }, repetition: '', calls: 3, skipped: 0, ownRequestIds: false },
+  ...{ startedAt: '2026-11-22T12:00:00.000Z', ...changes },
+});
+const done = '2026-11-22T13:00:00.000Z';
+const placed = (line: number) => ({ line, contactId: `contact-${line}`, placedAt: done });
+const text = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+const linesOf = (run: Run | undefined) => [1, 2, 3, 4, 5].filter((line) => run?.placed.has(line));
+const seconds = (days: number) => days * 24 * 60 * 60;
+
+describe('the journal of a run', () => {
+  const parse = (journal: string) => parseJournal('/runs/x.jsonl', Readable.from(journal.split('\n')));
+
+  it('gives back header, placed lines and end', async () => {
+    const run = await parse(text(header(), placed(2), placed(3), { completedAt: done }));
+    expect(run).to.deep.include({ header: header(), file: '/runs/x.jsonl', completedAt: done });
+    expect(linesOf(run)).to.deep.equal([2, 3]);
+  });
+
+  it('survives an entry that a crash left half written, wherever it is', async () => {
+    const run = await parse(`${text(header(), placed(2))}{"line":3,"conta\n${text(placed(4))}{"comple`);
+    expect([linesOf(run), run?.completedAt]).to.deep.equal([[2, 4], null]);
+  });
+
+  it('is no run without a whole header', async () => {
+    expect(await parse('')).to.equal(undefined);
+    expect(await parse(JSON.stringify(header()).slice(0, -5))).to.equal(undefined);
+    expect(await parse(text({ ...header(), version: 2 }))).to.equal(undefined);
+  });
+
+  it('of an earlier version is read as one of a file without --columns and --country', async () => {
+    const { reading: _, ...earlier } = header();
+    expect((await parse(text(earlier)))?.header).to.deep.equal(header());
+  });
+
+  it('gives a line the same request id whatever the server, path or time, and another for another file, campaign or repetition', () => {
+    const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
+    expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
+    // Always this one: the core knows by it what an earlier version of the command has placed.
+    expect(id()).to.equal('file-2106b594494171dabf83b8c77f2d994c-2');
+    const others = [id({ content: 'other' }), id({ campaignId: 'other' }), id({ repetition: 'again' }), id({}, 3)];
+    expect(new Set([id(), ...others]).size).to.equal(5);
+  });
+});
+
+describe('the journals of runs', () => {
+  let folders: Folders;
+  let runs: string;
+  beforeEach(() => {
+    const directory = freshDirectory();
+    folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
+    runs = join(folders.state, 'runs');
+  });
+  const start = (changes: Partial<RunHeader> = {}) => startRun(folders, header(changes));
+  const write = (run: Run, ...entries: Parameters<ReturnType<typeof openJournal>['add']>[0][]) => {
+    const journal = openJournal(run);
+    for (const entry of entries) journal.add(entry);
+    journal.close();
+  };
+  const onlyRun = async () => {
+    const [run] = await readRuns(folders);
+    return run;
+  };
+
+  it('are none where nothing was ever placed', async () => {
+    expect(await readRuns(folders)).to.deep.equal([]);
+  });
+
+  it('give back what was written: the header at the start, then each line, then the end', async () => {
+    const run = await start();
+    expect(run).to.deep.include({ header: header(), completedAt: null });
+    expect([run.placed.size, await readRuns(folders)]).to.deep.equal([0, [run]]);
+    write(run, placed(2));
+    write(run, { completedAt: done });
+    const read = await onlyRun();
+    expect([linesOf(read), read?.completedAt, read?.file]).to.deep.equal([[2], done, run.file]);
+  });
+
+  it('are in the state folder, one a run, where only their user can read them', async () => {
+    const run = await start();
+    expect(run.file).to.match(/^.*\/s\/runs\/[0-9a-f]{32}\.jsonl$/);
+    rmSync(run.file);
+    write(run, placed(2));
+    expect([statSync(run.file).mode & 0o777, statSync(runs).mode & 0o777]).to.deep.equal([0o600, 0o700]);
+  });
+
+  it('are named by the last eight digits before the ending', async () => {
+    const run = await start();
+    expect(runName(run)).to.equal(run.file.slice(0, -'.jsonl'.length).slice(-8));
+  });
+
+  it('are the same one for the same file, reading, campaign, server and repetition, and otherwise another', async () => {
+    const { file } = await start();
+    expect((await start({ path: '/elsewhere', startedAt: done })).file).to.equal(file);
+    const others: Partial<RunHeader>[] = [{ content: 'x' }, { campaignId: 'x' }, { server: 'x' }, { repetition: 'x' }];
+    others.push({ reading: { columns: {}, country: 'DE' } });
+    const files = await Promise.all(others.map(async (other) => (await start(other)).file));
+    expect(new Set([file, ...files]).size).to.equal(6);
+  });
+
+  it('are closed after they were written', async () => {
+    const run = await start();
+    const open = openFiles();
+    write(run, placed(2));
+    expect(openFiles()).to.equal(open);
+  });
+
+  it('are read the newest first', async () => {
+    const contents = ['2', '4', '1', '3'];
+    for (const content of contents) await start({ content, startedAt: `2026-11-2${content}T12:00:00.000Z` });
+    expect((await readRuns(folders)).map((run) => run.header.content)).to.deep.equal(['4', '3', '2', '1']);
+  });
+
+  it('take in no other file of their folder', async () => {
+    const run = await start();
+    writeFileSync(`${run.file}.tmp`, readFileSync(run.file));
+    writeFileSync(join(runs, 'broken.jsonl'), '{');
+    expect(await readRuns(folders)).to.deep.equal([run]);
+  });
+
+  it('keep an entry readable after one that a crash left half written', async () => {
+    const run = await start();
+    appendFileSync(run.file, '{"line":1,"conta');
+    write(run, placed(2));
+    expect(linesOf(await onlyRun())).to.deep.equal([2]);
+  });
+
+  it('that are long tell their end, and every line once', async () => {
+    const run = await start({ calls: 2_000 });
+    const lines = Array.from({ length: 2_000 }, (_, n) => n + 2);
+    write(run, ...lines.map(placed), placed(2));
+    const unfinished = await onlyRun();
+    expect([unfinished?.placed.size, unfinished?.completedAt]).to.deep.equal([2_000, null]);
+    write(run, { completedAt: done }, placed(3));
+    const finished = await onlyRun();
+    expect(finished).to.deep.include({ header: header({ calls: 2_000 }), completedAt: done });
+    // Not read through.
+    expect(finished?.placed.size).to.equal(0);
+    expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
+  });
+
+  it('are deleted ninety days after the last entry, and not before', async () => {
+    const [kept, old] = [await start(), await start({ content: 'old' })];
+    const now = Date.now() / 1_000;
+    utimesSync(kept.file, now, now - seconds(90) + 60);
+    utimesSync(old.file, now, now - seconds(90) - 60);
+    expect(await readRuns(folders)).to.deep.equal([kept]);
+    expect([kept, old].map(({ file }) => existsSync(file))).to.deep.equal([true, false]);
+  });
+
+  it('are deleted when a run is given up, even twice', async () => {
+    const run = await start();
+    await deleteRun(run);
+    await deleteRun(run);
+    expect(existsSync(run.file)).to.equal(false);
+  });
+
+  it('say what to do where they cannot be written, before a call is placed and after', async () => {
+    mkdirSync(folders.state, { recursive: true });
+    writeFileSync(runs, '');
+    const failure: unknown = await start().catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-writable' });
+    expect(failure)
+      .to.have.property('message')
+      .that.matches(/: a part of the path is no folder\. Nothing was sent\. Name a folder .*--state DIR\.$/);
+    const run: Run = { ...(await startRun({ ...folders, state: freshDirectory() }, header())), file: join(runs, 'x.jsonl') };
+    expect(() => openJournal(run)).to.throw(CallkeyError, `Could not write the journal ${run.file}: a part of the path is no folder.`);
+  });
+
+  it('have another repetition for each --again', () => {
+    expect(newRepetition())
+      .to.match(/^[0-9a-f-]{36}$/)
+      .and.not.equal(newRepetition());
+  });
+});
