@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
-import { webhookProvider } from '../../core/dialer/webhook.ts';
+import { limits } from '#contract/limits.ts';
+import { sign } from '#contract/signature.ts';
+import { timeouts, webhookProvider } from '../../core/dialer/webhook.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { fakeClock } from '../support/clock.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
@@ -12,7 +14,53 @@ const call: ClaimedCall = {
   ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 1, provider: 'webhook', attempt: 1 },
   ...{ handoff: 'open', leaseUntil: 30_000 },
 };
-const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, fakeClock());
+const clock = fakeClock();
+const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, clock);
+
+describe('a hand-off through a webhook', () => {
+  /** What the provider gets. */
+  const sent = async (more: Partial<ClaimedCall>) => {
+    let method: string | undefined;
+    const receiver = await startReceiver((_, response) => {
+      ({ method } = response.req);
+      response.writeHead(202).end();
+    });
+    try {
+      const webhook = provider(receiver.url);
+      expect([webhook.name, webhook.deduplicates, webhook.conclude(call)]).to.deep.equal(['webhook', false, null]);
+      await webhook.handOff({ ...call, ...more });
+      const [received] = receiver.received;
+      if (!received) throw new Error('The provider got nothing.');
+      return { ...received, method };
+    } finally {
+      await receiver.close();
+    }
+  };
+  const identifiers = { handoffId: 'c', requestId: 'r', contactId: 'c', campaignId: 'g', placedAt: '1970-01-01T00:00:00.001Z' };
+
+  it('has all of the call, as JSON, signed now under the id of the hand-off', async () => {
+    const { handoff, headers, body, method } = await sent({ name: 'Ada', timeZone: 'UTC', variables: { a: 'b' } });
+    const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
+    expect(handoff).to.deep.equal({ ...identifiers, contact, variables: { a: 'b' } });
+    const signature = sign('c', body, signingSecret, clock.now().toUnixInteger());
+    expect(headers).to.include({ 'content-type': 'application/json', ...signature });
+    expect(method).to.equal('POST');
+  });
+
+  it('leaves out what the call does not have', async () => {
+    const { body } = await sent({});
+    expect(JSON.parse(body.toString())).to.deep.equal({ ...identifiers, contact: { phone: '+493012345678' }, variables: {} });
+  });
+
+  it('counts as not sent where nothing listens', async () => {
+    const receiver = await startReceiver();
+    await receiver.close();
+    expect(await provider(receiver.url).handOff(call)).to.deep.equal({
+      kind: 'not-taken',
+      detail: 'The provider could not be reached (ECONNREFUSED).',
+    });
+  });
+});
 
 describe('the answer of a webhook', () => {
   const handOff = async (answer: (response: ServerResponse) => void) => {
@@ -48,7 +96,77 @@ describe('the answer of a webhook', () => {
   it('is shortened to what a call keeps, without control characters', async () => {
     const result = await handOff((response) => response.writeHead(422).end(`\u001b[31m${'no '.repeat(10_000)}`));
     expect(result.kind === 'rejected' && result.detail).to.match(/^The provider answered 422: \[31m(no )+n?o?$/);
-    expect(result.kind === 'rejected' && result.detail.length).to.be.below(1_001);
+    expect(result.kind === 'rejected' && result.detail.length).to.be.at.most(limits.detail);
+  });
+
+  for (const [status, kind] of [
+    [200, 'taken'],
+    [299, 'taken'],
+    [300, 'rejected'],
+    [400, 'rejected'],
+    [428, 'rejected'],
+    [429, 'not-taken'],
+    [430, 'rejected'],
+    [499, 'rejected'],
+    [500, 'not-taken'],
+    [599, 'not-taken'],
+  ] as const) {
+    it(`means with the status ${status} that the call is ${kind}`, async () => {
+      const detail = kind === 'taken' ? {} : { detail: `The provider answered ${status}.` };
+      expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail });
+    });
+  }
+
+  it('is kept in one line, all of its parts', async () => {
+    const result = await handOff((response) => {
+      response.writeHead(422).write('no\r\n\tsuch ');
+      setImmediate(() => response.end('line\n'));
+    });
+    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422: no such line' });
+  });
+
+  it('is read no further than what a call keeps of it', async () => {
+    // Its end never comes.
+    const result = await handOff((response) => response.writeHead(422).write('x'.repeat(limits.detail)));
+    expect(result).to.have.property('kind', 'rejected');
+  });
+
+  it('says nothing where it breaks off after its status', async () => {
+    const result = await handOff((response) =>
+      response.writeHead(422, { 'Content-Length': '100' }).write('{', () => setImmediate(() => response.destroy())),
+    );
+    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422.' });
+  });
+
+  it('keeps no connection open, however long it is', async () => {
+    const closed = Promise.withResolvers<void>();
+    const result = await handOff((response) => {
+      response.once('close', closed.resolve);
+      response.writeHead(202).write('x'.repeat(1_000_000));
+      return closed.promise;
+    });
+    await closed.promise;
+    expect(result).to.deep.equal({ kind: 'taken' });
+  });
+
+  it('is lost where the connection breaks off before it', async () => {
+    expect(await handOff((response) => response.destroy())).to.deep.equal({
+      kind: 'answer-lost',
+      detail: "The provider's answer was lost (UND_ERR_SOCKET).",
+    });
+  });
+
+  it('is lost where it does not come in time', async () => {
+    const { answer } = timeouts;
+    timeouts.answer = 100;
+    try {
+      expect(await handOff(() => undefined)).to.deep.equal({
+        kind: 'answer-lost',
+        detail: "The provider's answer was lost (no answer in time).",
+      });
+    } finally {
+      timeouts.answer = answer;
+    }
   });
 });
 
