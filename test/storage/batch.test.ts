@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { Problem } from '../../core/domain/problem.ts';
@@ -48,7 +49,24 @@ async function failureOf(request: Promise<unknown>): Promise<unknown> {
   return error instanceof Problem ? { code: error.code, retryAfter: error.retryAfter } : error;
 }
 
+let milliseconds: number;
+
+/** The clock stands still until a test moves it. */
+function useStillClock(): void {
+  beforeEach(() => {
+    milliseconds = 1_000;
+    mock.method(performance, 'now', () => milliseconds);
+    mock.timers.enable({ apis: ['setTimeout'] });
+  });
+  afterEach(() => {
+    mock.timers.reset();
+    mock.restoreAll();
+  });
+}
+
 describe('a batch', () => {
+  useStillClock();
+
   it('starts without waiting for a lone request', async () => {
     const { ask, runs } = controlled();
     void ask(1);
@@ -148,31 +166,6 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('leaves out a request that has no time left for a statement', async () => {
-    const { ask, runs } = controlled();
-    const failed = failureOf(ask(1, deadlines.statement));
-    void ask(2);
-    expect(await failed).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
-    await turns();
-    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[2]]);
-  });
-
-  it('fails a request whose time passes in the queue, while the database stands still', async () => {
-    const { ask, runs } = controlled();
-    void ask(1);
-    await turns();
-    expect(await failureOf(ask(2, deadlines.statement + 1))).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
-    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1]]);
-  });
-
-  it('fails a request whose deadline passes while its statement is under way', async () => {
-    const { ask, runs } = controlled();
-    const failed = failureOf(ask(1, deadlines.statement + 20));
-    await turns();
-    expect(runs).to.have.length(1);
-    expect(await failed).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
-  });
-
   it('refuses at once what finds two thousand requests waiting', async () => {
     const { ask } = controlled();
     void ask(0);
@@ -180,5 +173,93 @@ describe('a batch', () => {
     const waiting = Array.from({ length: 2_000 }, (_, n) => ask(n));
     expect(await failureOf(ask(2_001))).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
     void Promise.allSettled(waiting);
+  });
+});
+
+describe('the deadline of a request', () => {
+  useStillClock();
+
+  const pass = async (time: number) => {
+    milliseconds += time;
+    mock.timers.tick(time);
+    await turns();
+  };
+  const late = {
+    code: 'unavailable',
+    retryAfter: 2,
+    message: 'The database did not answer in time. Try again shortly, under the same request id.',
+  };
+  /** What each of these requests has come to so far: its answer, or the problem. */
+  const outcomesOf = (...requests: Promise<unknown>[]) => {
+    const outcomes: unknown[] = requests.map(() => 'waits');
+    for (const [n, request] of requests.entries()) {
+      const note = (outcome: unknown) => {
+        outcomes[n] = outcome;
+      };
+      request.then(note, note);
+    }
+    return outcomes;
+  };
+
+  it('leaves it out of a batch where there is no time left for a statement', async () => {
+    const { ask, runs } = controlled();
+    const outcomes = outcomesOf(ask(1, deadlines.statement), ask(2, deadlines.statement + 1));
+    await turns();
+    expect(outcomes[0]).to.include(late);
+    expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
+  });
+
+  it('fails it in the queue, while the database stands still, and not those that have time left', async () => {
+    const { ask, runs, finish } = controlled();
+    const outcomes = outcomesOf(ask(1));
+    await turns();
+    const queued = outcomesOf(ask(2, deadlines.statement + 500), ask(3, deadlines.statement + 501));
+    await pass(250);
+    expect(queued).to.deep.equal(['waits', 'waits']);
+    await pass(250);
+    expect(queued[0]).to.include(late);
+    expect(queued[1]).to.equal('waits');
+    await finish(0);
+    expect([outcomes, runs.map(({ inputs }) => inputs)]).to.deep.equal([['answer to 1'], [[1], [3]]]);
+  });
+
+  it('fails it while its statement is under way, which goes on', async () => {
+    const { ask, finish } = controlled();
+    const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
+    await turns();
+    await pass(deadlines.statement);
+    expect(outcomes).to.deep.equal(['waits', 'waits']);
+    await pass(250);
+    expect(outcomes[0]).to.include(late);
+    await finish(0);
+    expect(outcomes[1]).to.equal('answer to 2');
+  });
+
+  it('is looked at for as long as requests wait or run, and by one timer', async () => {
+    const { ask, finish } = controlled();
+    const timers = mock.method(globalThis, 'setTimeout');
+    for (const n of [1, 2, 3]) void ask(n);
+    await turns();
+    expect(timers.mock.callCount()).to.equal(1);
+    await pass(250);
+    expect(timers.mock.callCount()).to.equal(2);
+    await finish(0);
+    await pass(250);
+    await pass(250);
+    expect(timers.mock.callCount()).to.equal(2);
+    void ask(4);
+    expect(timers.mock.callCount()).to.equal(3);
+  });
+
+  it('fails the rest of a batch that was run again one by one, where that leaves no time', async () => {
+    const run = async (inputs: Asked[]) => {
+      milliseconds += 10;
+      throw new Error(`bad row among ${inputs.length}`);
+    };
+    const ask = batched<Asked, string>({ run, size: 10, maxInFlight: 1, isFaultOfOne: () => true, observe: () => undefined });
+    const outcomes = outcomesOf(...[5, 500].map((left, n) => ask({ n, deadline: milliseconds + deadlines.statement + left })));
+    await turns();
+    expect(outcomes[0]).to.include(late);
+    expect(outcomes[1]).to.have.property('message', 'bad row among 1');
   });
 });
