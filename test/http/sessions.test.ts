@@ -6,7 +6,6 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
-import { costlyPasswords } from '../support/passwords.ts';
 import { createTenants, type DirectAccess, openDirect, password, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('sessions', () => {
@@ -20,7 +19,7 @@ describe('sessions', () => {
     before(async () => {
       clock = fakeClock();
       database = await freshDatabase(kind);
-      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
+      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       direct = await openDirect(database, clock);
       tenants = await createTenants(direct.ports);
     });
@@ -129,84 +128,6 @@ describe('sessions', () => {
       await withoutProxies.close();
       for (const cookie of setCookies(answer)) expect(cookie.toLowerCase()).not.to.match(/__host-|secure/);
       expect(setCookies(answer)).to.have.length(2);
-    });
-
-    describe('wrong passwords', () => {
-      it('for one account from one address are throttled after ten, with Retry-After', async () => {
-        const from = fromElsewhere();
-        const statuses: number[] = [];
-        for (let attempt = 0; attempt < 11; attempt++)
-          statuses.push((await tryPassword('sue@example.com', `wrong ${attempt}`, from)).status);
-        expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
-        const answer = await tryPassword('sue@example.com', password, from);
-        expect([answer.status, codeOf(answer)]).to.deep.equal([429, 'too-many-requests']);
-        expect(Number(answer.headers['retry-after'])).to.be.within(1, 15 * 60);
-      });
-
-      it('are throttled alike for an account that does not exist', async () => {
-        const from = fromElsewhere();
-        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('ghost@example.com', 'wrong', from);
-        expect((await tryPassword('ghost@example.com', 'wrong', from)).status).to.equal(429);
-      });
-
-      it('from one address do not lock the account out at another', async () => {
-        const from = fromElsewhere();
-        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('oda@example.com', 'wrong', from);
-        expect((await tryPassword('oda@example.com', password, fromElsewhere())).status).to.equal(201);
-      });
-
-      it('do not lock out a user who is signed in', async () => {
-        const from = fromElsewhere();
-        const cookie = cookiesOf(await tryPassword('otto@example.com', password, from));
-        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('otto@example.com', 'wrong', from);
-        expect((await tryPassword('otto@example.com', password, from)).status).to.equal(429);
-        expect((await tryPassword('otto@example.com', password, from, cookie)).status).to.equal(201);
-      });
-
-      it('are forgotten after a right one', async () => {
-        const from = fromElsewhere();
-        for (let round = 0; round < 3; round++) {
-          for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong', from);
-          expect((await tryPassword('tom@example.com', password, from)).status).to.equal(201);
-        }
-      });
-
-      it('for many accounts from one address are throttled after a hundred', async () => {
-        const counters = () => direct.storage.database.write('sign_in_attempts');
-        await counters().delete();
-        const from = fromElsewhere();
-        await tryPassword('x1@example.com', 'wrong', from);
-        // The ninety-eight between would take seconds of password checks.
-        await counters().where('key', 'like', 'address:%').update({ points: 99 });
-        expect((await tryPassword('x2@example.com', 'wrong', from)).status).to.equal(401);
-        expect((await tryPassword('x3@example.com', 'wrong', from)).status).to.equal(429);
-      });
-
-      it('stay counted when too many sign in at once for another one to be checked', async () => {
-        const from = fromElsewhere();
-        const attempt = () => tryPassword('crowd@example.com', 'wrong', from);
-        for (let n = 0; n < 9; n++) await attempt();
-        const crowd = await Promise.all(
-          Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', fromElsewhere())).concat(attempt()),
-        );
-        expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
-        expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
-        // Whether it was checked or turned away in the crowd: ten are checked in all.
-        if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
-        expect((await attempt()).status).to.equal(429);
-      });
-
-      it('are counted over all processes', async () => {
-        const other = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-        const from = fromElsewhere();
-        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('both@example.com', 'wrong', from);
-        const answer = await ask('POST', `${other.url}/console/session`, {
-          body: { email: 'both@example.com', password: 'wrong' },
-          headers: from,
-        });
-        await other.close();
-        expect(answer.status).to.equal(429);
-      });
     });
 
     describe('end', () => {

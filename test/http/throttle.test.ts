@@ -4,19 +4,20 @@ import { mostThrottleCounters } from '../../core/storage/throttle.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask } from '../support/http.ts';
+import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
 import { createTenants, type DirectAccess, openDirect, password, signIn } from '../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
   onEachDatabase((kind) => {
+    let database: string;
     let core: RunningCore;
     let direct: DirectAccess;
     let clock: FakeClock;
 
     before(async () => {
       clock = fakeClock();
-      const database = await freshDatabase(kind);
+      database = await freshDatabase(kind);
       core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
       direct = await openDirect(database, clock);
       await createTenants(direct.ports);
@@ -32,6 +33,8 @@ describe('the sign-in throttle', () => {
     });
 
     const counters = () => direct.storage.database.write('sign_in_attempts');
+    /** Another address than that of the other guesses. */
+    const elsewhere = '203.0.113.1';
     const pointsOf = async (counter: string): Promise<number[]> =>
       (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
     const tryPassword = (email: string, attempt: string, { from = '198.51.100.1', cookie }: { from?: string; cookie?: string } = {}) =>
@@ -158,6 +161,73 @@ describe('the sign-in throttle', () => {
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) statuses.push((await tryPassword('sue@example.com', 'wrong', { cookie })).status);
       expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+    });
+
+    describe('wrong passwords', () => {
+      it('for one account from one address are throttled after ten, with Retry-After', async () => {
+        const statuses: number[] = [];
+        for (let attempt = 0; attempt < 11; attempt++) statuses.push((await tryPassword('sue@example.com', `wrong ${attempt}`)).status);
+        expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+        const answer = await tryPassword('sue@example.com', password);
+        expect([answer.status, codeOf(answer)]).to.deep.equal([429, 'too-many-requests']);
+        expect(Number(answer.headers['retry-after'])).to.be.within(1, 15 * 60);
+      });
+
+      it('are throttled alike for an account that does not exist', async () => {
+        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('ghost@example.com', 'wrong');
+        expect((await tryPassword('ghost@example.com', 'wrong')).status).to.equal(429);
+      });
+
+      it('from one address do not lock the account out at another', async () => {
+        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('oda@example.com', 'wrong');
+        expect((await tryPassword('oda@example.com', password, { from: elsewhere })).status).to.equal(201);
+      });
+
+      it('do not lock out a user who is signed in', async () => {
+        const cookie = cookiesOf(await tryPassword('otto@example.com', password));
+        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('otto@example.com', 'wrong');
+        expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
+        expect((await tryPassword('otto@example.com', password, { cookie })).status).to.equal(201);
+      });
+
+      it('are forgotten after a right one', async () => {
+        for (let round = 0; round < 3; round++) {
+          for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong');
+          expect((await tryPassword('tom@example.com', password)).status).to.equal(201);
+        }
+      });
+
+      it('for many accounts from one address are throttled after a hundred', async () => {
+        await tryPassword('x1@example.com', 'wrong');
+        // The ninety-eight between would take seconds of password checks.
+        await counters().where('key', 'like', 'address:%').update({ points: 99 });
+        expect((await tryPassword('x2@example.com', 'wrong')).status).to.equal(401);
+        expect((await tryPassword('x3@example.com', 'wrong')).status).to.equal(429);
+      });
+
+      it('stay counted when too many sign in at once for another one to be checked', async () => {
+        const attempt = () => tryPassword('crowd@example.com', 'wrong');
+        for (let n = 0; n < 9; n++) await attempt();
+        const crowd = await Promise.all(
+          Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', { from: `203.0.113.${n}` })).concat(attempt()),
+        );
+        expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
+        expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
+        // Whether it was checked or turned away in the crowd: ten are checked in all.
+        if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
+        expect((await attempt()).status).to.equal(429);
+      });
+
+      it('are counted over all processes', async () => {
+        const other = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('both@example.com', 'wrong');
+        const answer = await ask('POST', `${other.url}/console/session`, {
+          body: { email: 'both@example.com', password: 'wrong' },
+          headers: { 'X-Forwarded-For': '198.51.100.1' },
+        });
+        await other.close();
+        expect(answer.status).to.equal(429);
+      });
     });
 
     describe('and sessions, when the clock steps back', () => {
