@@ -3,11 +3,12 @@
 //   npm run mutants -- core/domain cli           these folders
 //   npm run mutants -- core/domain/throttle.ts   one file, with the tests of its folder
 // Fails where a mutant survives that test/surviving-mutants.json does not list. Writes the row of each whole folder into test/README.md.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Stryker } from '@stryker-mutator/core';
+import { freshDatabase } from '../../test/support/databases.ts';
 import { type Folder, folders, sourcesOf, testsOf } from './folders.ts';
 import { compared, type Known, type Mutant, mutantsOf } from './survivors.ts';
 
@@ -17,10 +18,12 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const readme = 'test/README.md';
 const known: Known = JSON.parse(readFileSync('test/surviving-mutants.json', 'utf8'));
 
-// Stryker kills its processes: what they leave is in one folder, which this one deletes.
-const directory = mkdtempSync(join(tmpdir(), 'callkey-mutants-'));
+// Stryker kills its processes: what they leave is in one folder, which this one deletes. In memory, where there is such a place: SQLite waits for the disk.
+const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'callkey-mutants-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 Object.assign(process.env, { TMPDIR: directory, TEST_DATABASES: 'sqlite' });
+// Made once, before anything is broken: each run only copies it.
+process.env['TEST_SQLITE_TEMPLATE'] = (await freshDatabase('sqlite')).replace('sqlite:', '');
 
 async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[]> {
   // Now: somebody may edit them while it runs.
@@ -33,6 +36,8 @@ async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[
     ignorers: ['sql'],
     coverageAnalysis: 'perTest',
     concurrency: availableParallelism(),
+    // In ms, above what its tests take without it. A mutant that hangs costs this much, and a new process.
+    timeoutMS: 2_500,
     // What a mutant leaves open must not decide what becomes of many others.
     maxTestRunnerReuse: 40,
     ignorePatterns: ['/dist', '/data'],

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import { paths, pathTo } from '#contract/paths.ts';
+import { sign } from '#contract/signature.ts';
+import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/console-harness.ts';
+import { startCoreHere } from '../support/core.ts';
 import { type Ask, ask, codeOf } from '../support/http.ts';
+import { signingSecret } from '../support/receiver.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 
 describe('what guards every route', () => {
@@ -128,5 +132,73 @@ describe('what guards every route', () => {
     const differs = wrong('It differs from requestId in the body. Give one of them, or the same value twice.');
     expect(await problemOf(place(JSON.stringify(other), { 'Idempotency-Key': 'r2' }))).to.equal(differs);
     expect((await place(JSON.stringify(other), { 'Idempotency-Key': '"r1"' })).json['requestId']).to.equal('r1');
+  });
+});
+
+describe('the report of an outcome', () => {
+  const clock = fakeClock();
+  let harness: CoreHarness;
+  let calls = 0;
+
+  before(async () => {
+    const dialer = { DIALER: 'webhook', DIALER_URL: 'http://127.0.0.1:9/', DIALER_SECRETS: signingSecret };
+    harness = await openCore(clock, dialer);
+  });
+  after(() => harness.close());
+
+  const stateOf = async (contactId: string) =>
+    (await harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first())?.state;
+  /** A call that the provider has. */
+  const handedOff = async () => {
+    const contactId = `call-${++calls}`;
+    const { campaign, account } = harness.tenants;
+    await harness.direct.storage.database.write('calls').insert({
+      ...{ contact_id: contactId, request_id: contactId, campaign_id: campaign.id, account_id: account.id, api_key_id: 'key' },
+      ...{ state: 'dialing', handoff: 'taken', provider: 'webhook', phone: somePhone() },
+      ...{ placed_at: clock.millis(), due_at: clock.millis() + 60_000 },
+    });
+    return contactId;
+  };
+  const report = (raw: string, { of = harness.core, signed = raw, headers = {} } = {}) =>
+    ask('POST', of.url + paths.outcomes, {
+      raw,
+      headers: { ...sign('any', signed, signingSecret, clock.now().toUnixInteger()), ...headers },
+    });
+  const outcomeOf = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
+
+  it('is taken, if it is signed, and answered by its identifier alone', async () => {
+    const contactId = await handedOff();
+    const answer = await report(outcomeOf(contactId), { headers: { 'X-Request-Id': 'r-1' } });
+    expect([answer.status, answer.text, answer.headers['x-request-id']]).to.deep.equal([204, '', 'r-1']);
+    expect(await stateOf(contactId)).to.equal('busy');
+  });
+
+  it('gets the common 401 unless it is signed, whole and of a call that was handed off', async () => {
+    const contactId = await handedOff();
+    const raw = outcomeOf(contactId);
+    const { text } = await ask('GET', `${harness.core.url}/nowhere`);
+    for (const refused of [
+      await report(raw, { signed: `${raw} ` }),
+      await report(raw, { headers: { 'webhook-signature': '' } }),
+      await report(raw.padEnd(65_537)),
+      await report(outcomeOf('none')),
+    ])
+      expect([refused.status, refused.text]).to.deep.equal([401, text]);
+    expect(await stateOf(contactId)).to.equal('dialing');
+  });
+
+  it('says what is wrong with it, to a provider that has signed it', async () => {
+    const answer = await report('{"handoffId":"x","state":"ringing"}');
+    expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+    expect(answer.json['detail']).to.match(/^The body is wrong at state: /);
+    expect((await report('{')).status).to.equal(400);
+  });
+
+  it('is refused by a core without a provider that reports', async () => {
+    const contactId = await handedOff();
+    const off = await startCoreHere(harness.database, { clock });
+    const answer = await report(outcomeOf(contactId), { of: off });
+    await off.close();
+    expect([answer.status, await stateOf(contactId)]).to.deep.equal([401, 'dialing']);
   });
 });

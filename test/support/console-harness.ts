@@ -7,6 +7,8 @@ import { createTenants, type DirectAccess, openDirect, password, type Tenants } 
 
 /** A core with two partners and their users. */
 export type CoreHarness = {
+  /** Its DATABASE_URL. */
+  database: string;
   core: RunningCore;
   direct: DirectAccess;
   tenants: Tenants;
@@ -17,11 +19,12 @@ export type CoreHarness = {
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
 
 export async function openCore(clock?: Clock, environment: Record<string, string> = {}): Promise<CoreHarness> {
-  const databaseUrl = await freshDatabase('sqlite');
-  const core = await startCoreHere(databaseUrl, { environment, ...(clock ? { clock } : {}) });
-  const direct = await openDirect(databaseUrl, clock);
+  const database = await freshDatabase('sqlite');
+  const core = await startCoreHere(database, { environment, ...(clock ? { clock } : {}) });
+  const direct = await openDirect(database, clock);
   const tenants = await createTenants(direct.ports);
   return {
+    database,
     core,
     direct,
     tenants,

@@ -48,7 +48,9 @@ export async function setUpPostgres(settings: readonly string[] = []): Promise<v
 }
 
 /** Migrations take longer than a copy of what they make. @returns a SQLite file, or the name of a database */
-function templateOf(kind: DatabaseKind): Promise<string> {
+async function templateOf(kind: DatabaseKind): Promise<string> {
+  const given = process.env['TEST_SQLITE_TEMPLATE'];
+  if (kind === 'sqlite' && given !== undefined) return given;
   const made = templates.get(kind) ?? makeTemplate(kind);
   templates.set(kind, made);
   return made;
