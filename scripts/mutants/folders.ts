@@ -32,7 +32,8 @@ export const folders: readonly Folder[] = [
       ...['postgres-hosts', 'queued-calls', 'read-back', 'retention', 'revocation', 'sessions', 'throttle'],
     ].map((name) => `core/storage/${name}.ts`),
     tests: [
-      ...['errors', 'error-text', 'postgres-hosts', 'chunks', 'batch', 'call-stages', 'calls', 'dialing', 'key-use', 'cancelling'],
+      ...['errors', 'error-text', 'postgres-hosts', 'chunks', 'batch', 'sessions', 'audit-chain', 'calls', 'key-use', 'last-used'],
+      ...['dialing', 'call-stages', 'throttle', 'cancelling'],
     ].map((name) => `test/storage/${name}.test.ts`),
   },
   {

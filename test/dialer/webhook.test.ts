@@ -63,10 +63,12 @@ describe('a hand-off through a webhook', () => {
 });
 
 describe('the answer of a webhook', () => {
-  const handOff = async (answer: (response: ServerResponse) => void) => {
+  const handOff = async (answer: (response: ServerResponse) => void, after?: Promise<void>) => {
     const receiver = await startReceiver((_, response) => answer(response));
     try {
-      return await provider(receiver.url).handOff(call);
+      const result = await provider(receiver.url).handOff(call);
+      await after;
+      return result;
     } finally {
       await receiver.close();
     }
@@ -143,9 +145,7 @@ describe('the answer of a webhook', () => {
     const result = await handOff((response) => {
       response.once('close', closed.resolve);
       response.writeHead(202).write('x'.repeat(1_000_000));
-      return closed.promise;
-    });
-    await closed.promise;
+    }, closed.promise);
     expect(result).to.deep.equal({ kind: 'taken' });
   });
 

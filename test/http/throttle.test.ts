@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { sweepSessions } from '../../core/domain/sessions.ts';
-import { mostThrottleCounters } from '../../core/storage/throttle.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -84,24 +83,6 @@ describe('the sign-in throttle', () => {
       const checked = answers.filter(({ status }) => status === 401).length;
       expect(checked).to.be.lessThan(90);
       expect((await counters()).length).to.equal(3 * checked);
-    });
-
-    it('keeps a bounded number of counters during a flood, and of those the ones that counted most', async () => {
-      const expire = clock.millis() + 60_000;
-      const series =
-        kind === 'sqlite'
-          ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'
-          : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
-      await direct.storage.database.write.raw(
-        `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'account:' || n, 1, CAST(? AS bigint) FROM (${series}) AS numbers`,
-        [expire, mostThrottleCounters + 500],
-      );
-      await counters().insert({ key: 'pair:full', points: 10, expire });
-      const one = { key: 'address:one', most: 2_000, window: 60_000 };
-      for (let n = 0; n < 1_000; n++) await direct.storage.throttle.take([one], clock.millis());
-      const [counted]: { rows: number | string }[] = await counters().count({ rows: '*' });
-      expect(Number(counted?.rows)).to.equal(mostThrottleCounters);
-      expect(await pointsOf('pair')).to.deep.equal([10]);
     });
 
     it('opens again when its window is over, and sweeps its counters then', async () => {

@@ -2,7 +2,11 @@ import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { placeCall } from '../../core/domain/calls.ts';
-import type { User } from '../../core/domain/model.ts';
+import type { Digest, NewCall, User } from '../../core/domain/model.ts';
+import type { CallStore } from '../../core/domain/ports.ts';
+import { callStore } from '../../core/storage/calls.ts';
+import type { BatchRows, Database } from '../../core/storage/database.ts';
+import type { KeyUse } from '../../core/storage/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { callerOf, createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
@@ -42,5 +46,304 @@ describe('requests that share a statement', () => {
       const kinds = (await Promise.all(keys.map(({ digest }) => cancel(request(digest), { contactId })))).map((answer) => answer.kind);
       expect(kinds).to.deep.equal(['campaign-refused', 'cancelled', 'unauthorized', 'cancelled', 'campaign-refused']);
     });
+  });
+});
+
+describe('calls in the database', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    const now = clock.millis();
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let digest: Digest;
+    /** A partner user's, for both campaigns of the partner. */
+    let partnerDigest: Digest;
+    let seen: unknown[];
+    let calls: CallStore;
+
+    before(async () => {
+      direct = await openDirect(await freshDatabase(kind), clock);
+      tenants = await createTenants(direct.ports);
+      digest = await createKey(tenants.users.account);
+      partnerDigest = await createKey(tenants.users.partner);
+    });
+    beforeEach(async () => {
+      await direct.storage.database.write('calls').delete();
+      seen = [];
+      calls = storeOn(direct.storage.database);
+    });
+    after(() => direct.close());
+
+    const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[3]['expiration'] = { kind: 'none' }) => {
+      const { keyValue } = await createApiKey(direct.ports, { ...user, tenancy: null }, operator, {
+        name: 'K',
+        expiration,
+        timeZone: 'UTC',
+      });
+      return digestOf(keyValue);
+    };
+    const storeOn = (database: Database) => {
+      const keyUse: KeyUse = { note: (...use) => seen.push(use), lag: () => 0, close: async () => undefined };
+      return callStore(
+        database,
+        keyUse,
+        (...batch) => seen.push(batch),
+        () => seen.push('placed'),
+      );
+    };
+    const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...callerOf(by), campaignId, at });
+    const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({
+      ...{ contactId: `contact of ${requestId}`, requestId, phone: '+493012345678', name: null, timeZone: null, variables: null },
+      ...{ notBefore: null, notAfter: null, ...more },
+    });
+    const place = (requestId: string, more: Partial<NewCall> = {}, by: Parameters<typeof request>[0] = {}) =>
+      calls.place(request(by), newCall(requestId, more));
+    const row = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first();
+
+    it('are there once they are placed, with all that was asked for, and due at once', async () => {
+      const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: now - 1, notAfter: now + 9 };
+      expect(await place('r', call)).to.deep.equal({ kind: 'placed' });
+      expect(await row('r')).to.include({
+        ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, state: 'queued', placed_at: now, due_at: now },
+        ...{ contact_id: 'contact of r', request_id: 'r', phone: '+493012345678', name: 'Ada', time_zone: 'UTC' },
+        ...{ variables: '[["a","1"],["b","2"]]', not_before: now - 1, not_after: now + 9, attempt: 0 },
+      });
+      expect(seen).to.deep.equal([['place', 1], [digest, now, 'placed'], 'placed']);
+    });
+
+    it('are due when they may begin', async () => {
+      await place('r', { notBefore: now + 5 });
+      expect(await row('r')).to.include({ placed_at: now, due_at: now + 5 });
+    });
+
+    it('are placed once for a request id, which answers as the first time while nothing differs', async () => {
+      const call = { variables: { b: '2', a: '1' }, notAfter: now + 9 };
+      await place('r', call);
+      seen = [];
+      const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: now + 5 });
+      expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now });
+      expect(seen).to.deep.equal([
+        ['place', 1],
+        ['explain', 1],
+        [digest, now + 5],
+      ]);
+      for (const other of [{ phone: '+493087654321' }, { name: 'Ada' }, { timeZone: 'UTC' }, { variables: { a: '1' } }, { notBefore: 1 }])
+        expect(await place('r', { ...call, ...other }), JSON.stringify(other)).to.deep.equal({ kind: 'request-id-conflict' });
+      expect(await place('r', { ...call, notAfter: now + 8 })).to.deep.equal({ kind: 'request-id-conflict' });
+    });
+
+    it('that are placed together get each its own answer', async () => {
+      await place('old');
+      const fresh = { contactId: 'fresh' };
+      seen = [];
+      const { id: otherCampaign } = tenants.otherCampaign;
+      const kinds = async (...placing: Promise<{ kind: string }>[]) => (await Promise.all(placing)).map((answer) => answer.kind);
+      expect(
+        await kinds(
+          place('b'),
+          place('old', fresh),
+          place('c', {}, { campaignId: otherCampaign }),
+          place('a'),
+          place('d', {}, { by: 'no key' }),
+        ),
+      ).to.deep.equal(['placed', 'replayed', 'campaign-refused', 'placed', 'unauthorized']);
+      expect(seen.filter((one) => Array.isArray(one) && one.length === 2 && typeof one[1] === 'number' && one[1] < 10)).to.deep.equal([
+        ['place', 5],
+        ['explain', 3],
+      ]);
+      expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
+    });
+
+    it('note the use of a key that is active, whatever it is refused, and of no other', async () => {
+      expect(await place('r', {}, { campaignId: tenants.otherCampaign.id })).to.deep.equal({ kind: 'campaign-refused' });
+      expect(await place('r', {}, { by: 'no key' })).to.deep.equal({ kind: 'unauthorized' });
+      expect(seen).to.deep.equal([
+        ...[
+          ['place', 1],
+          ['explain', 1],
+          [digest, now],
+        ],
+        ...[
+          ['place', 1],
+          ['explain', 1],
+        ],
+      ]);
+    });
+
+    for (const by of ['requestId', 'contactId'] as const) {
+      const reference = (requestId: string) => (by === 'requestId' ? { requestId } : { contactId: `contact of ${requestId}` });
+
+      it(`are cancelled by their ${by}, and say so again`, async () => {
+        await place('r');
+        seen = [];
+        const cancelled = { kind: 'cancelled', contactId: 'contact of r', requestId: 'r', cancelledAt: now + 5 };
+        expect(await calls.cancel(request({ at: now + 5 }), reference('r'))).to.deep.equal(cancelled);
+        expect(seen).to.deep.equal([
+          ['cancel', 1],
+          [digest, now + 5, 'cancelled'],
+        ]);
+        expect(await calls.cancel(request({ at: now + 6 }), reference('r'))).to.deep.equal(cancelled);
+        expect(seen.slice(2)).to.deep.equal([
+          ['cancel', 1],
+          ['explain', 1],
+          [digest, now + 6],
+        ]);
+      });
+
+      it(`are not cancelled by their ${by} once they were dialed, nor by a key without access, nor where there is none`, async () => {
+        await place('r');
+        await place('dialed');
+        await direct.storage.database.write('calls').where({ request_id: 'dialed' }).update({ state: 'dialing', handoff: 'open' });
+        const kinds = await Promise.all([
+          calls.cancel(request(), reference('dialed')),
+          calls.cancel(request(), reference('none')),
+          calls.cancel(request({ campaignId: tenants.siblingCampaign.id }), reference('r')),
+          calls.cancel(request({ by: 'no key' }), reference('r')),
+          calls.cancel(request({ campaignId: tenants.siblingCampaign.id, by: partnerDigest }), reference('r')),
+        ]);
+        expect(kinds.map((answer) => answer.kind)).to.deep.equal([
+          ...['already-dialed', 'call-not-found', 'campaign-refused', 'unauthorized', 'call-not-found'],
+        ]);
+        expect((await row('r'))?.state).to.equal('queued');
+      });
+    }
+
+    it('of one name in two campaigns are cancelled together, each with its own answer', async () => {
+      const campaigns = [tenants.campaign.id, tenants.siblingCampaign.id];
+      for (const campaignId of campaigns) await place('r', { contactId: `in ${campaignId}` }, { campaignId, by: partnerDigest });
+      const cancelled = await Promise.all(
+        campaigns.map((campaignId) => calls.cancel(request({ campaignId, by: partnerDigest }), { requestId: 'r' })),
+      );
+      expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
+    });
+
+    it('need a key that is active', async () => {
+      const end = '2026-11-22T23:59:59.999Z';
+      const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
+      const last = Date.parse(end);
+      const found = await Promise.all([
+        calls.findActive({ ...callerOf(ending), at: last }),
+        calls.findActive({ ...callerOf('no key'), at: last }),
+        calls.findActive({ ...callerOf(digest), at: last }),
+        calls.findActive({ ...callerOf(ending), at: last + 60_000 }),
+      ]);
+      expect(found).to.deep.equal([{ expiresAt: last }, null, { expiresAt: null }, null]);
+      expect(seen).to.deep.equal([['look up', 4]]);
+    });
+
+    it('say of a key whether it may place any', async () => {
+      expect([
+        await calls.authorize(request()),
+        await calls.authorize(request({ campaignId: tenants.otherCampaign.id })),
+        await calls.authorize(request({ by: 'no key' })),
+      ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
+    });
+
+    it('are written in one order in every process: two batches of the same calls would deadlock otherwise', async () => {
+      const { database } = direct.storage;
+      const written: unknown[] = [];
+      const watch =
+        <Result>(run: (rows: BatchRows) => Promise<Result>, at: number) =>
+        (rows: BatchRows) => {
+          written.push(rows.map((columns) => [columns[at], columns[1]]));
+          return run(rows);
+        };
+      calls = storeOn({
+        ...database,
+        prepareChange: (columns, sql) => watch(database.prepareChange(columns, sql), 4),
+        prepare: (columns, sql, mode) => {
+          const run = database.prepare(columns, sql, mode);
+          return sql('r').startsWith('UPDATE calls') ? watch(run, 3) : run;
+        },
+      });
+      const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();
+      const inOrder = [
+        ['a', first],
+        ['a', second],
+        ['b', first],
+        ['c', first],
+      ];
+      const asked = [
+        ['c', first],
+        ['a', second],
+        ['b', first],
+        ['a', first],
+      ] as const;
+      const by = partnerDigest;
+      await Promise.all(asked.map(([id, campaignId]) => place(id, { contactId: `${id} ${campaignId}` }, { campaignId, by })));
+      await Promise.all(asked.map(([requestId, campaignId]) => calls.cancel(request({ campaignId, by }), { requestId })));
+      expect(written).to.deep.equal([inOrder, inOrder]);
+    });
+
+    it('that change between statement and look-up are tried again, five times at most', async () => {
+      const { database } = direct.storage;
+      let tries = 0;
+      const never =
+        <Nothing>(nothing: Nothing) =>
+        async () => {
+          tries++;
+          return nothing;
+        };
+      await place('r');
+      calls = storeOn({
+        ...database,
+        prepareChange: () => never(0),
+        prepare: (columns, sql, mode) => (sql('r').startsWith('UPDATE calls') ? never([]) : database.prepare(columns, sql, mode)),
+      });
+      for (const trying of [() => place('new'), () => calls.cancel(request(), { requestId: 'r' })]) {
+        tries = 0;
+        const problem: unknown = await trying().catch((error: unknown) => error);
+        expect(problem).to.include({
+          ...{ code: 'unavailable', retryAfter: 1, message: 'What this request needs is changing too fast. Try again.' },
+        });
+        expect(tries).to.equal(5);
+      }
+    });
+
+    if (kind === 'sqlite') {
+      it('are acknowledged only when another connection sees them; otherwise the writer is closed', async () => {
+        const { database } = direct.storage;
+        const asked: unknown[] = [];
+        const discarded: string[] = [];
+        let sees = true;
+        calls = storeOn({
+          ...database,
+          prepare: (columns, sql, mode) => {
+            const run = database.prepare(columns, sql, mode);
+            if (!sql('r').startsWith('SELECT 1')) return run;
+            return async (rows) => {
+              asked.push([mode, ...rows]);
+              return sees ? run(rows) : [];
+            };
+          },
+          discardWriter: async (reason) => void discarded.push(reason.message),
+        });
+        const { id } = tenants.campaign;
+        await place('r');
+        await place('r', { contactId: 'fresh' });
+        expect((await calls.cancel(request(), { requestId: 'r' })).kind).to.equal('cancelled');
+        await calls.cancel(request(), { requestId: 'r' });
+        await Promise.all([place('r', { contactId: 'fresh' }), place('s')]);
+        expect([asked, discarded]).to.deep.equal([
+          [
+            ['read', [id, 'contact of r', null]],
+            ['read', [id, 'contact of r', 'cancelled']],
+            ['read', [id, 'contact of s', null]],
+          ],
+          [],
+        ]);
+        sees = false;
+        for (const trying of [() => place('t'), () => calls.cancel(request(), { requestId: 's' })]) {
+          const problem: unknown = await trying().catch((error: unknown) => error);
+          expect(problem).to.include({
+            ...{ code: 'unavailable', retryAfter: 2 },
+            message: 'The database did not keep what was written. Try again, under the same request id.',
+          });
+          expect(problem).to.have.nested.property('cause.message', 'A write was not committed: only the connection that wrote it sees it.');
+        }
+        const reason = 'A write was not committed: only the connection that wrote it sees it.';
+        expect(discarded).to.deep.equal([reason, reason]);
+      });
+    }
   });
 });

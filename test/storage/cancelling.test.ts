@@ -3,7 +3,7 @@ import { revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/retention.ts';
 import { deleteUser } from '../../core/domain/users.ts';
-import { cancelQueued } from '../../core/storage/queued-calls.ts';
+import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -141,6 +141,37 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ queued: 3 });
     });
 
+    it('of a revoked key are left to housekeeping where others write for too long, which the answer says', async () => {
+      await addKey('goes');
+      await addCalls('goes', 1);
+      direct.storage.database.awaitWriters = async () => false;
+      const problem: unknown = await revoke('goes').catch((error: unknown) => error);
+      expect(problem).to.include({ code: 'unavailable', retryAfter: 60 });
+      expect(problem).to.have.nested.property('cause.message', 'A statement that writes calls has not ended in time.');
+      const [left] = await direct.storage.database.read('retired_api_keys');
+      expect(left).to.deep.equal({
+        ...{ id: 'goes', name: 'goes', creator_id: tenants.users.account.id, creator_name: tenants.users.account.name },
+        ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id },
+        ...{ retired_at: clock.millis(), cancelling_since: clock.millis() },
+      });
+    });
+
+    it('are counted by key, before they are dialed', async () => {
+      await addCalls('two', 2);
+      await addCalls('one', 1);
+      await addCalls('dialing', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook' });
+      const counted = await countQueued(direct.storage.database, ['two', 'one', 'dialing', 'none']);
+      expect(Object.fromEntries(counted)).to.deep.equal({ two: 2, one: 1 });
+    });
+
+    it('stop being cancelled where a signal says so', async () => {
+      await addCalls('goes', 2);
+      const stop = AbortSignal.abort(new Error('Stop.'));
+      const cancelling = cancelQueued(direct.storage.database, ['goes'], clock.millis(), stop);
+      expect(await cancelling.catch((error) => error.message)).to.equal('Stop.');
+      expect(await states()).to.deep.equal({ queued: 2 });
+    });
+
     it('lapse when their notAfter has passed, with the dialer off, and end then, however late that is noticed', async () => {
       const notAfter = clock.millis() + 1_000;
       await addCalls('past', 3, { not_after: notAfter });
@@ -219,12 +250,28 @@ describe('queued calls', () => {
     });
 
     it('are not erased before their retention is over', async () => {
+      const { retention } = direct.ports.stores;
+      expect(await retention.countErasable(clock.now())).to.deep.equal({ erasable: 0, oldestEndedAt: null });
       await addCalls('past', 1, { not_after: clock.millis() });
+      const endedAt = clock.now();
       clock.advance({ days: 60 });
       await endOverdueCalls(direct.ports.stores.dialing, clock);
+      expect(await retention.countErasable(endedAt)).to.deep.equal({ erasable: 0, oldestEndedAt: endedAt });
+      expect(await retention.countErasable(endedAt.plus({ milliseconds: 1 }))).to.deep.equal({ erasable: 1, oldestEndedAt: endedAt });
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(0);
       clock.advance({ milliseconds: 1 });
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(1);
+    });
+
+    it('that have ended are counted for as long as charts show them, and their keys, too', async () => {
+      const { write } = direct.storage.database;
+      const quarters = [clock.millis() - 1, clock.millis()];
+      await write('api_key_usage').insert(quarters.map((quarter_at) => ({ api_key_id: 'key', quarter_at, placed: 1, cancelled: 0 })));
+      const counts = quarters.map((quarter_at) => ({ campaign_id: 'g', quarter_at, state: 'busy' as const, calls: 1 }));
+      await write('call_counts').insert(counts);
+      expect(await direct.ports.stores.retention.forgetCounts(clock.now())).to.equal(2);
+      for (const table of ['api_key_usage', 'call_counts'] as const)
+        expect(await write(table).pluck('quarter_at'), table).to.deep.equal([clock.millis()]);
     });
   });
 });

@@ -107,5 +107,70 @@ describe('claiming and settling calls', () => {
       for (let turn = 0; turn < 5; turn++) served.push(...(await claim(1)).map(({ contactId }) => contactId.slice(0, -2)));
       expect(new Set(served)).to.deep.equal(accounts);
     });
+
+    it('claims a call with all that a hand-off needs', async () => {
+      const more = { name: 'Ada', time_zone: 'UTC', variables: '[["a","1"]]', not_before: 1, not_after: now + 9, request_id: 'r' };
+      await addCall('c', { ...more, placed_at: 2 });
+      expect(await claimOne()).to.deep.equal({
+        ...{ contactId: 'c', requestId: 'r', campaignId: tenants.campaign.id, phone: '+493012345678', name: 'Ada', timeZone: 'UTC' },
+        ...{ variables: { a: '1' }, placedAt: 2, notBefore: 1, notAfter: now + 9, firstAttemptAt: now, provider: 'webhook' },
+        ...{ attempt: 1, handoff: 'open', leaseUntil: now + lease },
+      });
+      await addCall('bare');
+      expect(await claimOne()).to.deep.include({ contactId: 'bare', variables: {}, name: null });
+    });
+
+    it('claims as many as it may, one of each account in turn', async () => {
+      const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id).toSorted();
+      for (const [n, id] of accounts.entries())
+        for (let call = 0; call < 3; call++) await addCall(`${n}-${call}`, { account_id: id, due_at: now - 9 + call });
+      // Whichever account is first after the claims before.
+      const claimed = (await claim(4)).map(({ contactId }) => contactId);
+      expect(claimed).to.have.length(4);
+      expect(claimed.filter((id) => id.endsWith('-0'))).to.have.members(['0-0', '1-0', '2-0']);
+      expect(claimed.filter((id) => id.endsWith('-1'))).to.have.length(1);
+      expect(await claim(100)).to.have.length(5);
+    });
+
+    it('claims nothing where all that is due has lapsed, and lapses it', async () => {
+      await addCall('late', { not_after: now - 1 });
+      await addCall('future', { due_at: now + 1 });
+      expect(await claim(1)).to.deep.equal([]);
+      expect([(await call('late'))?.state, (await call('future'))?.state]).to.deep.equal(['lapsed', 'queued']);
+    });
+
+    it('keeps what a settlement says', async () => {
+      await addCall('c');
+      await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', dueAt: now + 1 });
+      expect(await call('c')).to.include({ state: 'dialing', handoff: 'retry', due_at: now + 1 });
+      await store.settle(await claimOne({ at: now + 1 }), { ...taken, dialedAt: now + 2, dueAt: now + 3 });
+      expect(await call('c')).to.include({ handoff: 'taken', dialed_at: now + 2, due_at: now + 3 });
+      const end = { detail: 'Busy.', endedAt: now + 4, durationSeconds: 5 };
+      await store.settle(await claimOne({ at: now + 3 }), { event: 'outcome', to: 'busy', ...end });
+      expect(await call('c')).to.include({ state: 'busy', due_at: null, detail: 'Busy.', ended_at: now + 4, duration_seconds: 5 });
+    });
+
+    it('takes one outcome of a call that was handed off, which then was dialed at its first attempt', async () => {
+      const outcome = { state: 'completed', detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 } as const;
+      await addCall('c');
+      expect([await store.reportOutcome('c', outcome), await store.reportOutcome('none', outcome)]).to.deep.equal([false, false]);
+      await claimOne();
+      expect(await store.reportOutcome('c', outcome)).to.equal(true);
+      const ended = await call('c');
+      expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
+      expect(ended).to.include({ ended_at: now + 9, duration_seconds: 42 });
+      expect(await store.reportOutcome('c', { ...outcome, state: 'busy' })).to.equal(true);
+      expect(await call('c')).to.deep.equal(ended);
+    });
+
+    it('says how many calls wait for a dialer, and since when', async () => {
+      expect(await store.queue(now)).to.deep.equal({ due: 0, oldestDueAt: null });
+      await addCall('queued', { due_at: now });
+      await addCall('later', { due_at: now + 1 });
+      for (const handoff of ['open', 'retry', 'doubt', 'taken'] as const)
+        await addCall(handoff, { state: 'dialing', handoff, due_at: now - (handoff === 'doubt' ? 5 : 1) });
+      await addCall('ended', { state: 'busy', due_at: null });
+      expect(await store.queue(now)).to.deep.equal({ due: 3, oldestDueAt: now - 5 });
+    });
   });
 });

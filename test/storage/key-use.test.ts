@@ -67,6 +67,30 @@ describe('what a key did', () => {
       });
     }
 
+    it('says for how long its oldest use has not been written', async () => {
+      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      expect(use.lag()).to.equal(0);
+      use.note(key.digest, clock.millis());
+      clock.advance({ milliseconds: 5 });
+      use.note('another', clock.millis());
+      use.note(key.digest, clock.millis());
+      clock.advance({ milliseconds: 2 });
+      expect(use.lag()).to.equal(7);
+      await use.close();
+      expect(use.lag()).to.equal(0);
+    });
+
+    it('is last used at its latest request, in whatever order they were noted, and never before what another core has written', async () => {
+      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      const lastUsedAt = async () => (await direct.storage.database.read('api_keys').first())?.last_used_at;
+      for (const at of [5, 9, 7]) use.note(key.digest, at);
+      await use.close();
+      expect(await lastUsedAt()).to.equal(9);
+      use.note(key.digest, 8);
+      await use.close();
+      expect(await lastUsedAt()).to.equal(9);
+    });
+
     it('is left out once the key is revoked, and brings no key back', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       use.note(key.digest, clock.millis(), 'placed');

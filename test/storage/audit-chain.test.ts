@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
+import { verifyChain } from '../../core/domain/audit-chain.ts';
+import type { AuditChainStore } from '../../core/domain/ports.ts';
+import { createPartner } from '../../core/domain/tenancies.ts';
+import { at, type FakeClock, fakeClock } from '../support/clock.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, openDirect } from '../support/tenants.ts';
+
+describe('the chain of audit events in the database', () => {
+  onEachDatabase((kind) => {
+    let clock: FakeClock;
+    let direct: DirectAccess;
+    let chain: AuditChainStore;
+    let empty: { seq: number; hash: string };
+
+    before(async () => {
+      clock = fakeClock();
+      direct = await openDirect(await freshDatabase(kind), clock);
+      chain = direct.ports.stores.auditChain;
+      const { seq, hash } = await chain.state();
+      empty = { seq, hash };
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      await events().delete();
+      const { seq, hash } = empty;
+      await direct.storage.database.write('audit_chain').update({ seq, hash, pruned_seq: seq, pruned_hash: hash });
+    });
+    after(() => direct.close());
+
+    const events = () => direct.storage.database.write('audit_events');
+    /** @returns their instants, a second apart */
+    async function addEvents(count: number): Promise<number[]> {
+      const instants: number[] = [];
+      for (let n = 0; n < count; n++) {
+        clock.advance({ seconds: 1 });
+        instants.push(clock.millis());
+        await createPartner(direct.ports, operator, `Partner ${n}`);
+      }
+      return instants;
+    }
+    const seqs = async (after = 0, last = 1_000, limit = 1_000) => (await chain.read(after, last, limit)).map(({ seq }) => seq);
+
+    it('takes in each event once, the oldest first', async () => {
+      const instants = await addEvents(3);
+      expect([await chain.state(), await chain.oldestAt()]).to.deep.equal([
+        { ...empty, prunedSeq: empty.seq, prunedHash: empty.hash, unchained: 3 },
+        null,
+      ]);
+      expect([await chain.extend(), await chain.extend()]).to.deep.equal([3, 0]);
+      const read = await chain.read(0, 1_000, 1_000);
+      expect(read.map(({ seq, at: instant }) => [seq, instant])).to.deep.equal(instants.map((instant, n) => [n + 1, instant]));
+      expect(await chain.state()).to.deep.equal({
+        ...{ seq: 3, hash: read.at(-1)?.hash, unchained: 0 },
+        ...{ prunedSeq: empty.seq, prunedHash: empty.hash },
+      });
+      expect(await chain.oldestAt()).to.equal(instants[0]);
+      expect((await verifyChain(chain, null)).faults).to.deep.equal([]);
+    });
+
+    it('has all that an event says, in an order that stays: otherwise no hash of before would hold', async () => {
+      const id = '0190a0b0-0000-7000-8000-000000000000';
+      await events().insert({
+        ...{ id, at: 1, actor_id: 'u', actor_name: 'Ada', action: 'a', subject_kind: 'partner', subject_id: 's' },
+        ...{ subject_name: 'S', account_id: 'c', partner_id: 'p', address: '192.0.2.1' },
+      });
+      await chain.extend();
+      const [only] = await chain.read(0, 1, 1);
+      expect(only?.fields).to.deep.equal([id, 1, 'u', 'Ada', 'a', 'partner', 's', 'S', 'c', 'p', '192.0.2.1']);
+      expect(only?.hash).to.equal('33101dfa8ac5b4a79ac3f604c3b3deeca745001fb2461410cf5ecdcf6d06c247');
+    });
+
+    it('goes on from where it was', async () => {
+      await addEvents(2);
+      await chain.extend();
+      await addEvents(201);
+      expect(await chain.extend()).to.equal(201);
+      expect([await seqs(), (await verifyChain(chain, null)).faults]).to.deep.equal([Array.from({ length: 203 }, (_, n) => n + 1), []]);
+    });
+
+    it('is read in parts, from after one number to another', async () => {
+      await addEvents(5);
+      await chain.extend();
+      expect([await seqs(1, 4), await seqs(1, 4, 2), await seqs(5)]).to.deep.equal([[2, 3, 4], [2, 3], []]);
+    });
+
+    it('ends between two steps where its signal says so', async () => {
+      await addEvents(1);
+      const aborted = AbortSignal.abort(new Error('Stop.'));
+      expect(await chain.extend(aborted).catch((error) => error.message)).to.equal('Stop.');
+      await chain.extend();
+      expect(await chain.prune(clock.now(), aborted).catch((error) => error.message)).to.equal('Stop.');
+    });
+
+    it('is pruned up to the first event that is not from before, and holds from there on', async () => {
+      const instants = await addEvents(4);
+      await chain.extend();
+      await addEvents(1);
+      const third = at(new Date(instants[2] ?? 0).toISOString());
+      expect(await chain.prune(third)).to.equal(2);
+      expect([await seqs(), (await chain.state()).prunedSeq, await chain.oldestAt()]).to.deep.equal([[3, 4], 2, instants[2]]);
+      expect([await chain.prune(third), (await verifyChain(chain, null)).faults]).to.deep.equal([0, []]);
+    });
+
+    it('keeps a newer event that an older one follows, and what is not chained', async () => {
+      await addEvents(1);
+      clock.set('2026-11-20T09:00:00.000Z');
+      await addEvents(1);
+      await chain.extend();
+      await addEvents(1);
+      expect(await chain.prune(at('2026-11-21T09:00:00.000Z'))).to.equal(0);
+      expect((await events()).length).to.equal(3);
+      expect(await chain.prune(at('2026-11-22T09:00:00.000Z'))).to.equal(2);
+      expect((await events()).length).to.equal(1);
+    });
+  });
+});

@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+import { auditEvent, operator } from '../../core/domain/audit.ts';
+import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
+import type { SessionStore } from '../../core/domain/ports.ts';
+import { at, type FakeClock, fakeClock } from '../support/clock.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+
+describe('sessions in the database', () => {
+  onEachDatabase((kind) => {
+    let clock: FakeClock;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let sessions: SessionStore;
+    let hash: string;
+
+    before(async () => {
+      clock = fakeClock();
+      direct = await openDirect(await freshDatabase(kind), clock);
+      tenants = await createTenants(direct.ports);
+      ({ sessions } = direct.ports.stores);
+      hash = (await user())?.password_hash ?? '';
+    });
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      await rows().delete();
+      await direct.storage.database.write('audit_events').delete();
+    });
+    after(() => direct.close());
+
+    const rows = () => direct.storage.database.write('sessions');
+    const user = (id = tenants.users.account.id) => direct.storage.database.read('users').where({ id }).first();
+    const ids = (): Promise<string[]> => direct.storage.database.read('sessions').orderBy('id').pluck('id');
+    const events = (): Promise<string[]> => direct.storage.database.read('audit_events').pluck('id');
+    const event = (): AuditEvent => auditEvent(direct.ports, operator, 'session.started', { kind: 'session', id: 'u', name: 'Ada' }, null);
+    /** As of now. */
+    const start = (id: Digest, { of = tenants.users.account.id, withHash = hash, leaving = event() } = {}) =>
+      sessions.start(id, of, withHash, clock.now(), leaving);
+    /** A session of a user, with the password that all of them have. */
+    const startOf = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
+
+    it('start for a user whose password has not changed, and are noted as their last sign-in, with an event', async () => {
+      const leaving = event();
+      expect(await start('s', { leaving })).to.equal(true);
+      expect(await sessions.find('s')).to.deep.equal({
+        ...{ user: tenants.users.account, tenancy: null, passwordChangeDue: false },
+        ...{ startedAt: clock.now(), lastSeenAt: clock.now() },
+      });
+      expect([(await user())?.last_sign_in_at, await events()]).to.deep.equal([clock.millis(), [leaving.id]]);
+    });
+
+    it('do not start for another password, a user who is disabled, or none', async () => {
+      expect(await start('s', { withHash: 'another' })).to.equal(false);
+      expect(await start('s', { of: 'nobody' })).to.equal(false);
+      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ disabled_at: 1 });
+      expect(await start('s')).to.equal(false);
+      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ disabled_at: null });
+      expect([await ids(), await events()]).to.deep.equal([[], []]);
+    });
+
+    it('are none where none was started', async () => {
+      await start('s');
+      expect(await sessions.find('other')).to.equal(null);
+    });
+
+    it('say that a password chosen by somebody else is to be changed', async () => {
+      await start('s');
+      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: 5 });
+      expect(await sessions.find('s')).to.include({ passwordChangeDue: true });
+      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: null });
+    });
+
+    it('note when they were last seen, and no ended one comes back by that', async () => {
+      await start('s');
+      await start('other');
+      const startedAt = clock.now();
+      clock.advance({ hours: 1 });
+      await sessions.touch('s', clock.now());
+      await sessions.touch('ended', clock.now());
+      expect(await sessions.find('s')).to.deep.include({ startedAt, lastSeenAt: clock.now() });
+      expect(await sessions.find('other')).to.deep.include({ lastSeenAt: startedAt });
+      expect(await ids()).to.deep.equal(['other', 's']);
+    });
+
+    it('keep the tenancy that a staff user has selected, until another one or none', async () => {
+      await startOf('s', tenants.users.staff.id);
+      const { account, partner } = tenants;
+      const ofAccount: Tenancy = { ...account, kind: 'account' };
+      const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id };
+      for (const tenancy of [ofAccount, ofPartner, null]) {
+        const leaving = event();
+        expect(await sessions.selectTenancy('s', tenancy, leaving)).to.equal(true);
+        expect((await sessions.find('s'))?.tenancy).to.deep.equal(tenancy);
+        expect((await events()).at(-1)).to.equal(leaving.id);
+      }
+    });
+
+    it('have no tenancy once their user is no longer staff', async () => {
+      await startOf('s', tenants.users.partner.id);
+      await sessions.selectTenancy('s', { ...tenants.account, kind: 'account' }, event());
+      expect((await sessions.find('s'))?.tenancy).to.equal(null);
+    });
+
+    it('that have ended select no tenancy, and leave no event by trying', async () => {
+      expect(await sessions.selectTenancy('s', null, event())).to.equal(false);
+      expect(await events()).to.deep.equal([]);
+    });
+
+    it('end once, with an event', async () => {
+      await start('s');
+      await start('other');
+      const leaving = event();
+      expect([await sessions.end('s', leaving), await sessions.end('s', event())]).to.deep.equal([true, false]);
+      expect([await ids(), (await events()).filter((id) => id === leaving.id), (await events()).length]).to.deep.equal([
+        ...[['other'], [leaving.id], 3],
+      ]);
+    });
+
+    it('all end of one user, who has none of another', async () => {
+      await start('s');
+      await start('t');
+      await startOf('other', tenants.users.sibling.id);
+      expect(await sessions.endAll(tenants.users.account.id, event())).to.equal(2);
+      expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
+    });
+
+    it('are swept where they started or were last seen out of bounds', async () => {
+      const [early, now, late] = ['2026-11-21T08:59:59.999Z', '2026-11-21T09:00:00.000Z', '2026-11-21T09:00:00.001Z'];
+      for (const [id, startedAt, seenAt] of [
+        ['kept', now, now],
+        ['started-early', early, now],
+        ['started-late', late, now],
+        ['seen-early', now, early],
+        ['seen-late', now, late],
+      ] as const) {
+        clock.set(startedAt);
+        await start(id);
+        await sessions.touch(id, at(seenAt));
+      }
+      await sessions.sweep({ startedAfter: at(now), seenAfter: at(now), before: at(now) });
+      expect(await ids()).to.deep.equal(['kept']);
+    });
+  });
+});

@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import type { ThrottleStore } from '../../core/domain/ports.ts';
+import { longestWindow } from '../../core/domain/throttle.ts';
+import { mostThrottleCounters, throttleStore } from '../../core/storage/throttle.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, openDirect } from '../support/tenants.ts';
+
+const now = 1_795_000_000_000;
+const window = 60_000;
+const one = { key: 'one', most: 2, window };
+const other = { key: 'other', most: 3, window: 2 * window };
+
+describe('the counters of attempts', () => {
+  onEachDatabase((kind) => {
+    let direct: DirectAccess;
+    let throttle: ThrottleStore;
+
+    before(async () => {
+      direct = await openDirect(await freshDatabase(kind));
+      ({ throttle } = direct.storage);
+    });
+    beforeEach(() => counters().delete());
+    after(() => direct.close());
+
+    const counters = () => direct.storage.database.write('sign_in_attempts');
+    const points = async (): Promise<Record<string, number>> => {
+      const rows: { key: string; points: number }[] = await counters().orderBy('key');
+      return Object.fromEntries(rows.map((row) => [row.key, row.points]));
+    };
+    const take = (at = now, ...which: (typeof one)[]) => throttle.take(which.length === 0 ? [one, other] : which, at);
+
+    it('let so many attempts through, and are then full until their window is over', async () => {
+      expect([await take(), await throttle.blockedUntil([one, other], now)]).to.deep.equal([true, null]);
+      expect([await take(now + 1), await take(now + 2)]).to.deep.equal([true, false]);
+      expect(await points()).to.deep.equal({ one: 2, other: 2 });
+      expect(await throttle.blockedUntil([one, other], now + 2)).to.equal(now + window);
+      expect([await throttle.blockedUntil([other], now + 2), await throttle.blockedUntil([one], now + window)]).to.deep.equal([null, null]);
+    });
+
+    it('open again when the last full one does', async () => {
+      await counters().insert([
+        { key: 'one', points: 2, expire: now + window },
+        { key: 'other', points: 3, expire: now + 2 * window },
+      ]);
+      expect(await throttle.blockedUntil([one, other], now)).to.equal(now + 2 * window);
+    });
+
+    it('count anew once their window is over, each by itself', async () => {
+      await take();
+      await take();
+      expect(await take(now + window)).to.equal(true);
+      expect(await points()).to.deep.equal({ one: 1, other: 3 });
+    });
+
+    it('count anew where they end further ahead than their window, after a clock has stepped back', async () => {
+      await take(now + 400 * 86_400_000);
+      await take(now + 400 * 86_400_000);
+      expect(await throttle.blockedUntil([one], now)).to.equal(null);
+      expect(await take()).to.equal(true);
+      expect(await points()).to.deep.equal({ one: 1, other: 1 });
+    });
+
+    it('take an attempt back, and never one that was not counted', async () => {
+      await take();
+      await throttle.giveBack('one');
+      await throttle.giveBack('one');
+      await throttle.giveBack('none');
+      expect(await points()).to.deep.equal({ one: 0, other: 1 });
+    });
+
+    it('are reset one by one', async () => {
+      await take();
+      await throttle.reset('one');
+      expect(await points()).to.deep.equal({ other: 1 });
+    });
+
+    it('are swept when they are over, or end further ahead than any window', async () => {
+      const expires = { over: now, live: now + 1, longest: now + longestWindow, ahead: now + longestWindow + 1 };
+      await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
+      await throttle.sweep(now);
+      expect(Object.keys(await points())).to.deep.equal(['live', 'longest']);
+    });
+
+    it('are bounded during a flood: each thousandth attempt keeps those that counted most', async () => {
+      const expire = now + window;
+      const series =
+        kind === 'sqlite'
+          ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'
+          : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
+      await direct.storage.database.write.raw(
+        `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'flood:' || n, 1, CAST(? AS bigint) FROM (${series}) AS numbers`,
+        [expire, mostThrottleCounters + 500],
+      );
+      await counters().insert({ key: 'full', points: 10, expire });
+      const { take: takeFrom } = throttleStore(direct.storage.database);
+      const count = async () => Number((await counters().count({ rows: '*' }).first<{ rows: number | string }>()).rows);
+      for (let n = 0; n < 999; n++) await takeFrom([{ key: 'one', most: 2_000, window }], now);
+      expect(await count()).to.equal(mostThrottleCounters + 502);
+      await takeFrom([{ key: 'one', most: 2_000, window }], now);
+      expect(await count()).to.equal(mostThrottleCounters);
+      expect(
+        (await counters().whereIn('key', ['one', 'full']).orderBy('points')).map((row: { points: number }) => row.points),
+      ).to.deep.equal([10, 1_000]);
+    });
+  });
+});
