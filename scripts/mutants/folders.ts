@@ -43,7 +43,9 @@ export const folders: readonly Folder[] = [
       ...['body', 'client-address', 'context', 'csrf', 'not-found', 'on-demand', 'outcomes', 'problems', 'request-id', 'request-path'],
       'session',
     ].map((name) => `core/http/${name}.ts`),
-    tests: ['guards', 'request-id', 'refusals', 'on-demand', 'sessions'].map((name) => `test/http/${name}.test.ts`),
+    tests: ['guards', 'request-id', 'refusals', 'key-ends', 'on-demand', 'refusals-in-the-log', 'sessions'].map(
+      (name) => `test/http/${name}.test.ts`,
+    ),
   },
   {
     name: 'cli',

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
 import { apiKeysSchema, callsSchema } from '#contract/console.ts';
@@ -74,43 +72,6 @@ describe('attacks', () => {
     it('a search for what no database takes is refused', async () => {
       const answer = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls?search=%00`, { cookie });
       expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
-    });
-
-    /** Sends a request whose body ends only after something else has happened. */
-    async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>): Promise<string> {
-      const { hostname, port } = new URL(core.url);
-      const text = JSON.stringify(body);
-      const socket = connect(Number(port), hostname);
-      await once(socket, 'connect');
-      let answer = '';
-      socket.setEncoding('utf8').on('data', (chunk: string) => {
-        answer += chunk;
-      });
-      const head = [
-        `POST ${path} HTTP/1.1`,
-        'Host: x',
-        'Connection: close',
-        `Cookie: ${as}`,
-        'Content-Type: application/json',
-        `Content-Length: ${text.length}`,
-      ];
-      socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 5)}`);
-      // Answered on another connection after this one was written to: the core has begun with both.
-      await ask('GET', `${core.url}/console/session`, { cookie: as });
-      await meanwhile();
-      socket.write(text.slice(5));
-      await once(socket, 'close');
-      return answer;
-    }
-
-    it('a session that ends while a body is under way creates no key', async () => {
-      const session = await signIn(core.url, 'ada@example.com');
-      const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
-      const answer = await slowly('/console/api-keys', session, body, () =>
-        ask('DELETE', `${core.url}/console/session`, { cookie: session }),
-      );
-      expect(answer).to.match(/^HTTP\/1\.1 401 /);
-      expect(await direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
     });
 
     it('sign-ins with the old password that are under way do not survive its change', async () => {

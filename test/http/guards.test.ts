@@ -1,10 +1,19 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { Writable } from 'node:stream';
 import { expect } from 'chai';
+import Koa from 'koa';
 import { paths, pathTo } from '#contract/paths.ts';
 import { sign } from '#contract/signature.ts';
+import { Problem } from '../../core/domain/problem.ts';
+import type { State } from '../../core/http/context.ts';
+import { problems } from '../../core/http/problems.ts';
+import { requestId } from '../../core/http/request-id.ts';
+import { createLog } from '../../core/log.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
-import { type Ask, ask, codeOf } from '../support/http.ts';
+import { type Ask, ask, codeOf, overSocket } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 
@@ -86,6 +95,9 @@ describe('what guards every route', () => {
     expect(await problemOf(inConsole('GET', `${calls}?state=ringing`))).to.match(
       /^400 malformed-request: The query is wrong at state: Give one of queued, /,
     );
+    expect(await problemOf(inConsole('GET', `${calls}?searhc=x`))).to.equal(
+      '400 malformed-request: The query is wrong at searhc: This field is not known.',
+    );
     expect((await inConsole('GET', `${calls}?state=&search=`)).status).to.equal(200);
   });
 
@@ -99,6 +111,31 @@ describe('what guards every route', () => {
     expect([wrongMethod.json['detail'], wrongMethod.headers['allow']]).to.deep.equal(['Use HEAD, GET, POST.', 'HEAD, GET, POST']);
     const outcomes = await inConsole('GET', paths.outcomes);
     expect([outcomes.status, outcomes.headers['allow']]).to.deep.equal([405, 'POST']);
+    const onACall = await ask('GET', `${endpoint}/some-call`, { cookie });
+    expect([onACall.status, onACall.headers['allow']]).to.deep.equal([405, 'DELETE']);
+  });
+
+  it('finds its routes in whatever form HTTP gives an address', async () => {
+    expect((await ask('POST', `${endpoint}?a=b`, { key, raw: call() })).status).to.equal(202);
+    const head = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${key}\r\n`;
+    const body = call();
+    const more = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    expect(await overSocket(harness.core.url, head(`${endpoint}?a=b`) + more)).to.match(/^HTTP\/1\.1 202 /);
+    expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
+  });
+
+  it('asks once whether a key is active that was just accepted, and again after a refusal', async () => {
+    const { keyValue } = await createKey(harness.core.url, cookie);
+    const lookUps = async () => {
+      const { text } = await ask('GET', `${harness.core.managementUrl}/metrics`);
+      return Number(/_count\{operation="look up"\} (\d+)/.exec(text)?.[1]);
+    };
+    const before = await lookUps();
+    const placing = async (campaign: string) =>
+      (await ask('POST', onDemand(harness.core.url, campaign), { key: keyValue, raw: call() })).status;
+    const campaign = harness.tenants.campaign.id;
+    expect([await placing(campaign), await placing(campaign), (await lookUps()) - before]).to.deep.equal([202, 202, 1]);
+    expect([await placing('none'), await placing(campaign), (await lookUps()) - before]).to.deep.equal([403, 202, 2]);
   });
 
   it('finds nothing by what cannot be an identifier', async () => {
@@ -126,7 +163,7 @@ describe('what guards every route', () => {
   it('says what is wrong with an Idempotency-Key', async () => {
     const wrong = (detail: string) => `422 invalid: The header Idempotency-Key is wrong: ${detail}`;
     const form = wrong('Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :, bare or between double quotes.');
-    for (const header of ['a b', '"a', 'a"', ''])
+    for (const header of ['a b', '"a', 'a"', 'x"a"', '"a"x', ''])
       expect(await problemOf(place(call(), { 'Idempotency-Key': header })), header).to.equal(form);
     const other = { ...JSON.parse(call()), requestId: 'r1' };
     const differs = wrong('It differs from requestId in the body. Give one of them, or the same value twice.');
@@ -200,5 +237,86 @@ describe('the report of an outcome', () => {
     const answer = await report(outcomeOf(contactId), { of: off });
     await off.close();
     expect([answer.status, await stateOf(contactId)]).to.deep.equal([401, 'dialing']);
+  });
+});
+
+describe('what a request throws', () => {
+  const log: { msg: string; level: string; err?: object; requestId?: string; route?: string }[] = [];
+  const lines = new Writable({
+    write(chunk, _encoding, done) {
+      log.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  let server: Server;
+  let thrown: unknown;
+
+  before(async () => {
+    const app = new Koa<State>().use(requestId()).use(problems(createLog('info', lines)));
+    app.use((ctx) => {
+      ctx.state.route = '/a-route';
+      ctx.set('X-Of-Another-Answer', 'x');
+      throw thrown;
+    });
+    server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  beforeEach(() => {
+    log.length = 0;
+  });
+  after(() => server.close());
+
+  const throwing = async (what: unknown, id = 'r-1') => {
+    thrown = what;
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
+    const response = await fetch(url, { headers: { 'X-Request-Id': id, Connection: 'close' } });
+    const answer: unknown = await response.json();
+    return { status: response.status, headers: response.headers, answer };
+  };
+
+  it('is answered as the problem that it is, and nothing of an answer that was under way', async () => {
+    const { status, headers, answer } = await throwing(new Problem('too-large', 'Too much.'));
+    expect([status, answer]).to.deep.equal([
+      413,
+      { type: 'urn:callkey:problems#too-large', title: 'Request body too large', status: 413, detail: 'Too much.' },
+    ]);
+    expect(Object.fromEntries(headers)).to.include({ 'x-request-id': 'r-1', 'x-content-type-options': 'nosniff' });
+    for (const name of ['x-of-another-answer', 'retry-after', 'allow']) expect(headers.has(name), name).to.equal(false);
+    expect(log).to.deep.equal([]);
+  });
+
+  it('is in the log, where the core could not serve the request, and says when to come back', async () => {
+    const { status, headers } = await throwing(new Problem('unavailable', 'Down.', { retryAfter: 2 }));
+    expect([status, headers.get('retry-after')]).to.deep.equal([503, '2']);
+    expect(log).to.have.length(1);
+    expect(log[0]).to.include({ level: 'warn', msg: 'request not served', requestId: 'r-1', route: '/a-route' });
+    expect(log[0]?.err).to.include({ message: 'Down.' });
+  });
+
+  it('is in the log alone, where it is a fault: the answer says under what identifier', async () => {
+    const { status, answer } = await throwing(new TypeError('a secret'));
+    expect([status, answer]).to.deep.equal([
+      500,
+      {
+        ...{ type: 'urn:callkey:problems#internal', title: 'Internal error', status: 500, instance: 'r-1' },
+        detail: 'Something went wrong here. The operator finds it in the log under the identifier of this request.',
+      },
+    ]);
+    expect(log).to.have.length(1);
+    expect(log[0]).to.include({ level: 'error', msg: 'request failed', requestId: 'r-1', route: '/a-route' });
+    expect(log[0]?.err).to.include({ message: 'a secret' });
+  });
+
+  for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {
+    it(`is found under ${id}, which is no UUID, as it is`, async () => {
+      expect((await throwing(new Error('x'), id)).answer).to.include({ instance: id });
+    });
+  }
+
+  it('is the common 401, without an identifier, where it is unauthorized', async () => {
+    const { status, headers } = await throwing(new Problem('unauthorized', 'x'));
+    expect([status, headers.has('x-request-id'), log]).to.deep.equal([401, false, []]);
+    expect(Object.fromEntries(headers)).to.include({ 'www-authenticate': 'ApiKey realm="callkey"', 'x-content-type-options': 'nosniff' });
   });
 });

@@ -96,6 +96,7 @@ describe('each answer', () => {
 
     for (const [what, sent] of [
       ['has another form', 'canary'],
+      ['has something before it', `x${traceparent}`],
       ['names no trace', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`],
       ['names no span', `00-0af7651916cd43dd8448eb211c80319c-${'0'.repeat(16)}-01`],
       ['has a version that there is not', 'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],

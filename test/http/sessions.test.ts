@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { sessionSchema } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit.ts';
@@ -70,7 +72,8 @@ describe('sessions', () => {
       });
 
       it('sets a Secure cookie with the __Host- prefix when it came over https', async () => {
-        const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'https' });
+        // The scheme of the client's connection is the first.
+        const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
         for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_session.*; secure/i);
         const cookie = cookiesOf(answer);
         const seen = await ask('GET', `${core.url}/console/session`, { cookie, headers: { 'X-Forwarded-Proto': 'https' } });
@@ -130,7 +133,42 @@ describe('sessions', () => {
       expect(setCookies(answer)).to.have.length(2);
     });
 
+    /** Sends a request whose body ends only after something else has happened. */
+    async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>): Promise<string> {
+      const { hostname, port } = new URL(core.url);
+      const text = JSON.stringify(body);
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (chunk: string) => {
+        answer += chunk;
+      });
+      const head = [
+        `POST ${path} HTTP/1.1`,
+        'Host: x',
+        'Connection: close',
+        `Cookie: ${as}`,
+        'Content-Type: application/json',
+        `Content-Length: ${text.length}`,
+      ];
+      socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 5)}`);
+      // Answered on another connection after this one was written to: the core has begun with both.
+      await ask('GET', `${core.url}/console/session`, { cookie: as });
+      await meanwhile();
+      socket.write(text.slice(5));
+      await once(socket, 'close');
+      return answer;
+    }
+
     describe('end', () => {
+      it('while a body is under way, which then creates no key', async () => {
+        const cookie = await signIn(core.url, 'ada@example.com');
+        const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
+        const answer = await slowly('/console/api-keys', cookie, body, () => ask('DELETE', `${core.url}/console/session`, { cookie }));
+        expect(answer).to.match(/^HTTP\/1\.1 401 /);
+        expect(await direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
+      });
+
       it('when signing out, at once and with the cookie taken back', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const answer = await ask('DELETE', `${core.url}/console/session`, { cookie });
@@ -222,6 +260,36 @@ describe('sessions', () => {
       }
     });
 
+    describe('come from the address', () => {
+      /** Where the last session was started from, as the audit events say. */
+      const seenFrom = async (headers: Record<string, string>) => {
+        await tryPassword('ada@example.com', password, headers);
+        const events = direct.storage.database.read('audit_events').where({ action: 'session.started' });
+        return (await events.orderBy('id', 'desc').first('address'))?.address;
+      };
+
+      for (const [what, forwarded, address] of [
+        ['that the trusted proxy names, whatever the client has put before it', '203.0.113.9, 198.51.100.7', '198.51.100.7'],
+        ['of IPv4 that it names in the form of IPv6', '::ffff:198.51.100.12', '198.51.100.12'],
+        ['of IPv6 that it names', '64::ffff:198.51.100.7', '64::ffff:198.51.100.7'],
+        ['of IPv6 that is mapped without dots', '::ffff:c633:6407', '::ffff:c633:6407'],
+      ] as const) {
+        it(what, async () => {
+          expect(await seenFrom({ 'X-Forwarded-For': forwarded })).to.equal(address);
+        });
+      }
+
+      it('of the connection where no proxy is trusted, or it names none', async () => {
+        expect(await seenFrom({})).to.equal('127.0.0.1');
+        const withoutProxies = await startCoreHere(database, { clock });
+        const body = { email: 'ada@example.com', password };
+        await ask('POST', `${withoutProxies.url}/console/session`, { body, headers: { 'X-Forwarded-For': '198.51.100.7' } });
+        await withoutProxies.close();
+        const events = direct.storage.database.read('audit_events').where({ action: 'session.started' });
+        expect((await events.orderBy('id', 'desc').first('address'))?.address).to.equal('127.0.0.1');
+      });
+    });
+
     describe('requests from another site', () => {
       for (const [what, headers, status] of [
         ['another site, by Fetch Metadata', { 'Sec-Fetch-Site': 'cross-site' }, 403],
@@ -247,6 +315,9 @@ describe('sessions', () => {
       it('are told from ones of the own origin by Origin', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         expect((await ask('GET', `${core.url}/console/session`, { cookie, headers: { Origin: core.url } })).status).to.equal(200);
+        const overHttps = { 'X-Forwarded-Proto': 'https', Origin: core.url.replace('http:', 'https:') };
+        const answer = await tryPassword('ada@example.com', password, overHttps);
+        expect(answer.status).to.equal(201);
       });
     });
 
