@@ -59,17 +59,13 @@ async function placeOthers(batch: Batch, refusals: Refusals): Promise<void> {
   const { run, file, checked, pace, interrupt } = batch;
   const journal = openJournal(run);
   try {
-    await runPool(othersOf(goodLines(file, checked.bad), run), pace, interrupt.controller, (line) =>
+    await runPool(goodLines(file, checked.bad, run.placed), pace, interrupt.controller, (line) =>
       placeLine(batch, journal, line, refusals),
     );
     if (run.placed.size === checked.good) journal.add({ completedAt: new Date().toISOString() });
   } finally {
     journal.close();
   }
-}
-
-async function* othersOf(lines: AsyncIterable<CallLine>, { placed }: Run): AsyncGenerator<CallLine> {
-  for await (const line of lines) if (!placed.has(line.line)) yield line;
 }
 
 async function placeLine(

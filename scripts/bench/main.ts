@@ -3,6 +3,7 @@
 //   npm run bench -- --full          all of it, on a machine that does nothing else; keeps the results, and fills in the pages that quote them
 //   npm run bench -- --full --try    all of it in short, on any machine; keeps nothing
 //   npm run bench -- --soak 60       so many minutes of load, with --database sqlite or postgres
+//   npm run bench -- --file 1000000  the command line with a file of so many lines
 // It starts all that it needs itself, PostgreSQL included, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,8 +12,9 @@ import { databaseKinds, setUpPostgres } from '../../test/support/databases.ts';
 import { openStage } from './environment.ts';
 import { runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
+import { longFile } from './long-file.ts';
 import { leave, startServer, useFolder } from './processes.ts';
-import { keep, keepSoak } from './results.ts';
+import { keep, keepLongFile, keepSoak } from './results.ts';
 import { scales } from './scale.ts';
 import { soak } from './soak.ts';
 import { printed, rowTable } from './tables.ts';
@@ -23,6 +25,7 @@ const { values } = parseArgs({
     full: { type: 'boolean', default: false },
     try: { type: 'boolean', default: false },
     soak: { type: 'string' },
+    file: { type: 'string' },
     database: { type: 'string', default: 'sqlite' },
   },
 });
@@ -40,7 +43,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 try {
-  await (values.soak === undefined ? (values.full ? full() : mainRows()) : soaked(Number(values.soak)));
+  if (values.soak !== undefined) await soaked(Number(values.soak));
+  else if (values.file !== undefined) await fileOf(Number(values.file));
+  else await (values.full ? full() : mainRows());
 } catch (error) {
   say(error instanceof Error ? String(error.stack) : String(error));
   process.exitCode = 1;
@@ -90,4 +95,11 @@ async function soaked(minutes: number): Promise<void> {
   const found = await soak(kind, minutes, say);
   say(JSON.stringify({ ...found, samples: undefined, loads: undefined }, null, 1));
   if (!values.try) keepSoak(found);
+}
+
+async function fileOf(lines: number): Promise<void> {
+  if (!(lines > 1)) throw new Error('Say --file and a number of lines.');
+  const found = await longFile(lines, say);
+  say(JSON.stringify(found, null, 1));
+  if (!values.try) keepLongFile(found);
 }

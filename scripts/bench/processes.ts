@@ -58,8 +58,8 @@ export async function run(program: string, args: readonly string[]): Promise<{ s
   });
 }
 
-/** @returns what resolves when it has ended */
-function track(child: ChildProcess): Promise<unknown> {
+/** Has a process ended with this one. @returns what resolves when it has ended */
+export function track(child: ChildProcess): Promise<unknown> {
   running.add(child);
   return new Promise((resolve) => {
     for (const event of ['close', 'error']) child.once(event, resolve);

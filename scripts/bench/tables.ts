@@ -3,6 +3,7 @@ import type { Cores } from './cores.ts';
 import type { Cpu } from './cpu.ts';
 import type { Figure } from './figures.ts';
 import type { Grown } from './growth.ts';
+import type { LongFile } from './long-file.ts';
 import type { Results } from './run-results.ts';
 import type { Soak } from './soak.ts';
 import type { Spread } from './spread.ts';
@@ -163,6 +164,14 @@ export function soakSection({ at, commit, database, minutes, memory, otherLoad }
   return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${Math.round(median(({ perSecond }) => perSecond)).toLocaleString('en')} requests a second.
 Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes it grows by ${slope.toFixed(1)} MB an hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it is never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
 p99 ${median(({ p99 }) => p99).toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
+}
+
+export function longFileSection({ at, machine, lines, megabytes, runs, firstCall }: LongFile): string {
+  const most = Math.max(...runs.map(({ memory }) => memory));
+  const rows = runs.map(({ what, memory, seconds }) => [what, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
+  return `${table([`a file of ${thousands(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'time'], rows)}
+${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core beside it: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
+The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
 }
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
