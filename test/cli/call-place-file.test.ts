@@ -5,53 +5,30 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { CliHome, type CliProcess, cliMain, ndjson } from '../support/cli.ts';
 import { bareEnvironment } from '../support/commands.ts';
-import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
+import { spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../support/tenants.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { createKey, createTenants, openDirect, signIn } from '../support/tenants.ts';
 
 describe('callkey call place --from', () => {
-  let core: RunningCore;
-  let database: string;
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let network: FaultyProxy;
-  let home: CliHome;
-
-  before(async () => {
-    database = await freshDatabase('sqlite');
-    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-    direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
-    network = await faultyProxy(core.url);
-  });
+  const its = sharedIntegrator();
   let files = 0;
-  let key: string;
-  beforeEach(async () => {
-    key ??= (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
-    network.seen.length = 0;
-    network.faults.length = 0;
+  beforeEach(() => {
     files++;
-  });
-  after(async () => {
-    await network.close();
-    await direct.close();
-    await core.close();
   });
 
   const phone = (n: number) => `+4930${10_000_000 + files * 100_000 + n}`;
   const csvOf = (count: number, from = 0) =>
     ['phone,name', ...Array.from({ length: count }, (_, n) => `${phone(from + n)},Ada ${from + n}`)].join('\n');
   const file = (text: string | Buffer, name = 'contacts.csv') => {
-    const path = join(home.directory, name);
+    const path = join(its.home.directory, name);
     writeFileSync(path, text);
     return path;
   };
-  const place = (path: string, ...more: string[]) => home.run(['call', 'place', tenants.campaign.id, '--from', path, ...more]);
+  const place = (path: string, ...more: string[]) => its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path, ...more]);
   /** How many calls there are to each of this test's numbers. */
   const calls = async (): Promise<number[]> => {
-    const rows: { phone: string | null }[] = await direct.storage.database
+    const rows: { phone: string | null }[] = await its.direct.storage.database
       .read('calls')
       .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
     return [...Map.groupBy(rows, (row) => row.phone).values()].map(({ length }) => length);
@@ -63,7 +40,7 @@ describe('callkey call place --from', () => {
       const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone(1)},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n${phone(2)},,,own-${files},,,7\r\n`;
       const { code, stdout, stderr } = await place(file(text), '--concurrency', '1');
       expect(code, stderr).to.equal(0);
-      const [first, second] = network.seen.map(({ body }) => JSON.parse(body));
+      const [first, second] = its.network.seen.map(({ body }) => JSON.parse(body));
       expect(first).to.deep.include({
         contact: { phone: phone(1), name: 'Lovelace, "Ada"', timeZone: 'Europe/Berlin' },
         variables: { note: 'two\nlines' },
@@ -78,7 +55,7 @@ describe('callkey call place --from', () => {
 
     it('takes NDJSON, from standard input', async () => {
       const input = `${JSON.stringify({ contact: { phone: phone(1) }, variables: { a: '1' } })}\n\n${JSON.stringify({ contact: { phone: phone(2) } })}`;
-      const { code, stdout } = await home.run(['call', 'place', tenants.campaign.id, '--from', '-', '--json'], { input });
+      const { code, stdout } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-', '--json'], { input });
       expect(code).to.equal(0);
       expect(
         ndjson(stdout)
@@ -100,7 +77,7 @@ describe('callkey call place --from', () => {
       ]);
       expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([3, 4, 6, 7].map((line) => [line, 'invalid']));
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
 
     it('places the others with --skip-invalid', async () => {
@@ -121,14 +98,14 @@ describe('callkey call place --from', () => {
         const { code, stderr } = await place(file(content));
         expect(code).to.equal(2);
         expect(stderr).to.match(says);
-        expect(network.seen).to.deep.equal([]);
+        expect(its.network.seen).to.deep.equal([]);
       });
     }
 
     it('sends nothing of what follows a quote out of place, even with --skip-invalid', async () => {
       const { code } = await place(file(`phone,name\n${phone(1)},A"da\n${phone(2)},Bob\n`), '--skip-invalid');
       expect(code).to.equal(2);
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
 
     it('takes what a spreadsheet saves, and warns of what may be meant otherwise', async () => {
@@ -138,7 +115,7 @@ describe('callkey call place --from', () => {
         ...['--columns', 'phone=Mobile,name=Kunde', '--country', 'DE', '--concurrency', '1'],
       );
       expect(code, stderr).to.equal(0);
-      expect(network.seen.map(({ body }) => JSON.parse(body).contact)).to.deep.equal([
+      expect(its.network.seen.map(({ body }) => JSON.parse(body).contact)).to.deep.equal([
         { phone: phone(1), name: 'Jürgen' },
         { phone: phone(1), name: 'Zoë' },
       ]);
@@ -154,28 +131,28 @@ describe('callkey call place --from', () => {
     });
 
     it('goes on as it began where it resumes a file with other columns', async () => {
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       const path = file(`Mobile;Ort\n030 ${phone(1).slice(5)};Köln\n030 ${phone(2).slice(5)};Köln\n`);
       await place(path, '--columns', 'phone=Mobile', '--country', 'DE', '--concurrency', '1');
       const otherwise = await place(path, '--columns', 'phone=Mobile', '--country', 'AT');
       expect([otherwise.code, otherwise.stderr]).to.satisfy(([code, text]: [number, string]) => code === 5 && text.includes('--columns'));
-      expect((await home.run(['call', 'resume'])).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(2));
     });
 
     it('holds no more of a long file in memory than of a short one', async () => {
       const lines = Array.from({ length: 25_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${'x'.repeat(800)}`);
       const path = file(['phone,requestId,var.note', ...lines].join('\n'));
-      const args = ['call', 'place', tenants.campaign.id, '--from', path, '--dry-run'];
+      const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run'];
       // Less than the lines would take; the command itself needs about 20 MB.
-      const { code, stderr } = await home.start(args, { environment: { NODE_OPTIONS: '--max-old-space-size=40' }, stdout: '/dev/null' })
+      const { code, stderr } = await its.home.start(args, { environment: { NODE_OPTIONS: '--max-old-space-size=40' }, stdout: '/dev/null' })
         .ended;
       expect(code, stderr).to.equal(0);
       expect(stderr).to.contain('Would place 25,000 of 25,000 lines');
     });
 
     it('ends with 2 on a file that is not there, and on a pace that is none', async () => {
-      expect((await place(join(home.directory, 'none.csv'))).code).to.equal(2);
+      expect((await place(join(its.home.directory, 'none.csv'))).code).to.equal(2);
       for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
     });
   });
@@ -183,8 +160,8 @@ describe('callkey call place --from', () => {
   describe('with --dry-run', () => {
     it('sends nothing, needs no key, and says what would be placed and what is skipped', async () => {
       const path = file(`phone,name\n${phone(1)},Ada\n12,Bob\n${phone(2)},\n`);
-      const { code, stdout, stderr } = await home.run(
-        ['call', 'place', tenants.campaign.id, '--from', path, '--dry-run', '--skip-invalid'],
+      const { code, stdout, stderr } = await its.home.run(
+        ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run', '--skip-invalid'],
         { environment: { CALLKEY_API_KEY: '' } },
       );
       expect(code, stderr).to.equal(0);
@@ -195,7 +172,7 @@ describe('callkey call place --from', () => {
         [4, 'would-place', { phone: phone(2) }],
       ]);
       expect(stderr).to.match(/Would place 2 of 3 lines .*Nothing was sent/);
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
 
       const placed = ndjson((await place(path, '--skip-invalid')).stdout).filter(({ status }) => status === 'placed');
       expect(new Set(placed.map(({ requestId }) => requestId))).to.deep.equal(
@@ -205,42 +182,42 @@ describe('callkey call place --from', () => {
 
     it('tells which lines were placed before, and leaves the run as it is', async () => {
       const path = file(csvOf(3));
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(path, '--concurrency', '1');
-      const kept = home.files();
+      const kept = its.home.files();
       const { code, stdout, stderr } = await place(path, '--dry-run');
       expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['placed-before', 'would-place', 'would-place']]);
       expect(stderr).to.match(/Would place 2 of 3 lines .*1 were placed before/);
-      expect(home.files()).to.deep.equal(kept);
+      expect(its.home.files()).to.deep.equal(kept);
     });
 
     it('ends as the command itself would, with 2 or 5', async () => {
       expect((await place(file('phone\n12\n'), '--dry-run')).code).to.equal(2);
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(3)), '--concurrency', '1');
       expect((await place(file(csvOf(4)), '--dry-run')).code).to.equal(5);
     });
 
     it('tells what one call would be, too', async () => {
-      const args = ['call', 'place', tenants.campaign.id, '--phone', phone(1), '--dry-run'];
-      const { code, stdout } = await home.run([...args, '--json']);
+      const args = ['call', 'place', its.tenants.campaign.id, '--phone', phone(1), '--dry-run'];
+      const { code, stdout } = await its.home.run([...args, '--json']);
       expect([code, JSON.parse(stdout)]).to.deep.equal([
         0,
-        { status: 'would-place', campaignId: tenants.campaign.id, contact: { phone: phone(1) } },
+        { status: 'would-place', campaignId: its.tenants.campaign.id, contact: { phone: phone(1) } },
       ]);
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
   });
 
   describe('runs', () => {
     const stopped = async (name: string, from: number, ...more: string[]) => {
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5, from), name), '--concurrency', '1', ...more);
     };
-    const listed = async () => JSON.parse((await home.run(['call', 'runs', '--json'])).stdout).runs;
+    const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
 
     it('are listed, the newest first, with what is placed of each', async () => {
-      expect((await home.run(['call', 'runs'])).stdout).to.contain('No file was placed');
+      expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No file was placed');
       await place(file(csvOf(3), 'whole.csv'));
       await stopped('part.csv', 50);
       const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listed();
@@ -250,7 +227,7 @@ describe('callkey call place --from', () => {
         ['part.csv', 5, 1, true],
         ['whole.csv', 3, 3, false],
       ]);
-      expect((await home.run(['call', 'runs'])).stdout)
+      expect((await its.home.run(['call', 'runs'])).stdout)
         .to.contain(runs[0]?.run)
         .and.contain('1 of 5 placed');
     });
@@ -258,18 +235,18 @@ describe('callkey call place --from', () => {
     it('are not offered once they were discarded, and their calls are not placed again', async () => {
       await stopped('part.csv', 0);
       const [{ run }] = await listed();
-      const { code, stdout } = await home.run(['call', 'runs', 'discard', run]);
+      const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
       expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes('stay placed'));
-      expect((await home.run(['call', 'resume'])).stderr).to.contain('nothing to resume');
-      expect((await place(join(home.directory, 'part.csv'))).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('nothing to resume');
+      expect((await place(join(its.home.directory, 'part.csv'))).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));
-      expect((await home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
+      expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
     });
 
     it('of a file that is placed --again cannot be found again, which discarding says', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
-      expect((await home.run(['call', 'runs', 'discard', run])).stdout).to.match(/--again calls those contacts once more/);
+      expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/--again calls those contacts once more/);
     });
   });
 
@@ -287,15 +264,15 @@ describe('callkey call place --from', () => {
     });
 
     it('goes on past a line that the core refuses, tells of it, and tries just that one again', async () => {
-      await home.run(['call', 'place', tenants.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
+      await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
       const path = file(`phone,requestId\n${phone(1)},x-${files}\n${phone(2)},taken-${files}\n${phone(3)},y-${files}\n`);
       const { code, stdout, stderr } = await place(path);
       expect(code).to.equal(5);
       expect(ndjson(stdout).find(({ line }) => line === 3)).to.include({ status: 'refused', code: 'request-id-conflict' });
       expect(stderr).to.match(/line 3: refused/);
-      network.seen.length = 0;
+      its.network.seen.length = 0;
       expect((await place(path)).code).to.equal(5);
-      expect(network.seen).to.have.length(1);
+      expect(its.network.seen).to.have.length(1);
     });
 
     for (const [what, status, exit] of [
@@ -304,40 +281,42 @@ describe('callkey call place --from', () => {
     ] as const) {
       it(`stops with ${exit} where ${what} is refused, and goes on once that is mended`, async () => {
         const path = file(csvOf(20));
-        network.faults.push('pass', 'pass', 'pass', { status });
+        its.network.faults.push('pass', 'pass', 'pass', { status });
         const stopped = await place(path, '--concurrency', '1');
         expect(stopped.code).to.equal(exit);
         expect(stopped.stderr).to.match(/3 of 20 lines are placed.*callkey call resume/);
-        expect((await home.run(['call', 'resume'])).code).to.equal(0);
+        expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
         expect(await calls()).to.deep.equal(onceEach(20));
       });
     }
 
     it('tells the reason why it stopped, not that other lines had to stop, too', async () => {
       const busy = { status: 503, headers: { 'Retry-After': '30' } };
-      network.faults.push(busy, busy, busy, { status: 401 });
+      its.network.faults.push(busy, busy, busy, { status: 401 });
       expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
     });
 
     it('keeps no phone number and no name', async () => {
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5)));
-      const kept = home.files().filter(({ path }) => path !== 'contacts.csv');
+      const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
       expect(kept.map(({ path }) => path).join()).to.contain('runs/');
-      for (const { path, text } of kept) expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(key);
+      for (const { path, text } of kept)
+        expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(its.key);
     });
 
     it('makes --last ask for a name, since it is not clear which call is meant', async () => {
       await place(file(csvOf(2)));
-      expect((await home.run(['call', 'cancel', tenants.campaign.id, '--last'])).code).to.equal(2);
+      expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last'])).code).to.equal(2);
     });
   });
 
   describe('once each', () => {
-    const started = (path: string, ...more: string[]) => home.start(['call', 'place', tenants.campaign.id, '--from', path, ...more]);
+    const started = (path: string, ...more: string[]) =>
+      its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path, ...more]);
 
     it('though answers are lost and refused all along', async () => {
-      network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
+      its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
       const { code, stdout } = await place(file(csvOf(60)));
       expect(code).to.equal(0);
       expect(ndjson(stdout)).to.have.length(60);
@@ -356,7 +335,7 @@ describe('callkey call place --from', () => {
         expect((await calls()).length)
           .to.equal(ndjson(stdout).length)
           .and.be.lessThan(300);
-        const resumed = await home.run(['call', 'resume']);
+        const resumed = await its.home.run(['call', 'resume']);
         expect(resumed.code, resumed.stderr).to.equal(0);
         expect(ndjson(resumed.stdout)).to.have.length(300);
         expect(await calls()).to.deep.equal(onceEach(300));
@@ -367,40 +346,40 @@ describe('callkey call place --from', () => {
       this.timeout(60_000);
       const database = await freshDatabase('sqlite');
       const first = await spawnCore(database, { DIALER: 'off' });
-      const its = await openDirect(database);
-      const itsWorld = await createTenants(its.ports);
+      const other = await openDirect(database);
+      const otherTenants = await createTenants(other.ports);
       const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
       const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
-      const args = ['call', 'place', itsWorld.campaign.id, '--from', file(csvOf(2_000))];
+      const args = ['call', 'place', otherTenants.campaign.id, '--from', file(csvOf(2_000))];
 
-      const killed = home.start([...args, '--rate', '400'], { environment });
+      const killed = its.home.start([...args, '--rate', '400'], { environment });
       await killed.said(/"placed"/);
       killed.child.kill('SIGKILL');
       await killed.ended;
 
-      const run = home.start([...args, '--rate', '800'], { environment });
+      const run = its.home.start([...args, '--rate', '800'], { environment });
       await run.said(/"replayed":false/);
       await first.stop('SIGKILL');
       const second = await spawnCore(database, { DIALER: 'off', PORT: new URL(first.url).port });
       const { code, stdout, stderr } = await run.ended;
       expect(code, stderr).to.equal(0);
       expect(new Set(ndjson(stdout).map(({ line }) => line)).size).to.equal(2_000);
-      expect(await its.storage.database.read('calls').countDistinct({ n: 'phone' }).count({ all: '*' })).to.deep.equal([
+      expect(await other.storage.database.read('calls').countDistinct({ n: 'phone' }).count({ all: '*' })).to.deep.equal([
         { n: 2_000, all: 2_000 },
       ]);
-      await its.close();
+      await other.close();
       await second.stop();
     });
 
     it('though the journal is gone, or half written', async () => {
       const path = file(csvOf(30));
-      network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), { status: 401 });
+      its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), { status: 401 });
       await place(path);
-      const runs = join(home.directory, '.local/state/callkey/runs');
+      const runs = join(its.home.directory, '.local/state/callkey/runs');
       for (const name of readdirSync(runs)) appendFileSync(join(runs, name), '{"line":2,"conta');
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(path);
-      const { code } = await new CliHome(home.environment).run(['call', 'place', tenants.campaign.id, '--from', path]);
+      const { code } = await new CliHome(its.home.environment).run(['call', 'place', its.tenants.campaign.id, '--from', path]);
       expect(code).to.equal(0);
       expect((await place(path)).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(30));
@@ -408,7 +387,7 @@ describe('callkey call place --from', () => {
 
     it('though two run side by side', async () => {
       const path = file(csvOf(200));
-      const start = () => home.start(['call', 'place', tenants.campaign.id, '--from', path]).ended;
+      const start = () => its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path]).ended;
       const both = await Promise.all([start(), start()]);
       expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
       expect(await calls()).to.deep.equal(onceEach(200));
@@ -417,12 +396,12 @@ describe('callkey call place --from', () => {
     it('though it is run again when it was placed whole, which it says; and twice with --again', async () => {
       const path = file(csvOf(10));
       await place(path);
-      network.seen.length = 0;
+      its.network.seen.length = 0;
       const second = await place(path);
       expect(second.code).to.equal(0);
       expect(second.stderr).to.match(/was placed whole.*--again/);
       expect(ndjson(second.stdout).every(({ status, replayed }) => status === 'placed' && replayed === true)).to.equal(true);
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
 
       expect((await place(path, '--again')).code).to.equal(0);
       expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
@@ -431,7 +410,7 @@ describe('callkey call place --from', () => {
     it('goes on with an --again that was stopped, as with any run', async () => {
       const path = file(csvOf(10));
       await place(path);
-      network.faults.push('pass', 'pass', { status: 401 });
+      its.network.faults.push('pass', 'pass', { status: 401 });
       await place(path, '--again', '--concurrency', '1');
       expect((await place(path, '--again')).code).to.equal(0);
       expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
@@ -439,28 +418,28 @@ describe('callkey call place --from', () => {
 
     it('refuses a file that changed since it was placed in part, unless with --again', async () => {
       const path = file(csvOf(10));
-      network.faults.push('pass', 'pass', { status: 401 });
+      its.network.faults.push('pass', 'pass', { status: 401 });
       await place(path, '--concurrency', '1');
-      network.seen.length = 0;
+      its.network.seen.length = 0;
       file(csvOf(11));
       for (const args of [
-        ['call', 'place', tenants.campaign.id, '--from', path],
+        ['call', 'place', its.tenants.campaign.id, '--from', path],
         ['call', 'resume'],
       ]) {
-        const { code, stderr } = await home.run(args);
+        const { code, stderr } = await its.home.run(args);
         expect(code).to.equal(5);
         expect(stderr).to.match(/has changed since/);
       }
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
       expect((await place(path, '--again')).code).to.equal(0);
-      expect((await home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
+      expect((await its.home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
     });
 
     it('resumes at the server where it began, and nowhere else', async () => {
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5)), '--concurrency', '1');
-      expect((await home.run(['call', 'resume', '--server', core.url])).code).to.equal(2);
-      expect((await home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: core.url } })).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume', '--server', its.core.url])).code).to.equal(2);
+      expect((await its.home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: its.core.url } })).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
@@ -473,7 +452,7 @@ describe('callkey call place --from', () => {
 
     it('takes a changed file whose lines have request ids of their own', async () => {
       const line = (n: number) => `${phone(n)},own-${files}-${n}`;
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
       expect((await place(file(`phone,requestId\n${line(0)}\n${line(1)}\n${line(2)}\n`))).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(3));
@@ -487,27 +466,27 @@ describe('callkey call place --from', () => {
 
     it('asks which to resume where several were stopped, and takes its name', async () => {
       for (const name of ['one.csv', 'two.csv']) {
-        network.faults.push('pass', { status: 401 });
+        its.network.faults.push('pass', { status: 401 });
         await place(file(csvOf(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
       }
-      const { code, stderr } = await home.run(['call', 'resume']);
+      const { code, stderr } = await its.home.run(['call', 'resume']);
       expect(code).to.equal(2);
       const name = /^(\w{8}) {2}.*one\.csv/m.exec(stderr)?.[1] ?? '';
-      expect((await home.run(['call', 'resume', name])).code).to.equal(0);
-      expect((await home.run(['call', 'resume'])).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume', name])).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(10));
-      expect((await home.run(['call', 'resume', name])).code).to.equal(6);
+      expect((await its.home.run(['call', 'resume', name])).code).to.equal(6);
     });
 
     it('asks for standard input again, where that was stopped', async () => {
-      network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', { status: 401 });
       const input = csvOf(5);
-      const args = ['call', 'place', tenants.campaign.id, '--from', '-'];
-      await home.run(args, { input });
-      const { code, stderr } = await home.run(['call', 'resume']);
+      const args = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
+      await its.home.run(args, { input });
+      const { code, stderr } = await its.home.run(['call', 'resume']);
       expect(code).to.equal(2);
       expect(stderr).to.contain('--from -');
-      expect((await home.run(args, { input })).code).to.equal(0);
+      expect((await its.home.run(args, { input })).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
@@ -520,7 +499,7 @@ describe('callkey call place --from', () => {
       expect(code).to.equal(1);
       expect(stderr).to.match(/Nobody reads the results.*of 400 lines are placed\. Run callkey call resume.*> results\.ndjson/);
       expect((await calls()).length).to.be.lessThan(400);
-      const resumed = await home.run(['call', 'resume']);
+      const resumed = await its.home.run(['call', 'resume']);
       expect([resumed.code, ndjson(resumed.stdout).length]).to.deep.equal([0, 400]);
       expect(await calls()).to.deep.equal(onceEach(400));
     });
@@ -528,8 +507,8 @@ describe('callkey call place --from', () => {
     it('though `head` reads the first results alone', async () => {
       const path = file(csvOf(3_000));
       const command = `"$0" "$@" --rate 500 | head -n 3`;
-      const args = [process.execPath, cliMain, 'call', 'place', tenants.campaign.id, '--from', path];
-      const env = { ...bareEnvironment, ...home.environment, HOME: home.directory };
+      const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];
+      const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
       const { stdout } = await promisify(execFile)('sh', ['-c', command, ...args], { env });
       expect(ndjson(stdout)).to.have.length(3);
       expect((await calls()).length).to.be.within(3, 500);
@@ -558,7 +537,7 @@ describe('callkey call place --from', () => {
       const account = async (stdout: string) => {
         for (const { status, requestId, contactId } of ndjson(stdout.slice(0, stdout.lastIndexOf('\n') + 1)))
           if (status === 'placed') acknowledged.set(requestId, contactId);
-        const rows: { request_id: string; contact_id: string }[] = await direct.storage.database
+        const rows: { request_id: string; contact_id: string }[] = await its.direct.storage.database
           .read('calls')
           .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
         const found = new Map(rows.map(({ request_id, contact_id }) => [request_id, contact_id]));
@@ -570,7 +549,7 @@ describe('callkey call place --from', () => {
         ({ child }) => child.kill('SIGINT'),
         ({ child }) => child.stdout?.destroy(),
         ({ child }) => child.kill('SIGTERM'),
-        () => network.faults.push({ status: 401 }),
+        () => its.network.faults.push({ status: 401 }),
         ({ child }) => child.kill('SIGKILL'),
       ];
       for (const fault of faults) {
@@ -579,9 +558,9 @@ describe('callkey call place --from', () => {
         fault(run);
         await account((await run.ended).stdout);
       }
-      const full = await home.start(['call', 'place', tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
+      const full = await its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
       expect(full.code).to.equal(1);
-      const last = await home.run(['call', 'resume']);
+      const last = await its.home.run(['call', 'resume']);
       expect(last.code, last.stderr).to.equal(0);
       await account(last.stdout);
       expect(acknowledged.size).to.equal(2_000);

@@ -5,43 +5,18 @@ import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CliHome } from '../support/cli.ts';
 import type { Ended } from '../support/commands.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { createKey, signIn, somePhone } from '../support/tenants.ts';
 
 describe('callkey call', () => {
-  let core: RunningCore;
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let network: FaultyProxy;
-  let key: string;
-  let home: CliHome;
+  const its = sharedIntegrator();
 
-  before(async () => {
-    const database = await freshDatabase('sqlite');
-    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-    direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
-    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    network = await faultyProxy(core.url);
-  });
-  beforeEach(() => {
-    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
-    network.seen.length = 0;
-    network.faults.length = 0;
-  });
-  after(async () => {
-    await network.close();
-    await direct.close();
-    await core.close();
-  });
-
-  const place = (phone: string, ...more: string[]) => home.run(['call', 'place', tenants.campaign.id, '--phone', phone, ...more]);
-  const cancel = (...more: string[]) => home.run(['call', 'cancel', tenants.campaign.id, ...more]);
-  const callsTo = (phone: string) => direct.storage.database.read('calls').where({ phone });
-  const sentIds = () => network.seen.map(({ body }) => String(JSON.parse(body).requestId));
+  const place = (phone: string, ...more: string[]) => its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone, ...more]);
+  const cancel = (...more: string[]) => its.home.run(['call', 'cancel', its.tenants.campaign.id, ...more]);
+  const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
+  const sentIds = () => its.network.seen.map(({ body }) => String(JSON.parse(body).requestId));
   const answer = ({ code, stdout, stderr }: Ended, expected = 0) => {
     expect(code, stderr).to.equal(expected);
     return JSON.parse(stdout);
@@ -50,9 +25,9 @@ describe('callkey call', () => {
   describe('place', () => {
     it('says on standard error when the key ends soon', async () => {
       const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
-      const cookie = await signIn(core.url, 'ada@example.com');
-      const { keyValue } = await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: day });
-      const { code, stdout, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone(), '--json'], {
+      const cookie = await signIn(its.core.url, 'ada@example.com');
+      const { keyValue } = await createKey(its.core.url, cookie, 'Ending', { kind: 'custom', date: day });
+      const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--json'], {
         environment: { CALLKEY_API_KEY: keyValue },
       });
       expect([code, Object.keys(JSON.parse(stdout))], stderr).to.deep.equal([
@@ -67,11 +42,11 @@ describe('callkey call', () => {
       const other = {
         requestId: 'other',
         contactId: 'c',
-        campaignId: tenants.campaign.id,
+        campaignId: its.tenants.campaign.id,
         state: 'queued',
         placedAt: '2026-11-21T09:00:00.000Z',
       };
-      network.faults.push({ status: 202, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
+      its.network.faults.push({ status: 202, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
       const { code, stdout, stderr } = await place(phone, '--request-id', 'mine');
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr).to.contain('did not come from a Callkey core');
@@ -83,8 +58,8 @@ describe('callkey call', () => {
       const when = ['--not-before', '2026-11-21T09:00:00.000Z', '--not-after', '2099-11-21T18:00:00.000Z', '--request-id', 'order-4711'];
       const placed = answer(await place(phone, ...options, ...when, '--json'));
       expect({ ...placedCallSchema.parse(placed), replayed: false }).to.deep.equal(placed);
-      expect(placed).to.include({ requestId: 'order-4711', campaignId: tenants.campaign.id, replayed: false });
-      expect(JSON.parse(network.seen[0]?.body ?? '')).to.deep.equal({
+      expect(placed).to.include({ requestId: 'order-4711', campaignId: its.tenants.campaign.id, replayed: false });
+      expect(JSON.parse(its.network.seen[0]?.body ?? '')).to.deep.equal({
         requestId: 'order-4711',
         contact: { phone, name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
         variables: { orderNumber: '4711', note: 'a=b' },
@@ -98,7 +73,7 @@ describe('callkey call', () => {
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
         .to.match(/Request id: /)
-        .and.contain(`callkey call cancel ${tenants.campaign.id} --request-id `);
+        .and.contain(`callkey call cancel ${its.tenants.campaign.id} --request-id `);
     });
 
     for (const [what, options, says] of [
@@ -113,18 +88,18 @@ describe('callkey call', () => {
       ['an option for files', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
     ] as const) {
       it(`ends with 2 on ${what}, and sends nothing`, async () => {
-        const { code, stdout, stderr } = await home.run(['call', 'place', tenants.campaign.id, ...options]);
+        const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...options]);
         expect([code, stdout]).to.deep.equal([2, '']);
         expect(stderr).to.contain(says);
-        expect(network.seen).to.deep.equal([]);
+        expect(its.network.seen).to.deep.equal([]);
       });
     }
 
     it('ends with 2 on a campaign that would make another path', async () => {
       for (const campaign of ['..', '.', 'a/b', '%2e%2e', '']) {
-        expect((await home.run(['call', 'place', campaign, '--phone', somePhone()])).code).to.equal(2);
+        expect((await its.home.run(['call', 'place', campaign, '--phone', somePhone()])).code).to.equal(2);
       }
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
 
     it('ends with 2 where a variable would be lost or a name would lie, and sends nothing', async () => {
@@ -134,11 +109,11 @@ describe('callkey call', () => {
       ]) {
         expect(await place(somePhone(), ...wrong)).to.include({ code: 2, stdout: '' });
       }
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
 
     it('ends with 2 where the core finds the input wrong', async () => {
-      network.faults.push({
+      its.network.faults.push({
         status: 422,
         body: JSON.stringify({
           type: 'urn:x#invalid',
@@ -154,25 +129,25 @@ describe('callkey call', () => {
     });
 
     it('ends with 2 without a key, and with one that is mistyped', async () => {
-      for (const given of ['', key.slice(0, -1), `${key.slice(0, -1)}!`]) {
-        const { code, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone()], {
+      for (const given of ['', its.key.slice(0, -1), `${its.key.slice(0, -1)}!`]) {
+        const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], {
           environment: { CALLKEY_API_KEY: given },
         });
         expect(code).to.equal(2);
-        expect(stderr).not.to.contain(key.slice(0, 30));
+        expect(stderr).not.to.contain(its.key.slice(0, 30));
       }
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
 
     it('ends with 2 without a server', async () => {
-      const { code, stderr } = await home.run(['call', 'place', 'x', '--phone', somePhone()], { environment: { CALLKEY_SERVER: '' } });
+      const { code, stderr } = await its.home.run(['call', 'place', 'x', '--phone', somePhone()], { environment: { CALLKEY_SERVER: '' } });
       expect(code).to.equal(2);
       expect(stderr).to.contain('--server');
     });
 
     it('ends with 3 where the key is refused', async () => {
       const environment = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
-      const { code, stderr } = await home.run(['call', 'place', tenants.campaign.id, '--phone', somePhone()], { environment });
+      const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], { environment });
       expect(code).to.equal(3);
       expect(stderr)
         .to.match(/key/)
@@ -180,7 +155,7 @@ describe('callkey call', () => {
     });
 
     it('ends with 4 where the campaign is refused', async () => {
-      const { code, stdout } = await home.run(['call', 'place', tenants.otherCampaign.id, '--phone', somePhone(), '--json']);
+      const { code, stdout } = await its.home.run(['call', 'place', its.tenants.otherCampaign.id, '--phone', somePhone(), '--json']);
       expect([code, stdout]).to.deep.equal([4, '']);
     });
 
@@ -197,7 +172,7 @@ describe('callkey call', () => {
 
     it('ends with 7 where no answer ever comes, and places no second call when it is run again', async () => {
       const phone = somePhone();
-      network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
+      its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
       const failed = await place(phone);
       expect(failed.code).to.equal(7);
       expect(failed.stderr).to.match(/Run the same command again/);
@@ -206,20 +181,20 @@ describe('callkey call', () => {
     });
 
     it('ends with 7 where nobody listens', async () => {
-      const { code, stderr } = await home.run(['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1']);
+      const { code, stderr } = await its.home.run(['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1']);
       expect(code).to.equal(7);
       expect(stderr).to.contain('nothing listens there');
     });
 
     it('ends with 1 on anything else', async () => {
       const huge = { status: 202, body: 'x'.repeat(2_000_000) };
-      network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
+      its.network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
       for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);
     });
 
     it('sends the same request id again when the answer is lost, and places one call', async () => {
       const phone = somePhone();
-      network.faults.push('lose the answer', 'lose the answer');
+      its.network.faults.push('lose the answer', 'lose the answer');
       expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
       expect(sentIds()).to.have.length(3);
       expect(new Set(sentIds()).size).to.equal(1);
@@ -228,29 +203,29 @@ describe('callkey call', () => {
 
     for (const status of [429, 503]) {
       it(`tries again after ${status}`, async () => {
-        network.faults.push({ status });
+        its.network.faults.push({ status });
         expect((await place(somePhone())).code).to.equal(0);
         expect(new Set(sentIds()).size).to.equal(1);
       });
     }
 
     it('rests for as long as it is told to, and gives up where that is too long', async () => {
-      network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
+      its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
       const began = performance.now();
       expect((await place(somePhone())).code).to.equal(0);
       expect(performance.now() - began).to.be.greaterThan(2000);
 
-      network.faults.push({ status: 429, headers: { 'Retry-After': '3600' } });
+      its.network.faults.push({ status: 429, headers: { 'Retry-After': '3600' } });
       const { code, stderr } = await place(somePhone());
       expect(code).to.equal(7);
       expect(stderr).to.contain('3600 s');
     });
 
     it('never follows a redirect with the key', async () => {
-      const elsewhere = await faultyProxy(core.url);
+      const elsewhere = await faultyProxy(its.core.url);
       try {
         for (const status of [301, 302, 303, 307, 308]) {
-          network.faults.push({ status, headers: { Location: `${elsewhere.url}/api` } });
+          its.network.faults.push({ status, headers: { Location: `${elsewhere.url}/api` } });
           const { code, stderr } = await place(somePhone());
           expect(code).to.equal(1);
           expect(stderr).to.contain('redirect');
@@ -264,8 +239,8 @@ describe('callkey call', () => {
     describe('killed before it has its answer', () => {
       it('sends the same request id when it is run again', async () => {
         const phone = somePhone();
-        network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
-        const process = home.start(['call', 'place', tenants.campaign.id, '--phone', phone, '--verbose']);
+        its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+        const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
         await process.said(/< 503/);
         process.child.kill('SIGKILL');
         await process.ended;
@@ -275,8 +250,8 @@ describe('callkey call', () => {
 
       it('places one call though the first had been placed', async () => {
         const phone = somePhone();
-        network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
-        const process = home.start(['call', 'place', tenants.campaign.id, '--phone', phone, '--verbose']);
+        its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
+        const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
         await process.said(/< 503/);
         process.child.kill('SIGKILL');
         await process.ended;
@@ -286,8 +261,8 @@ describe('callkey call', () => {
 
       it('is a call of its own while the first still runs', async () => {
         const phone = somePhone();
-        network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
-        const first = home.start(['call', 'place', tenants.campaign.id, '--phone', phone, '--verbose']);
+        its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
+        const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
         await first.said(/< 503/);
         expect((await place(phone)).code).to.equal(0);
         expect((await first.ended).code).to.equal(0);
@@ -296,7 +271,7 @@ describe('callkey call', () => {
 
       it('is not taken up again once it has been cancelled', async () => {
         const phone = somePhone();
-        network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
+        its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
         expect((await place(phone)).code).to.equal(7);
         expect((await cancel('--last')).code).to.equal(0);
         expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
@@ -305,18 +280,18 @@ describe('callkey call', () => {
 
     it('leaves nothing behind of what was refused', async () => {
       const placed = answer(await place(somePhone(), '--json'));
-      const before = home.files();
+      const before = its.home.files();
       for (const status of [401, 403, 409, 422]) {
-        network.faults.push({ status });
+        its.network.faults.push({ status });
         await place(somePhone());
       }
-      expect(home.files()).to.deep.equal(before);
+      expect(its.home.files()).to.deep.equal(before);
       expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
     });
 
     it('keeps the request id of what was refused after an answer was lost', async () => {
       const phone = somePhone();
-      network.faults.push('lose the answer', { status: 401 });
+      its.network.faults.push('lose the answer', { status: 401 });
       expect((await place(phone)).code).to.equal(3);
       expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
     });
@@ -330,10 +305,10 @@ describe('callkey call', () => {
 
     it('keeps no phone number', async () => {
       const phone = somePhone();
-      network.faults.push({ status: 503, headers: { 'Retry-After': '3600' } });
+      its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600' } });
       await place(phone, '--name', 'Ada Lovelace');
       await place(somePhone());
-      for (const { path, text } of home.files()) expect(text, path).not.to.contain(phone.slice(3)).and.not.contain('Lovelace');
+      for (const { path, text } of its.home.files()) expect(text, path).not.to.contain(phone.slice(3)).and.not.contain('Lovelace');
     });
   });
 
@@ -342,11 +317,11 @@ describe('callkey call', () => {
       const other = {
         requestId: 'other',
         contactId: 'c',
-        campaignId: tenants.campaign.id,
+        campaignId: its.tenants.campaign.id,
         state: 'cancelled',
         cancelledAt: '2026-11-21T09:00:00.000Z',
       };
-      network.faults.push({ status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
+      its.network.faults.push({ status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
       const { code, stdout, stderr } = await cancel('--request-id', 'mine');
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr).to.contain('did not come from a Callkey core');
@@ -369,7 +344,7 @@ describe('callkey call', () => {
 
     it('tries again when the answer is lost', async () => {
       await place(somePhone());
-      network.faults.push('lose the answer', { status: 503 });
+      its.network.faults.push('lose the answer', { status: 503 });
       expect((await cancel('--last')).code).to.equal(0);
     });
 
@@ -381,13 +356,13 @@ describe('callkey call', () => {
 
     it('ends with 5 once it has been dialed', async () => {
       const { contactId } = answer(await place(somePhone(), '--json'));
-      await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
+      await its.direct.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
       expect((await cancel('--last')).code).to.equal(5);
     });
 
     it('ends with 6 where there is no such call', async () => {
       expect((await cancel('--request-id', 'no-such-call')).code).to.equal(6);
-      const { code, stderr } = await new CliHome(home.environment).run(['call', 'cancel', tenants.campaign.id, '--last']);
+      const { code, stderr } = await new CliHome(its.home.environment).run(['call', 'cancel', its.tenants.campaign.id, '--last']);
       expect(code).to.equal(6);
       expect(stderr).to.contain('--request-id');
     });
@@ -401,20 +376,20 @@ describe('callkey call', () => {
         .and.match(/X-API-Key: \[redacted\]/)
         .and.match(/< 202/);
       expect(stdout.trim().split('\n')).to.have.length(1);
-      expect(stdout + stderr).not.to.contain(key);
+      expect(stdout + stderr).not.to.contain(its.key);
     });
 
     it('blots out a key that an answer repeats, and what would steer the terminal', async () => {
-      const detail = `\u001b[31mKey ${key}\u0007`;
-      network.faults.push({ status: 409, body: JSON.stringify({ type: 'urn:x#conflict', title: 'x', status: 409, detail }) });
+      const detail = `\u001b[31mKey ${its.key}\u0007`;
+      its.network.faults.push({ status: 409, body: JSON.stringify({ type: 'urn:x#conflict', title: 'x', status: 409, detail }) });
       const { code, stderr } = await place(somePhone(), '--verbose');
       expect(code).to.equal(5);
-      expect(stderr).not.to.contain(key).and.not.contain('\u001b[31m').and.not.contain('\u0007');
+      expect(stderr).not.to.contain(its.key).and.not.contain('\u001b[31m').and.not.contain('\u0007');
     });
 
     it('is quiet on a closed pipe, and has placed the call', async () => {
       const phone = somePhone();
-      const process = home.start(['call', 'place', tenants.campaign.id, '--phone', phone]);
+      const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone]);
       process.child.stdout?.destroy();
       const { code, stderr } = await process.ended;
       expect([code, stderr]).to.deep.equal([0, '']);
@@ -422,46 +397,46 @@ describe('callkey call', () => {
     });
 
     it('says nothing of the key to the process list', async () => {
-      network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
-      const process = home.start(['call', 'place', tenants.campaign.id, '--phone', somePhone(), '--verbose']);
+      its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+      const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--verbose']);
       await process.said(/< 503/);
       const { execFileSync } = await import('node:child_process');
       expect(execFileSync('ps', ['-ww', '-eo', 'args'], { encoding: 'utf8' }))
         .to.contain('call place')
-        .and.not.contain(key);
+        .and.not.contain(its.key);
       process.child.kill('SIGKILL');
       await process.ended;
-      for (const { path, text } of home.files()) expect(text, path).not.to.contain(key);
+      for (const { path, text } of its.home.files()) expect(text, path).not.to.contain(its.key);
     });
 
     it('reports errors as JSON with --json, as the last line of standard error', async () => {
       const taken = ['--request-id', 'taken-json'];
       await place(somePhone(), ...taken);
       const failing: [string[], string, number][] = [
-        [['call', 'place', tenants.campaign.id, '--phone', somePhone(), ...taken], 'request-id-conflict', 5],
-        [['call', 'place', tenants.otherCampaign.id, '--phone', somePhone()], 'campaign-refused', 4],
-        [['call', 'place', tenants.campaign.id, '--phone', '12'], 'usage', 2],
+        [['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), ...taken], 'request-id-conflict', 5],
+        [['call', 'place', its.tenants.otherCampaign.id, '--phone', somePhone()], 'campaign-refused', 4],
+        [['call', 'place', its.tenants.campaign.id, '--phone', '12'], 'usage', 2],
         [['call', 'place', '--nonsense'], 'usage', 2],
-        [['call', 'place', tenants.campaign.id, '--rate', 'fast'], 'usage', 2],
+        [['call', 'place', its.tenants.campaign.id, '--rate', 'fast'], 'usage', 2],
         [['call'], 'usage', 2],
-        [['call', 'cancel', tenants.campaign.id, '--last', '--profile', key], 'usage', 2],
-        [['call', 'cancel', tenants.campaign.id, '--request-id', 'nobody'], 'call-not-found', 6],
+        [['call', 'cancel', its.tenants.campaign.id, '--last', '--profile', its.key], 'usage', 2],
+        [['call', 'cancel', its.tenants.campaign.id, '--request-id', 'nobody'], 'call-not-found', 6],
         [['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1'], 'unreachable', 7],
       ];
       for (const [args, problem, expected] of failing) {
-        const { code, stdout, stderr } = await home.run([...args, '--json']);
+        const { code, stdout, stderr } = await its.home.run([...args, '--json']);
         expect([code, stdout], args.join(' ')).to.deep.equal([expected, '']);
         const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
         expect(error).to.include({ code: problem, exitCode: expected });
         expect(error.message)
           .to.be.a('string')
           .and.not.match(/^error: /);
-        expect(stderr).not.to.contain(key);
+        expect(stderr).not.to.contain(its.key);
       }
     });
 
     it('has a manual page that man itself can set, with every option', async () => {
-      const { code, stdout } = await home.run(['man']);
+      const { code, stdout } = await its.home.run(['man']);
       expect(code).to.equal(0);
       for (const option of ['skip', 'state', 'columns']) expect(stdout).to.contain(`\\-\\-${option}`);
       const { error, stderr, stdout: set } = spawnSync('groff', ['-man', '-Tascii', '-ww'], { input: stdout, encoding: 'utf8' });
@@ -485,7 +460,7 @@ describe('callkey call', () => {
         ['doctor'],
         ['completion'],
       ]) {
-        const { code, stdout, stderr } = await home.run([...command, '--help']);
+        const { code, stdout, stderr } = await its.home.run([...command, '--help']);
         expect([code, stderr]).to.deep.equal([0, '']);
         expect(stdout).to.match(/Usage: callkey/);
         if (command.length !== 1) expect(stdout).to.match(/Examples:\n {2}\$ callkey/);
@@ -493,7 +468,7 @@ describe('callkey call', () => {
     });
 
     it('tells its version', async () => {
-      expect(await home.run(['--version'])).to.include({ code: 0, stderr: '' });
+      expect(await its.home.run(['--version'])).to.include({ code: 0, stderr: '' });
     });
 
     it('ends with 2 on what is no command, or no option', async () => {
@@ -505,7 +480,7 @@ describe('callkey call', () => {
         ['call', 'runs', 'discard'],
         [],
       ]) {
-        expect((await home.run(args)).code).to.equal(2);
+        expect((await its.home.run(args)).code).to.equal(2);
       }
     });
   });
@@ -513,9 +488,9 @@ describe('callkey call', () => {
   it('sends its key to the three endpoints and nothing else', async () => {
     await place(somePhone());
     await cancel('--last');
-    const refused = await ask('POST', `${core.url}/elsewhere`, { key });
+    const refused = await ask('POST', `${its.core.url}/elsewhere`, { key: its.key });
     expect(refused.status).to.equal(401);
-    expect(network.seen.map(({ method, path }) => `${method} ${path.split('/').slice(0, 4).join('/')}`)).to.deep.equal([
+    expect(its.network.seen.map(({ method, path }) => `${method} ${path.split('/').slice(0, 4).join('/')}`)).to.deep.equal([
       'POST /api/v1/campaigns',
       'DELETE /api/v1/campaigns',
     ]);

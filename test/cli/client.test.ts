@@ -2,47 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CallkeyClient, CallkeyError, type ClientOptions } from '../../cli/client/index.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('CallkeyClient', () => {
-  let core: RunningCore;
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let network: FaultyProxy;
-  let keyValue: string;
-  let campaignId: string;
+  const its = sharedIntegrator();
   const clients: CallkeyClient[] = [];
-
-  before(async () => {
-    const database = await freshDatabase('sqlite');
-    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-    direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
-    campaignId = tenants.campaign.id;
-    keyValue = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    network = await faultyProxy(core.url);
-  });
-  beforeEach(() => {
-    network.seen.length = 0;
-    network.faults.length = 0;
-  });
   afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-  after(async () => {
-    await network.close();
-    await direct.close();
-    await core.close();
-  });
 
   const connect = (options: Partial<ClientOptions> = {}) => {
-    const client = new CallkeyClient({ server: network.url, keyValue, ...options });
+    const client = new CallkeyClient({ server: its.network.url, keyValue: its.key, ...options });
     clients.push(client);
     return client;
   };
-  const callsOf = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId });
+  const callsOf = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
   const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     work.then(
       () => expect.fail('It did not fail.'),
@@ -51,34 +25,40 @@ describe('CallkeyClient', () => {
   const newCall = (requestId: string) => ({ requestId, contact: { phone: somePhone() } });
 
   it('places one call where the first answer is lost', async () => {
-    network.faults.push('lose the answer');
-    const placed = await connect().place(campaignId, newCall('lost-1'));
-    expect(placed).to.include({ requestId: 'lost-1', campaignId, state: 'queued', replayed: true });
+    its.network.faults.push('lose the answer');
+    const placed = await connect().place(its.tenants.campaign.id, newCall('lost-1'));
+    expect(placed).to.include({ requestId: 'lost-1', campaignId: its.tenants.campaign.id, state: 'queued', replayed: true });
     expect(await callsOf('lost-1')).to.have.length(1);
-    expect(network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
+    expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
   });
 
   it('cancels by either identifier, and once more', async () => {
     const client = connect();
-    const { contactId } = await client.place(campaignId, newCall('cancel-1'));
-    const cancelled = await client.cancel(campaignId, { requestId: 'cancel-1' });
+    const { contactId } = await client.place(its.tenants.campaign.id, newCall('cancel-1'));
+    const cancelled = await client.cancel(its.tenants.campaign.id, { requestId: 'cancel-1' });
     expect(cancelled).to.include({ contactId, state: 'cancelled' });
-    expect(await client.cancel(campaignId, { contactId })).to.deep.equal(cancelled);
+    expect(await client.cancel(its.tenants.campaign.id, { contactId })).to.deep.equal(cancelled);
   });
 
   it('tells errors apart by kind and code', async () => {
     const client = connect();
-    await client.place(campaignId, newCall('kinds-1'));
-    const conflict = await errorOf(client.place(campaignId, newCall('kinds-1')));
+    await client.place(its.tenants.campaign.id, newCall('kinds-1'));
+    const conflict = await errorOf(client.place(its.tenants.campaign.id, newCall('kinds-1')));
     expect(conflict).to.be.instanceOf(CallkeyError).and.include({ kind: 'conflict', code: 'request-id-conflict' });
-    expect(await errorOf(client.cancel(campaignId, { requestId: 'nobody' }))).to.include({ kind: 'notFound', code: 'call-not-found' });
-    expect(await errorOf(client.place(tenants.otherCampaign.id, newCall('kinds-2')))).to.include({ kind: 'campaignRefused' });
+    expect(await errorOf(client.cancel(its.tenants.campaign.id, { requestId: 'nobody' }))).to.include({
+      kind: 'notFound',
+      code: 'call-not-found',
+    });
+    expect(await errorOf(client.place(its.tenants.otherCampaign.id, newCall('kinds-2')))).to.include({ kind: 'campaignRefused' });
     const stranger = connect({ keyValue: makeKeyValue(randomBytes) });
-    expect(await errorOf(stranger.place(campaignId, newCall('kinds-3')))).to.include({ kind: 'keyRefused', code: 'unauthorized' });
+    expect(await errorOf(stranger.place(its.tenants.campaign.id, newCall('kinds-3')))).to.include({
+      kind: 'keyRefused',
+      code: 'unauthorized',
+    });
   });
 
   it('names the fields that the core refuses', async () => {
-    const error = await errorOf(connect().place(campaignId, { requestId: 'fields-1', contact: { phone: '12' } }));
+    const error = await errorOf(connect().place(its.tenants.campaign.id, { requestId: 'fields-1', contact: { phone: '12' } }));
     expect(error).to.include({ kind: 'usage', code: 'invalid' });
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
@@ -87,31 +67,33 @@ describe('CallkeyClient', () => {
     // Less than the client would wait for an answer by itself.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
-    network.faults.push(held.promise);
+    its.network.faults.push(held.promise);
     const controller = new AbortController();
     const client = connect();
     const call = newCall('aborted-1');
-    const placing = errorOf(client.place(campaignId, call, { signal: controller.signal }));
-    await until(() => network.seen.length === 1);
+    const placing = errorOf(client.place(its.tenants.campaign.id, call, { signal: controller.signal }));
+    await until(() => its.network.seen.length === 1);
     const reason = new Error('no more time');
     controller.abort(reason);
     expect(await placing).to.equal(reason);
     held.resolve();
     await until(async () => (await callsOf('aborted-1')).length === 1);
-    expect(await client.place(campaignId, call)).to.include({ requestId: 'aborted-1', replayed: true });
+    expect(await client.place(its.tenants.campaign.id, call)).to.include({ requestId: 'aborted-1', replayed: true });
   });
 
   it('sends nothing for a signal that has aborted', async () => {
     const signal = AbortSignal.abort();
-    expect(await errorOf(connect().place(campaignId, newCall('aborted-2'), { signal }))).to.equal(signal.reason);
-    expect(network.seen).to.deep.equal([]);
+    expect(await errorOf(connect().place(its.tenants.campaign.id, newCall('aborted-2'), { signal }))).to.equal(signal.reason);
+    expect(its.network.seen).to.deep.equal([]);
   });
 
   it('ends the pause before a retry when its signal aborts', async () => {
-    network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
     const controller = new AbortController();
     const client = connect({ retry: { onRetry: () => controller.abort() } });
-    expect(await errorOf(client.place(campaignId, newCall('aborted-3'), { signal: controller.signal }))).to.equal(controller.signal.reason);
+    expect(await errorOf(client.place(its.tenants.campaign.id, newCall('aborted-3'), { signal: controller.signal }))).to.equal(
+      controller.signal.reason,
+    );
   });
 
   for (const [what, call] of [
@@ -120,8 +102,8 @@ describe('CallkeyClient', () => {
   ] as const) {
     it(`sends no call ${what}`, async () => {
       // @ts-expect-error as from JavaScript, which no compiler has checked
-      expect(await errorOf(connect().place(campaignId, call))).to.include({ kind: 'usage' });
-      expect(network.seen).to.deep.equal([]);
+      expect(await errorOf(connect().place(its.tenants.campaign.id, call))).to.include({ kind: 'usage' });
+      expect(its.network.seen).to.deep.equal([]);
     });
   }
 
@@ -134,7 +116,7 @@ describe('CallkeyClient', () => {
       const error = await errorOf(connect().cancel(campaign, reference));
       expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
       expect(error).to.have.property('message').that.contains(`is no ${what} id`);
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
   }
 
@@ -143,7 +125,7 @@ describe('CallkeyClient', () => {
   });
 
   it('takes no mistyped key, and does not repeat it', () => {
-    const mistyped = keyValue.slice(0, -1);
+    const mistyped = its.key.slice(0, -1);
     expect(() => connect({ keyValue: mistyped }))
       .to.throw(CallkeyError, 'is no API key')
       .with.property('message')

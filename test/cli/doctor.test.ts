@@ -5,42 +5,16 @@ import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { CliHome } from '../support/cli.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { startCoreHere } from '../support/core.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('callkey doctor', () => {
-  let core: RunningCore;
-  let database: string;
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let network: FaultyProxy;
-  let key: string;
-  let home: CliHome;
-
-  before(async () => {
-    database = await freshDatabase('sqlite');
-    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-    direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
-    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    network = await faultyProxy(core.url);
-  });
-  beforeEach(() => {
-    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
-    network.seen.length = 0;
-    network.faults.length = 0;
-  });
-  after(async () => {
-    await network.close();
-    await direct.close();
-    await core.close();
-  });
+  const its = sharedIntegrator();
 
   const examine = async (args: string[], environment: Record<string, string> = {}) => {
-    const { code, stdout, stderr } = await home.run(['doctor', ...args, '--json'], { environment });
+    const { code, stdout, stderr } = await its.home.run(['doctor', ...args, '--json'], { environment });
     const {
       ok,
       checks,
@@ -51,14 +25,14 @@ describe('callkey doctor', () => {
   };
 
   it('finds server, clock, key and campaign right, places nothing and cancels nothing', async () => {
-    const before = await direct.storage.database.read('calls');
-    const { code, ok, failed, checks } = await examine([tenants.campaign.id]);
+    const before = await its.direct.storage.database.read('calls');
+    const { code, ok, failed, checks } = await examine([its.tenants.campaign.id]);
     expect([code, ok, failed]).to.deep.equal([0, true, []]);
     expect([...checks.keys()]).to.deep.equal(['version', 'server', 'connection', 'clock', 'key', 'campaign']);
-    expect(checks.get('campaign')).to.contain(tenants.campaign.id);
-    expect(network.seen.map(({ method }) => method)).to.deep.equal(['DELETE']);
-    expect(await direct.storage.database.read('calls')).to.deep.equal(before);
-    const { stdout } = await home.run(['doctor', tenants.campaign.id]);
+    expect(checks.get('campaign')).to.contain(its.tenants.campaign.id);
+    expect(its.network.seen.map(({ method }) => method)).to.deep.equal(['DELETE']);
+    expect(await its.direct.storage.database.read('calls')).to.deep.equal(before);
+    const { stdout } = await its.home.run(['doctor', its.tenants.campaign.id]);
     expect(stdout)
       .to.match(/^ok {4}server {6,}http/m)
       .and.not.match(/FAIL/);
@@ -72,8 +46,8 @@ describe('callkey doctor', () => {
 
   it('ends as placing would where something is wrong, and says what', async () => {
     const refusedKey = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
-    expect(await examine([tenants.campaign.id], refusedKey)).to.deep.include({ code: 3, problem: 'unauthorized', failed: ['key'] });
-    expect(await examine([tenants.otherCampaign.id])).to.deep.include({ code: 4, problem: 'campaign-refused', failed: ['campaign'] });
+    expect(await examine([its.tenants.campaign.id], refusedKey)).to.deep.include({ code: 3, problem: 'unauthorized', failed: ['key'] });
+    expect(await examine([its.tenants.otherCampaign.id])).to.deep.include({ code: 4, problem: 'campaign-refused', failed: ['campaign'] });
     expect(await examine([], { CALLKEY_SERVER: 'http://127.0.0.1:1' })).to.deep.include({ code: 7, failed: ['server'] });
     expect(await examine([], { CALLKEY_API_KEY: '' })).to.deep.include({ code: 2, failed: ['settings'] });
     expect(await examine(['a b'])).to.deep.include({ code: 2, failed: ['settings'] });
@@ -85,15 +59,15 @@ describe('callkey doctor', () => {
       [404, 6],
       [302, 1],
     ] as const) {
-      network.faults.push({ status, body: '{}' });
-      expect(await examine([tenants.campaign.id])).to.deep.include({ code, failed: ['server'] });
+      its.network.faults.push({ status, body: '{}' });
+      expect(await examine([its.tenants.campaign.id])).to.deep.include({ code, failed: ['server'] });
     }
   });
 
   it('finds a clock that is wrong', async () => {
     const problem = JSON.stringify({ type: 'urn:callkey:problems#call-not-found', title: 'x', status: 404, detail: 'x' });
-    network.faults.push({ status: 404, headers: { Date: 'Sun, 22 Nov 2020 12:00:00 GMT' }, body: problem });
-    const { code, failed, checks } = await examine([tenants.campaign.id]);
+    its.network.faults.push({ status: 404, headers: { Date: 'Sun, 22 Nov 2020 12:00:00 GMT' }, body: problem });
+    const { code, failed, checks } = await examine([its.tenants.campaign.id]);
     expect([code, failed]).to.deep.equal([1, ['clock']]);
     expect(checks.get('clock')).to.match(/ahead of the server's/);
     expect(checks.get('campaign')).to.contain('in reach');
@@ -101,7 +75,7 @@ describe('callkey doctor', () => {
 
   it('finds a certificate that is not trusted', async function () {
     if (!hasOpenssl) skip(this, 'there is no openssl');
-    const secure = await startCoreHere(database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });
+    const secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });
     const { code, failed, checks } = await examine([], { CALLKEY_SERVER: secure.url });
     await secure.close();
     expect([code, failed]).to.deep.equal([1, ['server']]);

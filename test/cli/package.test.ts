@@ -1,16 +1,16 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { CliHome } from '../support/cli.ts';
 import { bareEnvironment, type Ended } from '../support/commands.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone } from '../support/tenants.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -24,6 +24,7 @@ function printed(form: RegExp): string {
 }
 
 describe('the published package', () => {
+  const its = sharedIntegrator();
   let out: string;
   let folder: string;
   let main: string;
@@ -77,7 +78,7 @@ describe('the published package', () => {
       expect(licences).to.contain(`${name}\n\n`);
   });
 
-  it('is installed by the command that its page prints', function () {
+  it('is installed by the command that its page prints, and places a call', async function () {
     this.timeout(60_000);
     const { version, name, repository, bugs } = packageJson();
     expect(name).to.match(/^@callkey\//);
@@ -87,33 +88,21 @@ describe('the published package', () => {
     // Without the network: the keychain's library is left out, which only keeping a key in the keychain needs.
     const env = { ...bareEnvironment, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
     execFileSync('sh', ['-c', command], { cwd: out, env, stdio: 'pipe' });
-    expect(execFileSync(join(prefix, 'bin', 'callkey'), ['--version'], { encoding: 'utf8' })).to.equal(`${version}\n`);
+    const installed = join(prefix, 'bin', 'callkey');
+    expect(execFileSync(installed, ['--version'], { encoding: 'utf8' })).to.equal(`${version}\n`);
+    const place = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--request-id', 'installed'];
+    await promisify(execFile)(installed, place, { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory } });
+    expect(await its.direct.storage.database.read('calls').where({ request_id: 'installed' })).to.have.length(1);
   });
 
   describe('as a library', () => {
-    let core: RunningCore;
-    let direct: DirectAccess;
-    let network: FaultyProxy;
-    let campaignId: string;
-    let key: string;
     let directory: string;
 
-    before(async () => {
-      const database = await freshDatabase('sqlite');
-      core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-      direct = await openDirect(database);
-      campaignId = (await createTenants(direct.ports)).campaign.id;
-      key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-      network = await faultyProxy(core.url);
+    before(() => {
       directory = freshDirectory();
       mkdirSync(join(directory, 'node_modules', '@callkey'), { recursive: true });
       symlinkSync(folder, join(directory, 'node_modules', '@callkey', 'cli'));
       writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
-    });
-    after(async () => {
-      await network.close();
-      await direct.close();
-      await core.close();
     });
 
     it('places one call for each order, also where the order system is killed between the call and its own note', async () => {
@@ -125,7 +114,7 @@ describe('the published package', () => {
       for (const customer of ['Ada', 'Grace', 'Mary']) insert.run(customer, somePhone());
       insert.run('Alan', 'no number');
       const start = () => {
-        const env = { ...bareEnvironment, CALLKEY_SERVER: network.url, CALLKEY_API_KEY: key, CAMPAIGN: campaignId };
+        const env = { ...bareEnvironment, CALLKEY_SERVER: its.network.url, CALLKEY_API_KEY: its.key, CAMPAIGN: its.tenants.campaign.id };
         const child = spawn(process.execPath, [program], { cwd: directory, env, stdio: ['ignore', 'ignore', 'pipe'] });
         let stderr = '';
         child.stderr.on('data', (chunk) => {
@@ -136,9 +125,9 @@ describe('the published package', () => {
 
       // The second call is placed, its answer lost, and the program killed while it asks again.
       const held = Promise.withResolvers<void>();
-      network.faults.push('pass', 'lose the answer', held.promise);
+      its.network.faults.push('pass', 'lose the answer', held.promise);
       const killed = start();
-      await until(() => network.seen.length === 3);
+      await until(() => its.network.seen.length === 3);
       killed.child.kill('SIGKILL');
       await killed.ended;
       held.resolve();
@@ -148,7 +137,7 @@ describe('the published package', () => {
       expect(code, stderr).to.equal(0);
       expect(stderr).to.contain('order 4: ').and.contain('E.164');
       const noted = orders.prepare('SELECT contactId FROM orders WHERE contactId IS NOT NULL').all();
-      const calls = await direct.storage.database.read('calls').pluck('contact_id');
+      const calls = await its.direct.storage.database.read('calls').whereLike('request_id', 'order-%').pluck('contact_id');
       expect(calls.toSorted()).to.deep.equal(noted.map(({ contactId }) => contactId).toSorted());
       expect(calls).to.have.length(3);
       orders.close();

@@ -7,48 +7,23 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { expect } from 'chai';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
-import { CliHome, ndjson } from '../support/cli.ts';
+import { ndjson } from '../support/cli.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { somePhone } from '../support/tenants.ts';
 
 describe('where callkey runs', () => {
-  let core: RunningCore;
-  let database: string;
-  let direct: DirectAccess;
-  let tenants: Tenants;
-  let network: FaultyProxy;
-  let key: string;
-  let home: CliHome;
+  const its = sharedIntegrator();
 
-  before(async () => {
-    database = await freshDatabase('sqlite');
-    core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-    direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
-    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    network = await faultyProxy(core.url);
-  });
-  beforeEach(() => {
-    home = new CliHome({ CALLKEY_API_KEY: key, CALLKEY_SERVER: network.url });
-    network.seen.length = 0;
-    network.faults.length = 0;
-  });
-  after(async () => {
-    await network.close();
-    await direct.close();
-    await core.close();
-  });
-
-  const placeArgs = (phone: string, ...more: string[]) => ['call', 'place', tenants.campaign.id, '--phone', phone, ...more];
-  const callsTo = (phone: string) => direct.storage.database.read('calls').where({ phone });
-  const allCalls = async (): Promise<number> => (await direct.storage.database.read('calls')).length;
+  const placeArgs = (phone: string, ...more: string[]) => ['call', 'place', its.tenants.campaign.id, '--phone', phone, ...more];
+  const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
+  const allCalls = async (): Promise<number> => (await its.direct.storage.database.read('calls')).length;
 
   it('names itself to the server', async () => {
-    await home.run(placeArgs(somePhone()));
-    expect(network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
+    await its.home.run(placeArgs(somePhone()));
+    expect(its.network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
   });
 
   describe('a file with the key', () => {
@@ -56,31 +31,31 @@ describe('where callkey runs', () => {
       environment: { CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path, ...more },
     });
     const keyFile = (text: string, name = 'secret') => {
-      const path = join(home.directory, name);
+      const path = join(its.home.directory, name);
       writeFileSync(path, text);
       return path;
     };
 
     it('gives the key', async () => {
-      const path = keyFile(`${key}\n`);
-      expect((await home.run(placeArgs(somePhone()), withKeyFile(path))).code).to.equal(0);
-      const { stdout } = await home.run(['key', 'status'], withKeyFile(path));
-      expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(key);
+      const path = keyFile(`${its.key}\n`);
+      expect((await its.home.run(placeArgs(somePhone()), withKeyFile(path))).code).to.equal(0);
+      const { stdout } = await its.home.run(['key', 'status'], withKeyFile(path));
+      expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(its.key);
     });
 
     it('ends with 2 where it cannot be read, holds no key, or is one of two sources; and shows no part of it', async () => {
       for (const options of [
-        withKeyFile(join(home.directory, 'none')),
-        withKeyFile(keyFile(key.slice(0, -1), 'mistyped-secret')),
-        withKeyFile(keyFile(key), { CALLKEY_API_KEY: key }),
+        withKeyFile(join(its.home.directory, 'none')),
+        withKeyFile(keyFile(its.key.slice(0, -1), 'mistyped-secret')),
+        withKeyFile(keyFile(its.key), { CALLKEY_API_KEY: its.key }),
       ]) {
-        const { code, stderr } = await home.run(placeArgs(somePhone()), options);
+        const { code, stderr } = await its.home.run(placeArgs(somePhone()), options);
         expect(code).to.equal(2);
         expect(stderr)
           .to.match(/CALLKEY_API_KEY_FILE|secret/)
-          .and.not.contain(key.slice(0, 20));
+          .and.not.contain(its.key.slice(0, 20));
       }
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
   });
 
@@ -89,42 +64,44 @@ describe('where callkey runs', () => {
     const readOnly = { HOME: '/dev/null' };
 
     it('ends with 1 before anything is sent, and says how to go on', async () => {
-      const { code, stdout, stderr } = await home.run(placeArgs(somePhone()), { environment: readOnly });
+      const { code, stdout, stderr } = await its.home.run(placeArgs(somePhone()), { environment: readOnly });
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr)
         .to.match(/Nothing was sent\..*--state DIR.*--request-id/)
         .and.not.match(/^ {4}at /m);
-      expect(network.seen).to.deep.equal([]);
+      expect(its.network.seen).to.deep.equal([]);
     });
 
     it('places a call that has a request id of its own', async () => {
       const args = placeArgs(somePhone(), '--request-id', 'no-journal');
-      const { code, stderr } = await home.run(args, { environment: readOnly });
+      const { code, stderr } = await its.home.run(args, { environment: readOnly });
       expect(code, stderr).to.equal(0);
       expect(stderr).to.match(/cancel --last will not know this call/);
     });
 
     it('places calls and files with a folder for its state', async () => {
-      const state = ['--state', join(home.directory, 'state')];
-      expect((await home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
-      expect((await home.run(['call', 'cancel', tenants.campaign.id, '--last', ...state], { environment: readOnly })).code).to.equal(0);
-      const path = join(home.directory, 'calls.csv');
+      const state = ['--state', join(its.home.directory, 'state')];
+      expect((await its.home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
+      expect(
+        (await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last', ...state], { environment: readOnly })).code,
+      ).to.equal(0);
+      const path = join(its.home.directory, 'calls.csv');
       writeFileSync(path, `phone\n${somePhone()}\n${somePhone()}\n`);
-      const args = ['call', 'place', tenants.campaign.id, '--from', path];
-      const without = await home.run(args, { environment: readOnly });
+      const args = ['call', 'place', its.tenants.campaign.id, '--from', path];
+      const without = await its.home.run(args, { environment: readOnly });
       expect(without.code).to.equal(1);
       expect(without.stderr).to.match(/Nothing was sent\..*--state DIR/);
-      network.faults.push('pass', { status: 401 });
-      const stopped = await home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
+      its.network.faults.push('pass', { status: 401 });
+      const stopped = await its.home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
       expect(stopped.stderr).to.contain(`Run callkey call resume --state ${state[1]} to go on`);
-      expect((await home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
     });
   });
 
   describe('a full disk', () => {
     it('that takes no answer loses no call: the command ends with 1 and says what was placed', async () => {
       const phone = somePhone();
-      const { code, stderr } = await home.start(placeArgs(phone, '--json'), { stdout: '/dev/full' }).ended;
+      const { code, stderr } = await its.home.start(placeArgs(phone, '--json'), { stdout: '/dev/full' }).ended;
       expect(code).to.equal(1);
       const [{ error } = { error: undefined }] = ndjson(stderr);
       expect(error).to.include({ code: 'results-lost' });
@@ -136,16 +113,16 @@ describe('where callkey runs', () => {
     });
 
     it('that takes no results stops a file, which is resumed', async () => {
-      const path = join(home.directory, 'calls.csv');
+      const path = join(its.home.directory, 'calls.csv');
       const before = await allCalls();
       writeFileSync(path, ['phone', ...Array.from({ length: 300 }, somePhone)].join('\n'));
-      const stopped = await home.start(['call', 'place', tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
+      const stopped = await its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
       expect(stopped.code).to.equal(1);
       expect(stopped.stderr)
         .to.match(/Could not write the results: the disk is full\. Stopped\. [\d,]+ of 300 lines are placed\. Run callkey call resume/)
         .and.not.match(/^ {4}at /m);
       expect((await allCalls()) - before).to.be.within(1, 50);
-      const resumed = await home.run(['call', 'resume']);
+      const resumed = await its.home.run(['call', 'resume']);
       expect([resumed.code, ndjson(resumed.stdout).length, (await allCalls()) - before]).to.deep.equal([0, 300, 300]);
     });
 
@@ -160,10 +137,10 @@ describe('where callkey runs', () => {
       try {
         const ballast = join(state, 'ballast');
         writeFileSync(ballast, Buffer.alloc(32 * 1024));
-        const path = join(home.directory, 'calls.csv');
+        const path = join(its.home.directory, 'calls.csv');
         const before = await allCalls();
         writeFileSync(path, ['phone', ...Array.from({ length: 200 }, somePhone)].join('\n'));
-        const stopped = await home.run(['call', 'place', tenants.campaign.id, '--from', path, '--state', state]);
+        const stopped = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path, '--state', state]);
         expect(stopped.code, stopped.stderr).to.equal(1);
         expect(stopped.stderr).to.match(
           /Could not write the journal .*the disk is full\.\s+Stopped\. [\d,]+ of 200 lines are placed\. Run callkey/,
@@ -174,7 +151,7 @@ describe('where callkey runs', () => {
           .and.be.lessThan(200);
         expect(stopped.stderr).to.contain(`${acknowledged} of 200`);
         rmSync(ballast);
-        const resumed = await home.run(['call', 'resume', '--state', state]);
+        const resumed = await its.home.run(['call', 'resume', '--state', state]);
         expect(resumed.code, resumed.stderr).to.equal(0);
         expect((await allCalls()) - before).to.equal(200);
       } finally {
@@ -191,7 +168,7 @@ describe('where callkey runs', () => {
     before(async function () {
       if (!hasOpenssl) skip(this, 'there is no openssl');
       certificate = selfSignedCertificate();
-      secure = await startCoreHere(database, { environment: { DIALER: 'off', ...certificate } });
+      secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...certificate } });
       server = `https://localhost:${new URL(secure.url).port}`;
     });
     after(() => secure?.close());
@@ -199,17 +176,17 @@ describe('where callkey runs', () => {
 
     it('ends at once where the certificate is not trusted: no call is in doubt, and no other try is made', async () => {
       const phone = somePhone();
-      const { code, stderr } = await home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
+      const { code, stderr } = await its.home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
       expect(code).to.equal(1);
       expect(stderr)
         .to.match(/certificate.*NODE_EXTRA_CA_CERTS/)
         .and.not.match(/trying again|may have been placed/);
-      expect(home.files()).to.deep.equal([]);
+      expect(its.home.files()).to.deep.equal([]);
     });
 
     it('ends at once where the server speaks no TLS', async () => {
-      const environment = { CALLKEY_SERVER: network.url.replace('http:', 'https:') };
-      const { code, stderr } = await home.run(placeArgs(somePhone(), '--verbose'), { environment });
+      const environment = { CALLKEY_SERVER: its.network.url.replace('http:', 'https:') };
+      const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
       expect(code).to.equal(1);
       expect(stderr)
         .to.match(/does not speak TLS/)
@@ -252,7 +229,7 @@ describe('where callkey runs', () => {
         const proxy = await tunnel();
         const phone = somePhone();
         const environment = { ...trusting(), [name]: `http://ada:p%40ss@${proxy.address}` };
-        const { code, stderr } = await home.start(placeArgs(phone, '--verbose'), { environment }).ended;
+        const { code, stderr } = await its.home.start(placeArgs(phone, '--verbose'), { environment }).ended;
         await proxy.close();
         expect(code, stderr).to.equal(0);
         expect(proxy.asked).to.deep.equal([`localhost:${new URL(server).port} Basic ${btoa('ada:p@ss')}`]);
@@ -264,9 +241,10 @@ describe('where callkey runs', () => {
     it('goes straight to a server of NO_PROXY, and to one on this machine without TLS, whose key no proxy may see', async () => {
       const proxy = await tunnel();
       const proxies = { HTTPS_PROXY: proxy.address, HTTP_PROXY: `http://${proxy.address}`, http_proxy: `http://${proxy.address}` };
-      const noProxy = await home.start(placeArgs(somePhone()), { environment: { ...trusting(), ...proxies, NO_PROXY: 'localhost' } }).ended;
+      const noProxy = await its.home.start(placeArgs(somePhone()), { environment: { ...trusting(), ...proxies, NO_PROXY: 'localhost' } })
+        .ended;
       expect(noProxy.code, noProxy.stderr).to.equal(0);
-      expect((await home.run(placeArgs(somePhone()), { environment: proxies })).code).to.equal(0);
+      expect((await its.home.run(placeArgs(somePhone()), { environment: proxies })).code).to.equal(0);
       await proxy.close();
       expect(proxy.asked).to.deep.equal([]);
     });
@@ -278,7 +256,7 @@ describe('where callkey runs', () => {
       ] as const) {
         const proxy = await tunnel(status);
         const environment = { CALLKEY_SERVER: server, HTTPS_PROXY: `http://${proxy.address}` };
-        const { code, stderr } = await home.run(placeArgs(somePhone(), '--verbose'), { environment });
+        const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
         await proxy.close();
         expect(code, stderr).to.equal(1);
         expect(stderr)
@@ -288,7 +266,7 @@ describe('where callkey runs', () => {
     });
 
     it('ends with 2 on a proxy address that is none, without repeating its password', async () => {
-      const { code, stderr } = await home.run(placeArgs(somePhone()), {
+      const { code, stderr } = await its.home.run(placeArgs(somePhone()), {
         environment: { CALLKEY_SERVER: server, HTTPS_PROXY: 'ftp://ada:secret@proxy.example.com' },
       });
       expect(code).to.equal(2);
