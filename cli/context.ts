@@ -1,6 +1,6 @@
 import { CallkeyClient } from './client/callkey-client.ts';
 import type { ClientOptions } from './client/types.ts';
-import { readKey } from './keys/key-store.ts';
+import { keySetCommand, readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
 import type { Environment, Folders } from './xdg.ts';
@@ -37,20 +37,22 @@ export async function connect(
     keyValue,
     userAgent: `callkey/${context.version} node/${process.versions.node} ${process.platform}`,
     trace: context.output.trace,
-    onKeyEndsSoon: keyEndNote(context.output),
+    onKeyEndsSoon: keyEndNote(context.output, settings.profileName),
   });
   return { server, settings, client };
 }
 
 /** Once a run. Programs get it, too: their operator finds it in the log while there is time. */
-function keyEndNote(output: Output): (expiresAt: string) => void {
+function keyEndNote(output: Output, profileName: string): (expiresAt: string) => void {
   let isSaid = false;
   return (expiresAt) => {
     if (isSaid || Number.isNaN(Date.parse(expiresAt))) return;
     isSaid = true;
     const days = Math.max(0, Math.floor((Date.parse(expiresAt) - Date.now()) / 86_400_000));
     const left = days === 0 ? 'in less than a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
-    output.note(`The API key ends ${left}, at ${expiresAt}. Create its successor in the console, and store it with callkey key set.`);
+    output.note(
+      `The API key ends ${left}, at ${expiresAt}. Create its successor in the console, and store it with ${keySetCommand(profileName)}.`,
+    );
   };
 }
 

@@ -13,6 +13,7 @@ import { type Context, connect } from '../context.ts';
 import { interruptOnSignals } from '../interrupt.ts';
 import { rememberLastCall } from '../last-call.ts';
 import { formatCount } from '../output.ts';
+import { shellCommand } from '../shell-command.ts';
 import { dryRun } from './dry-run.ts';
 
 export type FileOptions = Pace & {
@@ -29,7 +30,7 @@ export async function callPlaceFile(context: Context, campaignId: string, from: 
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
     const file = await openCallFile(source, options.reading);
-    if (options.content !== undefined && options.content !== file.content) throw fileChanged(file.name);
+    if (options.content !== undefined && options.content !== file.content) throw fileChanged(file.name, resumeCommandOf(context));
     for (const note of file.notes) context.output.note(note);
     if (options.dryRun) await dryRun(context, campaignId, file, options);
     else await placeFile(context, campaignId, file, options);
@@ -54,7 +55,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
       progress?.clear();
       context.output.note('Stopping after the calls in flight. Press Ctrl-C again to stop at once.');
     });
-    const resumeCommand = `callkey call resume${context.options.state === undefined ? '' : ` --state ${context.options.state}`}`;
+    const resumeCommand = resumeCommandOf(context);
     await placeRun({ run, file, checked, client, pace: options, interrupt, output: context.output, progress, resumeCommand }).finally(
       interrupt.release,
     );
@@ -63,10 +64,15 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   }
 }
 
-function fileChanged(name: string): CallkeyError {
+/** The journal has the server and the profile. */
+function resumeCommandOf({ options: { state } }: Context): string {
+  return shellCommand({ state }, 'call', 'resume');
+}
+
+function fileChanged(name: string, resumeCommand: string): CallkeyError {
   return new CallkeyError(
     'conflict',
-    `${name} has changed since its run was stopped. Nothing was sent. Restore the file, then run callkey call resume again.`,
+    `${name} has changed since its run was stopped. Nothing was sent. Restore the file, then run ${resumeCommand} again.`,
     { code: 'file-changed' },
   );
 }

@@ -6,6 +6,7 @@ import { type Context, connect, retryNotes } from '../context.ts';
 import { diskReason } from '../durable-file.ts';
 import { readLastCall, rememberLastCall } from '../last-call.ts';
 import { beginCall } from '../pending-calls.ts';
+import { shellCommand } from '../shell-command.ts';
 
 export type CallOptions = {
   phone?: string;
@@ -43,7 +44,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
       throw error;
     });
     await recorded.settle();
-    context.output.answer(placed, textOf(placed, call.contact.phone));
+    context.output.answer(placed, textOf(context, placed, call.contact.phone));
   } finally {
     await client.close();
   }
@@ -114,7 +115,8 @@ function withAdvice(error: CallkeyError, { requestId }: Call): CallkeyError {
   );
 }
 
-function textOf({ requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
+function textOf({ options }: Context, { requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
   const what = replayed ? `This call to ${phone} was placed before, at ${placedAt}.` : `Placed a call to ${phone}.`;
-  return `${what}\nRequest id: ${requestId}\nContact id: ${contactId}\nCancel it with: callkey call cancel ${campaignId} --request-id ${requestId}`;
+  const cancel = shellCommand(options, 'call', 'cancel', campaignId, '--request-id', requestId);
+  return `${what}\nRequest id: ${requestId}\nContact id: ${contactId}\nCancel it with: ${cancel}`;
 }

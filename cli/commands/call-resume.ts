@@ -3,6 +3,7 @@ import { type Run, readRuns, runName } from '../batch/run-journal.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { checkedServer } from '../settings.ts';
+import { shellCommand } from '../shell-command.ts';
 import { callPlaceFile } from './call-place-file.ts';
 import { runText } from './call-runs.ts';
 
@@ -21,7 +22,7 @@ export async function callResume(context: Context, name: string | undefined, pac
   if (path === null)
     throw new CallkeyError(
       'usage',
-      `That run came from standard input, which cannot be read again. Pipe the same input in, with the same options: callkey call place ${campaignId} --from -`,
+      `That run came from standard input, which cannot be read again. Pipe the same input in, with the same options: ${shellCommand(context.options, 'call', 'place', campaignId, '--from', '-')}`,
     );
   if (context.options.server !== undefined && checkedServer(context.options.server) !== server) {
     throw new CallkeyError('usage', `That run belongs to the server ${server}. Leave --server out to resume it there.`);

@@ -1,6 +1,6 @@
 import { type Context, settingsOf } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { openKeyStore, readGivenKey } from '../keys/key-store.ts';
+import { keySetCommand, openKeyStore, readGivenKey } from '../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
 /** Shows which key the next command would use, and never the key itself. */
@@ -16,7 +16,7 @@ export async function keyStatus(context: Context): Promise<void> {
     answer(context, { profile, server, stored: stored.key }, `in ${store.where}`);
     return;
   }
-  answer(context, { profile, server, stored: null }, 'none; run callkey key set to store one');
+  answer(context, { profile, server, stored: null }, `none; run ${keySetCommand(profile)} to store one`);
   process.exitCode = exitCodes.notFound;
 }
 

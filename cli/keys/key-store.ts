@@ -5,6 +5,7 @@ import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { writeDurably } from '../durable-file.ts';
 import type { KeyPlace, Settings } from '../settings.ts';
+import { shellCommand, shellWord } from '../shell-command.ts';
 import type { Environment, Folders } from '../xdg.ts';
 import { openKeychain } from './keychain.ts';
 
@@ -69,7 +70,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
     if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafe(path, 'it is a link or no regular file');
     if (uid !== process.getuid?.()) throw unsafe(path, 'it belongs to another user');
     if ((mode & 0o077) !== 0)
-      throw unsafe(path, 'others can read or write it', `Revoke the key if they may have; otherwise run chmod 600 ${path}`);
+      throw unsafe(path, 'others can read or write it', `Revoke the key if they may have; otherwise run chmod 600 ${shellWord(path)}`);
     return (await file.readFile('utf8')).trim();
   } finally {
     await file.close();
@@ -112,7 +113,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
   if (!profile) {
     throw new CallkeyError(
       'usage',
-      `No key is stored for the profile ${profileName}. Run callkey key set to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
+      `No key is stored for the profile ${profileName}. Run ${keySetCommand(profileName)} to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
     );
   }
   const store = await openKeyStore(profile.key, profileName, folders);
@@ -120,10 +121,15 @@ export async function readKey(settings: Settings, environment: Environment, fold
   if (keyValue === undefined) {
     throw new CallkeyError(
       'usage',
-      `The key of the profile ${profileName} is no longer in ${store.where}. Run callkey key set to store it again.`,
+      `The key of the profile ${profileName} is no longer in ${store.where}. Run ${keySetCommand(profileName)} to store it again.`,
     );
   }
   return checkedKey(keyValue, `The text in ${store.where}`);
+}
+
+/** What stores a key for a profile. */
+export function keySetCommand(profileName: string): string {
+  return shellCommand({ profile: profileName === 'default' ? undefined : profileName }, 'key', 'set');
 }
 
 /** Finds a mistyped key by its check characters, without asking a core. @throws CallkeyError that does not repeat the text */

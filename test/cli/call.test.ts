@@ -76,6 +76,13 @@ describe('callkey call', () => {
         .and.contain(`callkey call cancel ${its.tenants.campaign.id} --request-id `);
     });
 
+    it('says how to cancel with the options that it was given, which the command then takes', async () => {
+      const { stdout } = await place(somePhone(), '--request-id', '~x', '--profile', 'other');
+      const [, cancel = ''] = /^Cancel it with: callkey (.*)$/m.exec(stdout) ?? [];
+      expect(cancel).to.equal(`call cancel ${its.tenants.campaign.id} --request-id '~x' --profile other`);
+      expect((await its.home.run(cancel.replaceAll("'", '').split(' '))).code).to.equal(0);
+    });
+
     for (const [what, options, says] of [
       ['a phone number that is none', ['--phone', '12'], '--phone: '],
       ['no phone number', [], '--phone'],

@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
 import { formatCount, redact, stripControls } from '../../cli/output.ts';
+import { shellCommand } from '../../cli/shell-command.ts';
 import { xdgFolders } from '../../cli/xdg.ts';
 
 describe('formatting', () => {
@@ -25,6 +27,14 @@ describe('formatting', () => {
     expect(progressLine(0, 3, 'x')).to.equal('[........................] 0 %  0 of 3  x');
     expect(progressLine(9_999, 10_000, '8 a second')).to.equal('[#######################.] 99 %  9,999 of 10,000  8 a second');
     expect(progressLine(3, 3, 'x')).to.equal('[########################] 100 %  3 of 3  x');
+  });
+
+  it('quotes the words of a command as shells need it, and takes options along', () => {
+    const words = ['with space', "Ada's", '$HOME', '~root', 'a~b', 'order:4711', '-x', '', 'Jürgen', 'two\nlines'];
+    const command = shellCommand({ state: '/var/my state', profile: 'staging', server: undefined }, 'echo', ...words);
+    expect(command).to.match(/^callkey echo 'with space' .* a~b order:4711 -x /s);
+    const read = execFileSync('sh', ['-c', command.replace(/^callkey echo/, 'printf "%s\\0"')], { encoding: 'utf8' });
+    expect(read.split('\0').slice(0, -1)).to.deep.equal([...words, '--profile', 'staging', '--state', '/var/my state']);
   });
 
   it('puts files in the XDG folders, and ignores relative ones', () => {

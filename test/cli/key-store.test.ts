@@ -180,14 +180,14 @@ describe("a profile's key", () => {
   });
 
   it('that was never stored is asked for', async () => {
-    const advice = 'Run callkey key set to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
+    const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
   });
 
   it('that is gone from its file is asked for', async () => {
     const file = join(folders.data, 'keys', 'work');
     expect(await errorOf(readKey(stored, {}, folders))).to.equal(
-      `usage: The key of the profile work is no longer in the file ${file}. Run callkey key set to store it again.`,
+      `usage: The key of the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
     );
   });
 

@@ -80,7 +80,7 @@ describe('where callkey runs', () => {
     });
 
     it('places calls and files with a folder for its state', async () => {
-      const state = ['--state', join(its.home.directory, 'state')];
+      const state = ['--state', join(its.home.directory, 'my state')];
       expect((await its.home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
       expect(
         (await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last', ...state], { environment: readOnly })).code,
@@ -93,7 +93,7 @@ describe('where callkey runs', () => {
       expect(without.stderr).to.match(/Nothing was sent\..*--state DIR/);
       its.network.faults.push('pass', { status: 401 });
       const stopped = await its.home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
-      expect(stopped.stderr).to.contain(`Run callkey call resume --state ${state[1]} to go on`);
+      expect(stopped.stderr).to.contain(`Run callkey call resume --state '${state[1]}' to go on`);
       expect((await its.home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
     });
   });
