@@ -9,6 +9,7 @@ import { diskError, listIfExists, privateFile, stateAdvice, writeDurably } from 
 import type { Folders } from '../xdg.ts';
 import { LineSet } from './line-numbers.ts';
 import { readingSchema } from './reading.ts';
+import { keepHeapSmall } from './small-heap.ts';
 
 /**
  * The placing of one file in one campaign. Its journal is $XDG_STATE_HOME/callkey/runs/*.jsonl: this header, then an entry for each line
@@ -120,8 +121,13 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
   for (const part of parts) yield* part;
 }
 
-function linesOf(file: string, start = 0, bytes = Infinity): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(file, { start, end: start + bytes - 1 }), crlfDelay: Infinity });
+/** One by one: a journal has an entry for each line of a file, which may have a million. */
+async function* linesOf(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
+  const keepSmall = keepHeapSmall();
+  for await (const line of createInterface({ input: createReadStream(file, { start, end: start + bytes - 1 }), crlfDelay: Infinity })) {
+    keepSmall();
+    yield line;
+  }
 }
 
 /** @returns undefined where the text does not begin with a header */

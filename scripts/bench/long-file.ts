@@ -8,9 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { freshDirectory } from '../../test/support/databases.ts';
 import { openStage, type Stage } from './environment.ts';
 import { commitOf, type Machine, machineOf } from './machine.ts';
+import { parseStat } from './proc.ts';
 import { run, track } from './processes.ts';
 
-/** What one run of the command took: memory in MB at its highest, and seconds. */
+/** What one run of the command took: memory in MB at its highest, and seconds of a processor. */
 export type Taken = { what: string; memory: number; seconds: number };
 
 export type LongFile = {
@@ -72,10 +73,10 @@ async function packedCommand(): Promise<string> {
 async function measured({ main, stage, home }: Command, what: string, args: readonly string[], stopAfter: number): Promise<Ended> {
   const { PATH = '' } = process.env;
   const env = { PATH, HOME: home, CALLKEY_SERVER: stage.core.url, CALLKEY_API_KEY: stage.keys[0] };
-  const began = performance.now();
   const child = spawn(process.execPath, [main, 'call', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   track(child);
-  let [memory, results, stderr, isOver] = [0, 0, '', false];
+  let taken = { memory: 0, seconds: 0 };
+  let [results, stderr, isOver] = [0, '', false];
   child.stderr.on('data', (chunk) => {
     stderr += String(chunk);
   });
@@ -85,15 +86,17 @@ async function measured({ main, stage, home }: Command, what: string, args: read
   const ended = once(child, 'close').then(() => {
     isOver = true;
   });
-  for (; !isOver; await Promise.race([ended, wait(20)])) memory = highestMemoryOf(child.pid) ?? memory;
-  return { what, memory, seconds: (performance.now() - began) / 1_000, stderr, results };
+  for (; !isOver; await Promise.race([ended, wait(20)])) taken = takenBy(child.pid) ?? taken;
+  return { what, ...taken, stderr, results };
 }
 
-/** In MB, as the kernel keeps it. @returns undefined for a process that has ended */
-function highestMemoryOf(pid: number | undefined): number | undefined {
+/** As the kernel keeps it. @returns undefined for a process that has ended */
+function takenBy(pid: number | undefined): Omit<Taken, 'what'> | undefined {
   try {
     const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    return kilobytes === undefined ? undefined : (Number(kilobytes) * 1_024) / 1e6;
+    if (kilobytes === undefined) return undefined;
+    const { cpu } = parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    return { memory: (Number(kilobytes) * 1_024) / 1e6, seconds: cpu / 1_000 };
   } catch {
     return undefined;
   }
