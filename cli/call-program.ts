@@ -114,7 +114,7 @@ async function campaignIdOf(context: Context, campaign: string | undefined): Pro
 function addPaceOptions(command: Command, when = ''): Command {
   return command
     .option('--concurrency <n>', `${when}how many requests run at once`, wholeNumberUpTo(256), 8)
-    .option('--rate <n>', `${when}how many calls to place a second, at most`, positive);
+    .option('--rate <n>', `${when}how many calls to place a second, at most`, rate);
 }
 
 function paceOf({ concurrency, rate }: PaceOptions) {
@@ -129,8 +129,11 @@ function wholeNumberUpTo(most: number) {
   };
 }
 
-function positive(text: string): number {
+/** Between two calls of a lower one would be more than a timer can wait, and Node.js would not wait at all. */
+const leastRate = 0.001;
+
+function rate(text: string): number {
   const number = Number(text);
-  if (number > 0 && Number.isFinite(number)) return number;
-  throw new InvalidArgumentError('Give a number greater than 0.');
+  if (number >= leastRate && Number.isFinite(number)) return number;
+  throw new InvalidArgumentError(`Give a number of at least ${leastRate}.`);
 }

@@ -33,12 +33,13 @@ export async function readAliases(context: Context): Promise<Record<string, stri
   return (await readAll(context.folders))[profileName] ?? {};
 }
 
-/** @throws CallkeyError `usage` */
-export async function setAlias(context: Context, name: string, campaign: string): Promise<void> {
+/** @param campaign an id or another alias @returns the id @throws CallkeyError `usage` */
+export async function setAlias(context: Context, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
     throw new CallkeyError('usage', `"${name}" is no alias. Begin with a letter, and give up to 32 letters, digits and dashes.`);
-  const campaignId = checkedCampaign(campaign);
+  const campaignId = await campaignOf(context, campaign);
   await change(context, (aliases) => ({ ...aliases, [name]: campaignId }));
+  return campaignId;
 }
 
 /** @throws CallkeyError `notFound` */

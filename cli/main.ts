@@ -1,5 +1,5 @@
 import { constants, homedir } from 'node:os';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
@@ -28,6 +28,7 @@ function createContext(): Context {
   const options = program.opts<GlobalOptions>();
   createdOutput = createOutput(process, options, outputLost.signal);
   const { state, ...folders } = xdgFolders(process.env, home());
+  if (options.state === '') throw new CallkeyError('usage', '--state: name a folder.');
   const stateFolder = options.state === undefined ? state : resolve(options.state);
   return {
     options,
@@ -39,12 +40,16 @@ function createContext(): Context {
   };
 }
 
-/** A container's user may have none. */
+/** A folder in which nothing can be kept, which commands say, with what to do. */
+const noHome = '/dev/null';
+
+/** A container's user may have none. A relative HOME, or an empty one, would be another folder wherever a command runs. */
 function home(): string {
   try {
-    return homedir();
+    const found = homedir();
+    return isAbsolute(found) ? found : noHome;
   } catch {
-    return '/';
+    return noHome;
   }
 }
 

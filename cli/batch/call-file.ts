@@ -43,6 +43,11 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
       throw new CallkeyError('usage', `${name} is NDJSON: --columns and --country are for CSV. Leave them out.`);
     return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
   }
+  if (/^\s*\[/.test(start))
+    throw new CallkeyError(
+      'usage',
+      `${name} is a list in JSON. Put each call on a line of its own, without the brackets and commas around (NDJSON).`,
+    );
   const format = csvFormat(start, name, reading);
   if (format.ignored.length > 0) notes.push(`Not used: ${format.ignored.join(', ')}.`);
   return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };

@@ -48,7 +48,8 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
     seen.add(id);
   }
   for (const [ours, theirs] of Object.entries(columns)) {
-    if (!seen.has(ours)) throw new CallkeyError('usage', `${name} has no column "${theirs}". It has: ${names.join(', ')}.`);
+    if (!seen.has(ours))
+      throw new CallkeyError('usage', `${name} has no column "${theirs}". It has: ${shortened(names.join(', '), 1_000)}.`);
   }
   if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no column phone in its first line. ${known}`);
   return { delimiter, cells, ignored: names.filter((_, index) => cells[index] === null) };
@@ -58,7 +59,8 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
 function delimiterOf(start: string): string {
   const [header = ''] = start
     .replace(/"[^"]*"/g, '')
-    .trimStart()
+    // Not tabs: they may be all that is left of the header.
+    .replace(/^[ \r\n]+/, '')
     .split(/[\r\n]/, 1);
   const count = (delimiter: string) => header.split(delimiter).length;
   return [',', ';', '\t'].reduce((best, next) => (count(next) > count(best) ? next : best));
@@ -83,7 +85,12 @@ function cellOf(header: string, columns: Reading['columns'], file: string): Cell
     return column ? { column } : { variable: ours.slice(variablePrefix.length) };
   }
   if (Object.keys(columns).length > 0) return null;
-  throw new CallkeyError('usage', `${file} has an unknown column: "${header}". ${known}`);
+  throw new CallkeyError('usage', `${file} has an unknown column: "${shortened(header, 60)}". ${known}`);
+}
+
+/** What is no table at all may have a first line of any length. */
+function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 /** "Time zone", time_zone and timeZone are the same column. */
@@ -96,11 +103,14 @@ function ownName(header: string): string | undefined {
 /** The rows beneath the header. @throws CallkeyError `usage` at a misplaced quote: after it, nobody knows which line ends are in a cell */
 export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];
+  let countedTwice = 0;
   const parser = parse({
     ...optionsFor(format.delimiter),
     // Taken from here, not from the parser's readable side, which drops the lines before an error.
     on_record(cells, { lines: lastLine }) {
-      lines.push({ line: lastLine - lineEnds(cells), cells });
+      // A cell in quotes may hold several lines, of which the parser reports the last. It counts CR LF there as two.
+      countedTwice += countOf(/\r\n/g, cells);
+      lines.push({ line: lastLine - countedTwice - countOf(/\r\n|\n|\r/g, cells), cells });
       return null;
     },
   });
@@ -125,9 +135,8 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
   }
 }
 
-/** A cell in quotes may hold several lines, and the parser reports the last. */
-function lineEnds(cells: readonly string[]): number {
-  return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(/\r\n|\n|\r/g)?.length ?? 0) : 0), 0);
+function countOf(form: RegExp, cells: readonly string[]): number {
+  return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(form)?.length ?? 0) : 0), 0);
 }
 
 /** Leaves out empty cells: a column has a cell on every line, also where the call has no such field. */
@@ -160,6 +169,7 @@ function roundedNumber(value: string): string {
 
 function broken(error: unknown, name: string): unknown {
   if (!(error instanceof CsvError)) return error;
-  const what = `${name}, line ${error['lines']}: a quote is out of place at or before this line (${error.message}).`;
+  const isTooLong = error.code === 'CSV_MAX_RECORD_SIZE' ? 'this line is longer than any call, or ' : '';
+  const what = `${name}, line ${error['lines']}: ${isTooLong}a quote is out of place at or before this line (${error.message}).`;
   return new CallkeyError('usage', `${what} Nothing was sent. Correct it: the lines after it could not be read.`);
 }

@@ -5,6 +5,9 @@ import type { Source } from './source.ts';
 /** As TextDecoder calls them. Spreadsheets write all four. */
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 
+/** How the files of spreadsheets themselves begin: .xlsx and .ods, .xls. */
+const spreadsheetMarks = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+
 export type Examined = {
   /** SHA-256 of the file, in hexadecimal. */
   content: string;
@@ -27,8 +30,9 @@ export async function examine(source: Source): Promise<Examined> {
     lines += countLineEnds(chunk);
     utf8.add(chunk);
   }
-  if (start.subarray(0, 4).toString('latin1') === 'PK\x03\x04') throw spreadsheetFile(source.name);
+  if (spreadsheetMarks.includes(start.subarray(0, 4).toString('latin1'))) throw spreadsheetFile(source.name);
   const encoding = utf16Of(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
+  if (encoding === 'windows-1252' && start.includes(0)) throw noText(source.name);
   if (encoding === 'windows-1252' && utf8.isPartly()) throw mixed(source.name);
   return { content: digest.digest('hex'), encoding, start: new TextDecoder(encoding).decode(start, { stream: true }), lines };
 }
@@ -85,6 +89,10 @@ function utf16Of(start: Buffer): Encoding | undefined {
 
 function spreadsheetFile(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} is a spreadsheet's own file. Open it there, and save it as CSV ("CSV UTF-8").`);
+}
+
+function noText(name: string): CallkeyError {
+  return new CallkeyError('usage', `${name} is no text file. Give a CSV or NDJSON file, and not a compressed one.`);
 }
 
 function mixed(name: string): CallkeyError {

@@ -20,7 +20,8 @@ export const variablePrefix = 'var.';
 
 /** @param text such as `phone=Mobile,name=Kunde` @throws CallkeyError `usage` */
 export function parseColumns(text: string): Reading['columns'] {
-  const pairs = text.split(',').map((pair): [string, string] => {
+  // A comma that no next pair follows is one in a name.
+  const pairs = text.split(/,(?=\s*[\w.]+=)/).map((pair): [string, string] => {
     const [, ours = '', theirs = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
     const isKnown = callColumns.some((column) => column === ours) || (ours.startsWith(variablePrefix) && ours !== variablePrefix);
     if (isKnown) return [ours, theirs.trim()];

@@ -1,3 +1,4 @@
+import { errors } from 'undici';
 import { CallkeyError, errorCode } from './errors.ts';
 
 /** What may pass: the request is sent again. */
@@ -10,6 +11,7 @@ const temporary: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
   UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
   UND_ERR_BODY_TIMEOUT: 'no complete answer in time',
+  UND_ERR_HEADERS_OVERFLOW: 'the answer has too many headers',
   UND_ERR_PRX_CONN: 'the proxy broke the connection off',
 };
 
@@ -19,8 +21,14 @@ const temporary: Readonly<Record<string, string>> = {
  * @throws CallkeyError `failed` where it cannot: this request was not sent. The error itself where it did not come from the network
  */
 export function temporaryReason(error: unknown, server: string): string {
+  // Some of these have a code, some have none.
+  if (error instanceof errors.HTTPParserError) return 'the answer is not HTTP';
   const code = errorCode(error);
-  if (code === undefined || code.startsWith('UND_ERR_INVALID') || code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') throw error;
+  if (code === undefined || code.startsWith('UND_ERR_INVALID')) throw error;
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    const message = `The answer of ${server} is longer than any of a Callkey core. Check the server address.`;
+    throw new CallkeyError('failed', message, { cause: error });
+  }
   const certificate = certificateProblem(code);
   if (certificate !== undefined) {
     throw new CallkeyError('failed', `Could not trust ${server}: ${certificate}`, { code: 'untrusted-certificate', cause: error });

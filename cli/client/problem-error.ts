@@ -28,14 +28,19 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
   const problem = problemSchema.safeParse(parseJson(text)).data;
   const sentences = [
     // The core says nothing but "unauthorized", on purpose; the advice says more.
-    status === 401 ? undefined : (problem?.detail ?? `The server answers ${status}.`),
+    status === 401 ? undefined : (problem?.detail ?? notOfACore(status)),
     problem?.instance && `The operator finds it in the log as ${problem.instance}.`,
-    advice[status],
+    status === 401 || problem ? advice[status] : undefined,
   ];
   const errors = problem?.errors ?? [];
   const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
   return new CallkeyError(kinds[status] ?? 'failed', message, { code: problem && problemCode(problem.type), errors });
+}
+
+/** Of another server, or of a proxy on the way. */
+function notOfACore(status: number): string {
+  return `The server answers ${status}, and not as a Callkey core does. Check the server address, and what is on the way to it.`;
 }
 
 /** Shows the host alone: an attacker may put anything in the rest of a redirect's target. */

@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 
 /** Names a campaign, for every command that takes one. */
 export async function campaignAlias(context: Context, name: string, campaign: string): Promise<void> {
-  await setAlias(context, name, campaign);
-  context.output.answer({ alias: name, campaignId: campaign }, `${name} is campaign ${campaign} now.`);
+  const campaignId = await setAlias(context, name, campaign);
+  context.output.answer({ alias: name, campaignId }, `${name} is campaign ${campaignId} now.`);
 }
 
 export async function campaignList(context: Context): Promise<void> {

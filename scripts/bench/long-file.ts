@@ -30,7 +30,7 @@ type Ended = Taken & { stderr: string; results: number };
 
 /** Places a file of so many lines by the command as it is published: checked alone, stopped half way, resumed, and run once more. Needs Linux. */
 export async function longFile(lines: number, say: (line: string) => void): Promise<LongFile> {
-  const at = new Date().toISOString();
+  const about = { at: new Date().toISOString(), commit: await commitOf(), machine: await machineOf() };
   const stage = await openStage('sqlite');
   const home = freshDirectory();
   const command: Command = { main: await packedCommand(), stage, file: join(home, 'calls.csv'), home };
@@ -51,7 +51,6 @@ export async function longFile(lines: number, say: (line: string) => void): Prom
   const [row] = await stage.direct.storage.database.read('calls').count({ calls: '*' }).countDistinct({ phones: 'phone' });
   if (Number(row?.['calls']) !== lines || Number(row?.['phones']) !== lines)
     throw new Error(`${JSON.stringify(row)}, not ${lines} once each.`);
-  const about = { at, commit: await commitOf(), machine: await machineOf() };
   await stage.close();
   return { ...about, lines, megabytes: text.length / 1e6, runs, firstCall: firstCallOf(home) };
 }

@@ -131,6 +131,21 @@ describe('a file of calls', () => {
     });
   }
 
+  it('may have tabs between columns that are all in quotes', async () => {
+    const { good } = await read(`"phone"\t"name"\t"var.note"\n"${phone}"\t"Ada"\t""\n`);
+    expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
+  });
+
+  it('has its lines counted as an editor does, whatever ends those within a cell', async () => {
+    const cells = ['"a\r\nb"', '"a\nb"', '"a\rb"', '"a\r\n\r\n"', 'a'];
+    const text = ['phone,var.note', ...cells.map((cell, n) => `+4930123456${10 + n},${cell}`)].join('\r\n');
+    expect((await read(text)).good.map(({ line }) => line)).to.deep.equal([2, 4, 6, 8, 11]);
+  });
+
+  it('may have a comma in the name of a column', () => {
+    expect(parseColumns('name=Name, first,phone=Mobile')).to.deep.equal({ name: 'Name, first', phone: 'Mobile' });
+  });
+
   it('has other columns where it is said which, and says which it does not use', async () => {
     const text = `Kunde;Mobile;phone;Ort;Bestellung;time zone\nAda;${phone};12;Berlin;7;Europe/Berlin\n`;
     const { good, notes } = await read(text, { columns: parseColumns('phone=Mobile, name=Kunde,var.order=Bestellung') });
@@ -193,12 +208,16 @@ describe('a file of calls', () => {
       /in some places/,
     ],
     ["a spreadsheet's own file", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
+    ["an old spreadsheet's own file", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
+    ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /no text file/],
+    ['a list in JSON', `[{"contact":{"phone":"${phone}"}}]`, /without the brackets/],
+    ['a first line of any length, of which it shows the beginning', 'x'.repeat(200_000), /has an unknown column: "x{60}…"\. The columns/],
     ['a header with a quote out of place', 'ph"one\n', /quote/],
     ['a quote that never closes', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: a quote is out of place/],
     [
       'a quote that does not close for very long',
       `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
-      /a quote is out of place/,
+      /this line is longer than any call, or a quote is out of place/,
     ],
     ['a quote out of place, also where lines after it are right', `phone,name\n${phone},A"da\n${phone},Bob\n`, /line 2: a quote/],
     ['NDJSON in one line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],

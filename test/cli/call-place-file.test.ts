@@ -154,6 +154,8 @@ describe('callkey call place --from', () => {
     it('ends with 2 on a file that is not there, and on a pace that is none', async () => {
       expect((await place(join(its.home.directory, 'none.csv'))).code).to.equal(2);
       for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
+      // Node.js would not wait at all between two calls that are a month apart.
+      expect((await place(file(csvOf(1)), '--rate', '0.0000003')).code).to.equal(2);
     });
   });
 

@@ -119,6 +119,9 @@ describe('the campaign of a command', () => {
     const home = new CliHome();
     expect((await home.run(['campaign', 'alias', 'reminders', id])).code).to.equal(0);
     expect(await wouldCall(home, ['reminders'])).to.equal(id);
+    expect((await home.run(['campaign', 'alias', 'other', 'reminders'])).stdout).to.contain(id);
+    expect(await wouldCall(home, ['other'])).to.equal(id);
+    await home.run(['campaign', 'forget', 'other']);
     expect(JSON.parse((await home.run(['campaign', 'list', '--json'])).stdout)).to.deep.equal({
       campaigns: [{ alias: 'reminders', campaignId: id }],
     });

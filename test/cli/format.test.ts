@@ -83,8 +83,13 @@ describe('the error for an answer', () => {
     expect(problem(500, { instance: 'r-1' }).message).to.equal('D. The operator finds it in the log as r-1.');
   });
 
-  it('says the status where the answer is no problem', () => {
-    expect(problemError({ status: 500, headers: {}, text: '<html>' }).message).to.equal('The server answers 500.');
+  it('says the status where the answer is of no core, and nothing of what only a core decides', () => {
+    for (const status of [403, 404, 500]) {
+      const { message } = problemError({ status, headers: {}, text: '<html>' });
+      expect(message)
+        .to.contain(`The server answers ${status}, and not as a Callkey core does. Check the server address`)
+        .and.not.contain('campaign');
+    }
   });
 
   it("names a redirect's host and nothing else of it", () => {

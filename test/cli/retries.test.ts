@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { errors } from 'undici';
 import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { backoff, filePolicy, oneCallPolicy, parseRetryAfter, type Timing, withRetries } from '../../cli/client/retries.ts';
@@ -54,7 +55,7 @@ describe('retries', () => {
     });
   }
 
-  for (const error of [new TypeError('a bug'), systemError('UND_ERR_INVALID_ARG'), systemError('UND_ERR_RES_EXCEEDED_MAX_SIZE')]) {
+  for (const error of [new TypeError('a bug'), systemError('UND_ERR_INVALID_ARG')]) {
     it(`does not send again after an error that is not the network's: ${error.message}`, async () => {
       expect(await sendInto([error])).to.deep.equal({ result: error, pauses: [], attempts: 1 });
     });
@@ -100,6 +101,7 @@ describe('retries', () => {
     ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
     ['UND_ERR_HEADERS_TIMEOUT', 'no answer in time'],
     ['UND_ERR_BODY_TIMEOUT', 'no complete answer in time'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'the answer has too many headers'],
     ['EHOSTUNREACH', 'EHOSTUNREACH'],
   ] as const) {
     it(`says in words what ${code} means, where there are some`, async () => {
@@ -107,6 +109,12 @@ describe('retries', () => {
       expect(result).to.have.property('message', `Could not reach http://core (1 attempts): ${reason}.`);
     });
   }
+
+  it('says that an answer is not HTTP, which may be about a call that was placed', async () => {
+    const { result } = await sendInto([new errors.HTTPParserError('Invalid')], { attempts: 1 });
+    expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
+    expect(result).to.have.property('message', 'Could not reach http://core (1 attempts): the answer is not HTTP.');
+  });
 
   const final: [string, RegExp][] = [
     ['SELF_SIGNED_CERT_IN_CHAIN', /NODE_EXTRA_CA_CERTS/],
@@ -126,6 +134,13 @@ describe('retries', () => {
       expect([attempts, pauses]).to.deep.equal([1, []]);
     });
   }
+
+  it('does not send again for an answer that is longer than any of a core', async () => {
+    const { result, attempts } = await sendInto([systemError('UND_ERR_RES_EXCEEDED_MAX_SIZE'), 202]);
+    expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed' });
+    expect(result).to.have.property('message').that.contains('Check the server address');
+    expect(attempts).to.equal(1);
+  });
 
   it('tells the reason before each pause', async () => {
     const reasons: string[] = [];

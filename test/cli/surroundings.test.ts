@@ -72,6 +72,22 @@ describe('where callkey runs', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
+    it('is what an empty HOME gives, not the folder that the command runs in', async () => {
+      const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment: { HOME: '' } });
+      expect([code, its.home.files()], stderr).to.deep.equal([1, []]);
+      expect(stderr).to.match(/Nothing was sent\..*--state DIR/);
+    });
+
+    it('is not mended by a state folder that is none', async () => {
+      expect((await its.home.run(placeArgs(somePhone(), '--state', ''), { environment: readOnly })).code).to.equal(2);
+      const file = join(its.home.directory, 'file');
+      writeFileSync(file, '');
+      const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--state', file), { environment: readOnly });
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/a part of the path is no folder\. Nothing was sent/);
+      expect(its.network.seen).to.deep.equal([]);
+    });
+
     it('places a call that has a request id of its own', async () => {
       const args = placeArgs(somePhone(), '--request-id', 'no-journal');
       const { code, stderr } = await its.home.run(args, { environment: readOnly });
