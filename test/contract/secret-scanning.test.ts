@@ -63,6 +63,27 @@ describe('the patterns for secret scanners', () => {
     }
   }
 
+  describe('in RE2, whose syntax both scanners take (needs libre-engine-re2-perl)', () => {
+    const perl = (...args: string[]) => ['-Mre::engine::RE2=-strict,1', ...args];
+    before(function () {
+      if (spawnSync('perl', perl('-e', '1')).status !== 0) skip(this, 'no re::engine::RE2 for perl');
+    });
+    // What is found in each line, between spaces.
+    const program = 'my $form = shift; while (<STDIN>) { my @found; push @found, $1 while /($form)/g; print "@found\\n" }';
+
+    for (const scanner of ['gitleaks', 'TruffleHog'] as const) {
+      it(`that of ${scanner} finds every key, and leaves near misses alone`, () => {
+        const texts = [...keys.map((each) => `"${each}",${each}`), ...nearMisses.map(([, text]) => text)];
+        const { stdout, stderr } = spawnSync('perl', perl('-e', program, patterns[scanner].source), {
+          input: texts.join('\n'),
+          encoding: 'utf8',
+        });
+        const expected = [...keys.map((each) => `${each} ${each}`), ...nearMisses.map(() => '')];
+        expect([stderr, stdout.split('\n').slice(0, -1)]).to.deep.equal(['', expected]);
+      });
+    }
+  });
+
   it('have a threshold between the entropy of keys and that of placeholders', () => {
     expect(thresholds).to.have.length(2);
     for (const threshold of thresholds) {
