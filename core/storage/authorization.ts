@@ -1,3 +1,5 @@
+import type { Database, Dialect } from './database.ts';
+
 /**
  * The only place that decides what a key may do. In SQL, since the statement that places or cancels a call must itself check it: a revoke, a
  * deletion or a move that was committed before the statement started wins, in every process. No cache decides.
@@ -23,9 +25,19 @@ END)`;
 export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END`;
 export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
 
+/**
+ * The key of each request, found by the index of digests. Of few users PostgreSQL has no statistics, and by its guess it read all keys for each
+ * batch (measured with a thousand keys: 13,000 refusals a second instead of 40,000). A subquery with a LIMIT it plans by itself. SQLite
+ * has no LATERAL.
+ */
+export const keyOfRequest: Readonly<Record<Dialect, string>> = {
+  sqlite: 'api_keys k',
+  postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k',
+};
+
 /** Joins a request with all that {@link isAllowed} looks at. CROSS JOIN keeps SQLite to this order. */
-export const joinAuthorization = `
-  CROSS JOIN api_keys k CROSS JOIN users u CROSS JOIN campaigns c CROSS JOIN accounts a`;
+export const joinAuthorization = ({ kind }: Database) =>
+  `CROSS JOIN ${keyOfRequest[kind]} CROSS JOIN users u CROSS JOIN campaigns c CROSS JOIN accounts a`;
 
 export const isAllowed = `
   k.digest = r.digest AND u.id = k.creator_id AND c.id = r.campaign_id AND a.id = c.account_id

@@ -2,7 +2,7 @@ import { initialStage, stageAfter } from '../domain/call-states.ts';
 import type { NewCall } from '../domain/model.ts';
 import type { ActiveKey, CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive } from './authorization.ts';
+import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from './authorization.ts';
 import { type BatchObserver, batched } from './batch.ts';
 import { cancelledAtSql, isQueued } from './call-stages.ts';
 import type { Database, Row, Value } from './database.ts';
@@ -122,7 +122,7 @@ function inserter(database: Database) {
     (rows) => `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
      SELECT c.id, c.account_id, k.id, '${initialStage}', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
        ${columns.map((column) => `r.${column}`).join(', ')}
-     FROM ${rows} ${joinAuthorization}
+     FROM ${rows} ${joinAuthorization(database)}
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING`,
   );
@@ -156,7 +156,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { ...requestColumns, [by]: 'text' },
     (rows) => `UPDATE calls SET ${cancelledAtSql('r.at')}
-     FROM ${rows} ${joinAuthorization}
+     FROM ${rows} ${joinAuthorization(database)}
      WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND ${isQueued}
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
@@ -182,7 +182,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 function activeKeys(database: Database) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n, k.expires_at FROM ${rows} CROSS JOIN api_keys k CROSS JOIN users u
+    (rows) => `SELECT r.n, k.expires_at FROM ${rows} CROSS JOIN ${keyOfRequest[database.kind]} CROSS JOIN users u
      WHERE k.digest = r.digest AND u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
@@ -201,7 +201,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
        x.contact_id, x.request_id, x.state, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
      FROM ${rows}
-     LEFT JOIN api_keys k ON k.digest = r.digest
+     LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest
      LEFT JOIN users u ON u.id = k.creator_id
      LEFT JOIN campaigns c ON c.id = r.campaign_id
      LEFT JOIN accounts a ON a.id = c.account_id

@@ -8,8 +8,16 @@ import { callStore } from '../../core/storage/calls.ts';
 import type { BatchRows, Database } from '../../core/storage/database.ts';
 import type { KeyUse } from '../../core/storage/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { callerOf, createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
+import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import {
+  callerOf,
+  createTenants,
+  type DirectAccess,
+  databaseWithTenants,
+  openDirect,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
 
 describe('requests that share a statement', () => {
   onEachDatabase((kind) => {
@@ -345,5 +353,40 @@ describe('calls in the database', () => {
         expect(discarded).to.deep.equal([reason, reason]);
       });
     }
+  });
+});
+
+describe('on PostgreSQL', () => {
+  itOnPostgres('each statement finds keys by their digests, however many there are', async () => {
+    const { database, tenants } = await databaseWithTenants('postgres');
+    const direct = await openDirect(database, fakeClock());
+    const { account, partner, users } = tenants;
+    const of = { creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id };
+    const row = (n: number) => ({ ...of, id: `k${n}`, digest: digestOf(`k${n}`), name: 'x', created_at: 0 });
+    await direct.storage.database.write.batchInsert(
+      'api_keys',
+      Array.from({ length: 1_000 }, (_, n) => row(n)),
+    );
+    // Of the keys, not of the few users: as autovacuum does it.
+    await direct.storage.database.write.raw('ANALYZE api_keys');
+    const request = { ...callerOf(digestOf('k1')), campaignId: tenants.campaign.id, at: 0 };
+    const { calls } = direct.ports.stores;
+    await calls.findActive(request);
+    await calls.authorize(request);
+    await placeCall(direct.ports, request, tenants.campaign.id, { contact: { phone: somePhone() } });
+    await calls.cancel(request, { contactId: 'none' });
+    await calls.cancel(request, { requestId: 'none' });
+
+    // One transaction, so that all is asked of the connection that has prepared the statements.
+    const plans = await direct.storage.database.write.transaction(async (trx) => {
+      await trx.raw('SET LOCAL plan_cache_mode = force_generic_plan');
+      const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%api_keys%'`);
+      const found: string[] = [];
+      for (const { name } of rows) found.push(JSON.stringify((await trx.raw(`EXPLAIN (FORMAT JSON) EXECUTE "${name}"('[]')`)).rows));
+      return found;
+    });
+    await direct.close();
+    expect(plans).to.have.length(6);
+    for (const plan of plans) expect(plan).to.match(/"Relation Name":"api_keys"[^{}]*"Index Cond":"\(digest = /);
   });
 });

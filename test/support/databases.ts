@@ -14,16 +14,60 @@ export type DatabaseKind = (typeof kinds)[number];
 export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASES'] === 'sqlite' ? ['sqlite'] : kinds;
 
 let postgres: Promise<PostgresServer> | undefined;
-const templates = new Map<DatabaseKind, Promise<string>>();
+const templates = new Set<Map<DatabaseKind, unknown>>();
 const directories: string[] = [];
+
+/**
+ * Makes databases that begin alike, as copies of one of each kind: a copy takes less than what it has in it.
+ *
+ * @param fill fills a database that has the whole schema, and no rows, and disconnects
+ * @returns a function that makes another copy: its DATABASE_URL, and what `fill` returned
+ */
+export function databases<Content>(
+  fill: (databaseUrl: string) => Promise<Content>,
+): (kind: DatabaseKind) => Promise<{ database: string; content: Content }> {
+  const made = new Map<DatabaseKind, Promise<{ database: string; content: Content }>>();
+  templates.add(made);
+  const make = async (kind: DatabaseKind) => {
+    const database = await migratedDatabase(kind);
+    return { database, content: await fill(database) };
+  };
+  return async (kind) => {
+    const template = made.get(kind) ?? make(kind);
+    made.set(kind, template);
+    const { database, content } = await template;
+    return { database: await copy(database), content };
+  };
+}
+
+async function migratedDatabase(kind: DatabaseKind): Promise<string> {
+  const given = process.env['TEST_SQLITE_TEMPLATE'];
+  if (kind === 'sqlite' && given !== undefined) return copy(`sqlite:${given}`);
+  const database = await emptyDatabase(kind);
+  const storage = openStorage(locationOf(database), systemClock, unobserved);
+  await storage.migrate().finally(() => storage.close());
+  return database;
+}
+
+async function copy(database: string): Promise<string> {
+  const location = locationOf(database);
+  if (location.kind === 'postgres') return (await thePostgres()).createDatabase(new URL(location.url).pathname.slice(1));
+  const file = newSqliteFile();
+  copyFileSync(location.filename, file);
+  return `sqlite:${file}`;
+}
+
+function locationOf(databaseUrl: string) {
+  const location = parseDatabaseUrl(databaseUrl);
+  if (!location) throw new Error(`${databaseUrl} names no database.`);
+  return location;
+}
+
+const withoutRows = databases(async () => undefined);
 
 /** @returns the DATABASE_URL of a fresh database that has the whole schema, and no rows */
 export async function freshDatabase(kind: DatabaseKind): Promise<string> {
-  const template = await templateOf(kind);
-  if (kind === 'postgres') return (await thePostgres()).createDatabase(template);
-  const file = newSqliteFile();
-  copyFileSync(template, file);
-  return `sqlite:${file}`;
+  return (await withoutRows(kind)).database;
 }
 
 /** @returns the DATABASE_URL of a database without a schema; on SQLite, without a file */
@@ -42,26 +86,9 @@ function thePostgres(): Promise<PostgresServer> {
 export async function setUpPostgres(settings: readonly string[] = []): Promise<void> {
   const before = postgres;
   postgres = startPostgres(settings);
-  templates.delete('postgres');
+  forget('postgres');
   await postgres;
   await (await before)?.stop();
-}
-
-/** Migrations take longer than a copy of what they make. @returns a SQLite file, or the name of a database */
-async function templateOf(kind: DatabaseKind): Promise<string> {
-  const given = process.env['TEST_SQLITE_TEMPLATE'];
-  if (kind === 'sqlite' && given !== undefined) return given;
-  const made = templates.get(kind) ?? makeTemplate(kind);
-  templates.set(kind, made);
-  return made;
-}
-
-async function makeTemplate(kind: DatabaseKind): Promise<string> {
-  const location = parseDatabaseUrl(await emptyDatabase(kind));
-  if (!location) throw new Error('The template has no address.');
-  const storage = openStorage(location, systemClock, unobserved);
-  await storage.migrate().finally(() => storage.close());
-  return location.kind === 'sqlite' ? location.filename : new URL(location.url).pathname.slice(1);
 }
 
 /** A directory that is gone after the tests. */
@@ -93,10 +120,14 @@ async function endProcesses(): Promise<void> {
   // The next file goes on with that of all files.
   if (server?.url === process.env['TEST_POSTGRES_URL']) return;
   postgres = undefined;
-  templates.delete('postgres');
+  forget('postgres');
 }
 
 function removeDirectories(): void {
-  templates.delete('sqlite');
+  forget('sqlite');
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+}
+
+function forget(kind: DatabaseKind): void {
+  for (const made of templates) made.delete(kind);
 }

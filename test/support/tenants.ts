@@ -8,7 +8,8 @@ import { createUser } from '../../core/domain/users.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
 import { systemClock } from '../../core/system.ts';
-import { testRandomness } from './clock.ts';
+import { fakeClock, testRandomness } from './clock.ts';
+import { type DatabaseKind, databases } from './databases.ts';
 import { type Answer, ask, cookiesOf, textAt } from './http.ts';
 import { cheapPasswords } from './passwords.ts';
 
@@ -73,6 +74,20 @@ export async function createTenants(ports: Ports) {
       staff: await user('stan', 'Stan Staff', 'staff', null, null),
     },
   };
+}
+
+/** Long before any clock of a test. */
+const createdAt = fakeClock('2026-01-01T00:00:00.000Z');
+
+const filledWithTenants = databases(async (databaseUrl) => {
+  const direct = await openDirect(databaseUrl, createdAt);
+  return createTenants(direct.ports).finally(() => direct.close());
+});
+
+/** A fresh database that has the tenants. */
+export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
+  const { database, content: tenants } = await filledWithTenants(kind);
+  return { database, tenants };
 }
 
 /** Signs in. @returns the session's cookie */
