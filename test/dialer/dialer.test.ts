@@ -6,13 +6,13 @@ import { callsSchema } from '#contract/console.ts';
 import { sign } from '#contract/signature.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import {
   createKey,
-  createTenants,
   type DirectAccess,
+  databaseWithTenants,
   onDemand,
   openDirect,
   placeCall,
@@ -46,9 +46,8 @@ describe('the dialer', () => {
       key = (await createKey(core.url, cookie)).keyValue;
     };
     beforeEach(async () => {
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
     });
     afterEach(async () => {
       await core.close();

@@ -6,9 +6,18 @@ import { isKeyValue } from '#contract/key-value.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import {
+  createKey,
+  type DirectAccess,
+  databaseWithTenants,
+  openDirect,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from '../support/tenants.ts';
 
 describe('API keys in the console', () => {
   onEachDatabase((kind) => {
@@ -21,10 +30,9 @@ describe('API keys in the console', () => {
 
     beforeEach(async () => {
       clock = fakeClock('2026-11-21T09:00:00.000Z');
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
     });
     afterEach(async () => {

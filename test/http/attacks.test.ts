@@ -5,13 +5,13 @@ import { problemSchema } from '#contract/problems.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { createUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
 import {
   createKey,
-  createTenants,
   type DirectAccess,
+  databaseWithTenants,
   onDemand,
   openDirect,
   password,
@@ -32,10 +32,9 @@ describe('attacks', () => {
     let key: string;
 
     before(async () => {
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
     });

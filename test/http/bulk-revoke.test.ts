@@ -1,22 +1,22 @@
 import { expect } from 'chai';
 import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('revoking several API keys at once', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let cookie: string;
 
     beforeEach(async () => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database);
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
     });
     afterEach(async () => {

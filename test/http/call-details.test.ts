@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { callDetailsSchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, textAt } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('the details of a call', () => {
   onEachDatabase((kind) => {
@@ -12,14 +12,14 @@ describe('the details of a call', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let cookie: string;
     let keyValue: string;
 
     before(async () => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');

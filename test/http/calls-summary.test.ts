@@ -2,9 +2,18 @@ import { expect } from 'chai';
 import { callsSummarySchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import {
+  createKey,
+  type DirectAccess,
+  databaseWithTenants,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  type Tenants,
+} from '../support/tenants.ts';
 
 const nothingElse = { detail: null, durationSeconds: null };
 
@@ -14,15 +23,15 @@ describe('the summary of a campaign’s calls', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let cookie: string;
     let key: { id: string; keyValue: string };
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
       key = await createKey(core.url, cookie);
     });

@@ -3,12 +3,12 @@ import { digestOf } from '../../core/domain/api-keys.ts';
 import { auditEvent, operator, owningScopeOf, sessionSubject } from '../../core/domain/audit.ts';
 import { disableUser, enableUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
 import {
   createKey,
-  createTenants,
   type DirectAccess,
+  databaseWithTenants,
   onDemand,
   openDirect,
   password,
@@ -25,12 +25,12 @@ describe('a disabled user', () => {
     let cores: [RunningCore, RunningCore];
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
 
     before(async () => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       cores = [await startCoreHere(database), await startCoreHere(database)];
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
     });
     after(async () => {
       await direct.close();

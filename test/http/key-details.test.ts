@@ -3,9 +3,18 @@ import { activitySchema, apiKeyDetailsSchema } from '#contract/console.ts';
 import { forgetOldCounts } from '../../core/domain/retention.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import {
+  createKey,
+  type DirectAccess,
+  databaseWithTenants,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  type Tenants,
+} from '../support/tenants.ts';
 
 describe('the details of an API key', () => {
   onEachDatabase((kind) => {
@@ -18,10 +27,9 @@ describe('the details of an API key', () => {
 
     beforeEach(async () => {
       clock = fakeClock('2026-11-21T09:00:00.000Z');
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
     });
     afterEach(async () => {

@@ -2,9 +2,18 @@ import { expect } from 'chai';
 import { apiKeysSchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import {
+  createKey,
+  type DirectAccess,
+  databaseWithTenants,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  type Tenants,
+} from '../support/tenants.ts';
 
 describe('Callkey-Key-Expires', () => {
   onEachDatabase((kind) => {
@@ -12,15 +21,15 @@ describe('Callkey-Key-Expires', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let cookie: string;
     let key: string;
     let end: string | null | undefined;
 
     before(async () => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: '2026-12-20' })).keyValue;
       end = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys[0]?.expiresAt;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn } from '../support/tenants.ts';
+import { createKey, type DirectAccess, databaseWithTenants, openDirect, signIn } from '../support/tenants.ts';
 
 describe('the metric of API keys', () => {
   onEachDatabase((kind) => {
@@ -13,10 +13,9 @@ describe('the metric of API keys', () => {
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      const database = await freshDatabase(kind);
+      const { database } = await databaseWithTenants(kind);
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);
-      await createTenants(direct.ports);
     });
     afterEach(async () => {
       await direct.close();

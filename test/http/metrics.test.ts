@@ -4,9 +4,9 @@ import { migrate } from '../../core/storage/migrations/index.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 const deploy = new URL('../../core/deploy/', import.meta.url);
 
@@ -20,10 +20,9 @@ describe('the metrics', () => {
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
     });
     afterEach(async () => {
       await direct.close();

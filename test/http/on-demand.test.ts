@@ -5,12 +5,12 @@ import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
 import { paths } from '#contract/paths.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
 import {
   createKey,
-  createTenants,
   type DirectAccess,
+  databaseWithTenants,
   onDemand,
   openDirect,
   placeCall,
@@ -25,13 +25,13 @@ describe('the key-authenticated endpoints', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let key: string;
 
     before(async () => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database);
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
       key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
     });
     after(async () => {
@@ -296,10 +296,9 @@ describe('the key-authenticated endpoints', () => {
   });
 
   itOnPostgres('counts a client that hangs up while its key is looked up', async () => {
-    const database = await freshDatabase('postgres');
+    const { database, tenants } = await databaseWithTenants('postgres');
     const core = await startCoreHere(database);
     const direct = await openDirect(database);
-    const tenants = await createTenants(direct.ports);
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     const { hostname, port } = new URL(core.url);
     await direct.storage.database.write.transaction(async (trx) => {

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { answerErrors, openapi, openapiText, pathsOf } from '../support/openapi.ts';
-import { createKey, createTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 // `ask` compares every answer of all tests with the document. Here is what that leaves out.
 describe('the OpenAPI document', () => {
@@ -12,11 +11,9 @@ describe('the OpenAPI document', () => {
   let campaignId: string;
 
   before(async () => {
-    const database = await freshDatabase('sqlite');
+    const { database, tenants } = await databaseWithTenants('sqlite');
     core = await startCoreHere(database);
-    const direct = await openDirect(database);
-    campaignId = (await createTenants(direct.ports)).campaign.id;
-    await direct.close();
+    campaignId = tenants.campaign.id;
     cookie = await signIn(core.url, 'ada@example.com');
   });
   after(() => core.close());

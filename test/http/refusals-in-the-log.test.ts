@@ -7,17 +7,16 @@ import { collectRefusals } from '../../core/refusals.ts';
 import { type LogLine, startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 const from = (address: string) => ({ 'X-Forwarded-For': address });
 
 describe('who is refused', () => {
   onEachDatabase((kind) => {
     it('is in the log by address, with a count and without keys, e-mails or passwords, and in the audit events by user', async () => {
-      const database = await freshDatabase(kind);
+      const { database, tenants } = await databaseWithTenants(kind);
       const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       const direct = await openDirect(database);
-      const tenants = await createTenants(direct.ports);
       const unknown = makeKeyValue(randomBytes);
       const cookie = await signIn(core.url, 'ada@example.com');
       const { id, keyValue } = await createKey(core.url, cookie);

@@ -5,9 +5,9 @@ import { operator } from '../../core/domain/audit.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
 
@@ -17,16 +17,16 @@ describe('refusals', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let endpoint: string;
     let good: string;
     const keys: Record<string, string> = {};
 
     before(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
       endpoint = `/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand`;
       const cookie = await signIn(core.url, 'ada@example.com');
       good = (await createKey(core.url, cookie)).keyValue;

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 const uuid = /^[0-9a-f-]{36}$/;
 
@@ -10,14 +9,14 @@ describe('each answer', () => {
   let core: Awaited<ReturnType<typeof startCoreHere>>;
   let direct: Awaited<ReturnType<typeof openDirect>>;
   let tenants: Tenants;
+  let database: string;
   let cookie: string;
   let key: string;
 
   before(async () => {
-    const database = await freshDatabase('sqlite');
+    ({ database, tenants } = await databaseWithTenants('sqlite'));
     core = await startCoreHere(database);
     direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
     cookie = await signIn(core.url, 'ada@example.com');
     ({ keyValue: key } = await createKey(core.url, cookie));
   });

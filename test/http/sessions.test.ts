@@ -6,9 +6,9 @@ import { operator } from '../../core/domain/audit.ts';
 import { createUser, deleteUser } from '../../core/domain/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
-import { createTenants, type DirectAccess, openDirect, password, signIn, type Tenants } from '../support/tenants.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, password, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('sessions', () => {
   onEachDatabase((kind) => {
@@ -20,10 +20,9 @@ describe('sessions', () => {
 
     before(async () => {
       clock = fakeClock();
-      database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       direct = await openDirect(database, clock);
-      tenants = await createTenants(direct.ports);
     });
     after(async () => {
       await direct.close();

@@ -6,9 +6,18 @@ import { importAll } from '../../core/domain/import.ts';
 import { importFileSchema } from '../../core/domain/import-file.ts';
 import { createUser } from '../../core/domain/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, password, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import {
+  createKey,
+  type DirectAccess,
+  databaseWithTenants,
+  openDirect,
+  password,
+  placeCall,
+  signIn,
+  type Tenants,
+} from '../support/tenants.ts';
 
 type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
 
@@ -77,15 +86,15 @@ describe('who sees, revokes and reaches what', () => {
     let core: RunningCore;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     const cookies = new Map<string, string>();
     const keys = new Map<string, { id: string; keyValue: string }>();
     const calls = new Map<Place, string>();
 
     before(async () => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await startCoreHere(database);
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
       for (const who of [...everyone, 'staff'] as const) {
         const cookie = await signIn(core.url, `${emails[who]}@example.com`);
         cookies.set(who, cookie);

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { sweepSessions } from '../../core/domain/sessions.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
-import { createTenants, type DirectAccess, openDirect, password, signIn } from '../support/tenants.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, password, signIn } from '../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
   onEachDatabase((kind) => {
@@ -16,10 +16,9 @@ describe('the sign-in throttle', () => {
 
     before(async () => {
       clock = fakeClock();
-      database = await freshDatabase(kind);
+      ({ database } = await databaseWithTenants(kind));
       core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
       direct = await openDirect(database, clock);
-      await createTenants(direct.ports);
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');

@@ -7,7 +7,7 @@ import { type Listener, listen } from '../../core/listener.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, overSocket } from '../support/http.ts';
-import { createTenants, openDirect, signIn } from '../support/tenants.ts';
+import { databaseWithTenants, signIn } from '../support/tenants.ts';
 import { buildWebConsole } from '../support/web-build.ts';
 
 describe('the console’s page', () => {
@@ -17,11 +17,8 @@ describe('the console’s page', () => {
 
   before(async () => {
     await buildWebConsole();
-    const database = await freshDatabase('sqlite');
+    const { database } = await databaseWithTenants('sqlite');
     core = await startCoreHere(database);
-    const direct = await openDirect(database);
-    await createTenants(direct.ports);
-    await direct.close();
     cookie = await signIn(core.url, 'ada@example.com');
     script = /src="\.(\/assets\/[^"]+\.js)"/.exec((await ask('GET', `${core.url}/`)).text)?.[1] ?? '';
   });

@@ -9,8 +9,8 @@ import { ask, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import {
   createKey,
-  createTenants,
   type DirectAccess,
+  databaseWithTenants,
   onDemand,
   openDirect,
   placeCall,
@@ -33,13 +33,13 @@ describe('a core that is told to stop', () => {
     let core: CoreProcess;
     let direct: DirectAccess;
     let tenants: Tenants;
+    let database: string;
     let key: string;
 
     const start = async (environment: Record<string, string>) => {
-      const database = await freshDatabase(kind);
+      ({ database, tenants } = await databaseWithTenants(kind));
       core = await spawnCore(database, environment);
       direct = await openDirect(database);
-      tenants = await createTenants(direct.ports);
       key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
     };
     afterEach(async () => {

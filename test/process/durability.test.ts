@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Another process that keeps a SQLite file's write lock to itself. */
 async function holdWriteLock(database: string): Promise<() => Promise<void>> {
@@ -25,10 +24,9 @@ describe('a core on SQLite whose file another process has locked', () => {
   let cookie: string;
 
   beforeEach(async () => {
-    database = await freshDatabase('sqlite');
+    ({ database, tenants } = await databaseWithTenants('sqlite'));
     core = await spawnCore(database);
     const direct = await openDirect(database);
-    tenants = await createTenants(direct.ports);
     await direct.close();
     cookie = await signIn(core.url, 'ada@example.com');
     ({ id: keyId, keyValue: key } = await createKey(core.url, cookie));

@@ -13,7 +13,7 @@ import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '..
 import { failToStart as fails } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
-import { createKey, createTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, createTenants, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { buildWebConsole } from '../support/web-build.ts';
 
@@ -92,12 +92,9 @@ describe('the process', () => {
   });
 
   it('takes cookies that an older session secret has signed', async () => {
-    const database = await freshDatabase('sqlite');
+    const { database } = await databaseWithTenants('sqlite');
     const older = 'the older secret of more than 32 characters';
     const first = await startCoreHere(database, { environment: { SESSION_SECRETS: older } });
-    const direct = await openDirect(database);
-    await createTenants(direct.ports);
-    await direct.close();
     const cookie = await signIn(first.url, 'ada@example.com');
     await first.close();
     const second = await startCoreHere(database, {
@@ -123,10 +120,9 @@ describe('the process', () => {
 
   onEachDatabase((kind) => {
     it('finishes accepted requests when it is told to stop, and exits with 0', async () => {
-      const database = await freshDatabase(kind);
+      const { database, tenants } = await databaseWithTenants(kind);
       const core = await spawnCore(database);
       const direct = await openDirect(database);
-      const tenants = await createTenants(direct.ports);
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
       let accepted = 0;
       const load = Promise.all(
@@ -160,9 +156,8 @@ describe('the process', () => {
 
     it('loses no call that it has acknowledged when it is killed, again and again', async function () {
       this.timeout(60_000);
-      const database = await freshDatabase(kind);
+      const { database, tenants } = await databaseWithTenants(kind);
       const direct = await openDirect(database);
-      const tenants = await createTenants(direct.ports);
       const acknowledged = new Set<string>();
       const cancelled = new Set<string>();
       let core: CoreProcess = await spawnCore(database);
@@ -202,10 +197,9 @@ describe('the process', () => {
     });
 
     it('writes no secret anywhere, whatever it is told to log', async () => {
-      const database = await freshDatabase(kind);
+      const { database, tenants } = await databaseWithTenants(kind);
       const core = await spawnCore(database, { LOG_LEVEL: 'trace' });
       const direct = await openDirect(database);
-      const tenants = await createTenants(direct.ports);
       const cookie = await signIn(core.url, 'ada@example.com');
       const { id, keyValue } = await createKey(core.url, cookie, 'Canary');
       await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -238,10 +232,9 @@ describe('the process', () => {
     });
 
     it('tells its operator whether it lives, whether it is ready, and how it does', async () => {
-      const database = await freshDatabase(kind);
+      const { database, tenants } = await databaseWithTenants(kind);
       const core = await startCoreHere(database);
       const direct = await openDirect(database);
-      const tenants = await createTenants(direct.ports);
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
       await placeCall(core.url, tenants.campaign.id, keyValue);
       await placeCall(core.url, tenants.campaign.id, 'nonsense');

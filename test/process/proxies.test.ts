@@ -3,11 +3,10 @@ import { expect } from 'chai';
 import { Agent, request } from 'undici';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { freePort } from '../support/postgres.ts';
 import { hasProxy, proxyKinds, startProxy } from '../support/reverse-proxy.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, onDemand, openDirect, password, signIn, somePhone } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, onDemand, openDirect, password, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** Trusts any certificate. */
@@ -31,14 +30,13 @@ describe('two cores behind a proxy, as core/deploy configures it', () => {
       if (!hasOpenssl) skip(this, 'openssl is not installed');
       if (!hasProxy(kind)) skip(this, `${kind} is not installed`);
       const ports = { port: await freePort(), managementPort: await freePort() };
-      const database = await freshDatabase('sqlite');
+      const { database, tenants } = await databaseWithTenants('sqlite');
       const start = (host: string) =>
         spawnCore(database, {
           ...{ HOST: host, PORT: String(ports.port), MANAGEMENT_HOST: host, MANAGEMENT_PORT: String(ports.managementPort) },
           ...{ TRUSTED_PROXIES: '127.0.0.1', DRAIN_DELAY: '5' },
         });
       const direct = await openDirect(database);
-      const tenants = await createTenants(direct.ports);
       const cores = new Map<string, CoreProcess>();
       for (const host of ['127.0.0.1', '127.0.0.2']) cores.set(host, await start(host));
       // Afterwards: it takes those for unhealthy that do not run yet.

@@ -1,9 +1,8 @@
 import type { Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
 import { type RunningCore, startCoreHere } from './core.ts';
-import { freshDatabase } from './databases.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import { createTenants, type DirectAccess, openDirect, password, type Tenants } from './tenants.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, password, type Tenants } from './tenants.ts';
 
 /** A core with two partners and their users. */
 export type CoreHarness = {
@@ -19,10 +18,9 @@ export type CoreHarness = {
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
 
 export async function openCore(clock?: Clock, environment: Record<string, string> = {}): Promise<CoreHarness> {
-  const database = await freshDatabase('sqlite');
+  const { database, tenants } = await databaseWithTenants('sqlite');
   const core = await startCoreHere(database, { environment, ...(clock ? { clock } : {}) });
   const direct = await openDirect(database, clock);
-  const tenants = await createTenants(direct.ports);
   return {
     database,
     core,
