@@ -124,7 +124,8 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
 /** One by one: a journal has an entry for each line of a file, which may have a million. */
 async function* linesOf(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
   const keepSmall = keepHeapSmall();
-  for await (const line of createInterface({ input: createReadStream(file, { start, end: start + bytes - 1 }), crlfDelay: Infinity })) {
+  const input = createReadStream(file, { start, end: start + bytes - 1 });
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     keepSmall();
     yield line;
   }

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 const millisecondsBetweenCollections = 500;
+let collect: (() => void) | undefined;
 
 /**
  * V8 takes memory to save work: 64 MB for young objects, and hundreds of megabytes of old ones before it collects them for the first time. A
@@ -15,7 +16,6 @@ export function keepHeapSmall(): () => void {
   setFlagsFromString('--expose-gc');
   let lines = 0;
   let collectedAt = performance.now();
-  let collect: (() => void) | undefined;
   return () => {
     // The clock is not asked a million times.
     if (++lines % 1000 !== 0 || performance.now() - collectedAt < millisecondsBetweenCollections) return;

@@ -182,6 +182,7 @@ describe("a profile's key", () => {
   it('that was never stored is asked for', async () => {
     const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
+    expect(await errorOf(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
   });
 
   it('that is gone from its file is asked for', async () => {
