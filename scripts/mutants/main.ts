@@ -3,7 +3,7 @@
 //   npm run mutants -- core/domain cli           these folders
 //   npm run mutants -- core/domain/throttle.ts   one file, with the tests of its folder
 // Fails where a mutant survives that test/surviving-mutants.json does not list. Writes the row of each whole folder into test/README.md.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,12 +18,22 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const readme = 'test/README.md';
 const known: Known = JSON.parse(readFileSync('test/surviving-mutants.json', 'utf8'));
 
-// Stryker kills its processes: what they leave is in one folder, which this one deletes. In memory, where there is such a place: SQLite waits for the disk.
-const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'callkey-mutants-'));
+// Stryker kills its processes: what they leave is in one folder, which this one deletes.
+const directory = mkdtempSync(join(inMemory() ?? tmpdir(), 'callkey-mutants-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 Object.assign(process.env, { TMPDIR: directory, TEST_DATABASES: 'sqlite' });
 // Made once, before anything is broken: each run only copies it.
 process.env['TEST_SQLITE_TEMPLATE'] = (await freshDatabase('sqlite')).replace('sqlite:', '');
+
+/** A folder in memory, where there is one with room: SQLite waits for a disk at each commit. Containers often have 64 MB there. */
+function inMemory(): string | undefined {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm');
+    return bavail * bsize > 1e9 ? '/dev/shm' : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[]> {
   // Now: somebody may edit them while it runs.

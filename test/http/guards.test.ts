@@ -1,11 +1,14 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import { IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { paths, pathTo } from '#contract/paths.ts';
 import { sign } from '#contract/signature.ts';
 import { Problem } from '../../core/domain/problem.ts';
+import { clientAddress } from '../../core/http/client-address.ts';
 import type { State } from '../../core/http/context.ts';
 import { problems } from '../../core/http/problems.ts';
 import { requestId } from '../../core/http/request-id.ts';
@@ -318,5 +321,19 @@ describe('what a request throws', () => {
     const { status, headers } = await throwing(new Problem('unauthorized', 'x'));
     expect([status, headers.has('x-request-id'), log]).to.deep.equal([401, false, []]);
     expect(Object.fromEntries(headers)).to.include({ 'www-authenticate': 'ApiKey realm="callkey"', 'x-content-type-options': 'nosniff' });
+  });
+});
+
+describe('a request', () => {
+  it('counts as secure over TLS itself, and over no other connection where no proxy is trusted', () => {
+    const app = new Koa<State>();
+    const { isSecure } = clientAddress([]);
+    const secure = [new TLSSocket(new Socket()), new Socket()].map((socket) => {
+      const req = new IncomingMessage(socket);
+      const counts = isSecure(app.createContext(req, new ServerResponse(req)));
+      socket.destroy();
+      return counts;
+    });
+    expect(secure).to.deep.equal([true, false]);
   });
 });
