@@ -78,6 +78,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     searchTenancies: (search) => send(get(`${paths.tenancies}${queryOf({ search })}`, tenanciesSchema)),
 
     listApiKeys: () => send(get(paths.apiKeys, apiKeysSchema)),
+    listOlderApiKeys: (olderThan) => send(get(`${paths.apiKeys}${queryOf({ olderThan })}`, apiKeysSchema)),
     createApiKey: (input) => requestSecret(post(paths.apiKeys, createdApiKeySchema, input), ({ keyValue }) => keyValue),
     dismissSecret: () => guard.end(),
     previewRevocation: (id) => send(get(pathTo(paths.apiKeyRevocation, { id }), revocationSchema)),

@@ -92,7 +92,10 @@ export type Channels = {
   changePassword(input: PasswordChange): Promise<Result<null>>;
   selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
   searchTenancies(search: string): Promise<Result<TenanciesView>>;
+  /** The newest ones. */
   listApiKeys(): Promise<Result<ApiKeysView>>;
+  /** The newest ones among those that are older than the key with this id. */
+  listOlderApiKeys(olderThan: string): Promise<Result<ApiKeysView>>;
   /** Until `dismissSecret`, the window asks before it closes, and is hidden from screen capture where that is possible. */
   createApiKey(input: CreateApiKey): Promise<Result<CreatedApiKeyView>>;
   dismissSecret(): Promise<void>;
@@ -141,6 +144,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   selectTenancy: 'selectTenancy',
   searchTenancies: 'searchTenancies',
   listApiKeys: 'listApiKeys',
+  listOlderApiKeys: 'listOlderApiKeys',
   createApiKey: 'createApiKey',
   dismissSecret: 'dismissSecret',
   previewRevocation: 'previewRevocation',

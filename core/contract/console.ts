@@ -92,7 +92,13 @@ export const apiKeySchema = z.object({
 });
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
+export const apiKeysQuerySchema = z.strictObject({
+  /** The id of a key: lists the ones after it, `limit` at most. */
+  olderThan: identifierSchema.optional(),
+});
+
 export const apiKeysSchema = z.object({
+  /** The newest first. */
   apiKeys: z.array(apiKeySchema),
   /** How many keys there are in the viewer's scope; the list holds the newest of them, `limit` at most. */
   total: z.number().int(),

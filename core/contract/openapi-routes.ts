@@ -149,7 +149,17 @@ export const describedRoutes: readonly DescribedRoute[] = [
     answer: 'Tenancies',
     problems: ['forbidden'],
   },
-  { ...session, id: 'listApiKeys', method: 'GET', path: paths.apiKeys, summary: 'List API keys', status: 200, answer: 'ApiKeys' },
+  {
+    ...session,
+    id: 'listApiKeys',
+    method: 'GET',
+    path: paths.apiKeys,
+    summary: 'List API keys, the newest first',
+    query: inConsole.apiKeysQuerySchema,
+    status: 200,
+    answer: 'ApiKeys',
+    problems: ['not-found'],
+  },
   {
     ...session,
     id: 'createApiKey',

@@ -49,8 +49,11 @@ export async function createApiKey(
   return { apiKey, keyValue };
 }
 
-export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: ApiKey[]; total: number }> {
-  return ports.stores.apiKeys.list(scopeOf(viewer).apiKeys, limits.listedApiKeys);
+/** @param olderThan the id of a key: lists those after it. A list without it never has more than the newest ones. */
+export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
+  const visibility = scopeOf(viewer).apiKeys;
+  const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
+  return ports.stores.apiKeys.list(visibility, limits.listedApiKeys, last);
 }
 
 /** How many keys a look through all of them reads at once. */
@@ -68,7 +71,7 @@ export async function listAllApiKeys(
   limit: number | null,
 ): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const store = ports.stores.apiKeys;
-  if (search === '' && limit !== null) return store.list(visibility, limit);
+  if (search === '' && limit !== null) return store.list(visibility, limit, null);
   const wanted = folded(search);
   const apiKeys: ApiKey[] = [];
   let total = 0;

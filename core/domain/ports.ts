@@ -85,8 +85,8 @@ export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
 
 export type ApiKeyStore = {
   create(key: ApiKey, digest: Digest, event: AuditEvent): Promise<void>;
-  /** The newest first, ties broken by id. */
-  list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  /** The newest first, ties broken by id; only those after this one in that order, if there is one. */
+  list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
   /** The newest ids first, from after the cursor: for a look through all of them. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;

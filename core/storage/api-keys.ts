@@ -105,11 +105,12 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       await creating.catch(rejectOrphan);
     },
 
-    async list(visibility, limit) {
+    async list(visibility, limit, olderThan) {
       const newest = visible(visibility).orderBy([
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ]);
+      if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt.toMillis(), olderThan.id]);
       const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countVisible(read, visibility)]);
       return { apiKeys: rows.map(apiKeyOf), total };
     },

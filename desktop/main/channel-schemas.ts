@@ -26,6 +26,7 @@ export const channelSchemas: ChannelSchemas = {
   selectTenancy: z.union([z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })]),
   searchTenancies: text,
   listApiKeys: nothing,
+  listOlderApiKeys: identifierSchema,
   createApiKey: z.strictObject({ name: text, expiration: expirationSchema, timeZone: text }),
   dismissSecret: nothing,
   previewRevocation: identifierSchema,

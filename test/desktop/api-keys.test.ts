@@ -186,7 +186,7 @@ describeDesktop('API keys in the console', () => {
     });
   });
 
-  it('says that it lists the newest 500, and finds an older key by its value', async () => {
+  it('says that it lists the newest 500, finds an older key by its value, and lists the older ones, too', async () => {
     const { direct, tenants } = harness;
     const oldest = await createKeyOn(harness, tenants.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
     const [model] = await direct.storage.database.read('api_keys').where({ id: oldest.id });
@@ -211,6 +211,16 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByText('The oldest').waitFor();
     await button(/Revoke …/).click();
     await dialog('Revoke API Key?').waitFor();
+    await button('Cancel').click();
+    await harness.page.getByLabel('Search by name').fill('The oldest');
+    await harness.page.getByText('No API key matches').waitFor();
+    await button('Also list the 500 before them').click();
+    await button('Also list the 201 older').click();
+    await row('The oldest').waitFor();
+    await button('Refresh').click();
+    await harness.page.locator('button[aria-label="Refresh"][aria-disabled="false"]').waitFor();
+    await row('The oldest').waitFor();
+    expect(await harness.page.getByText('Newest').count()).to.equal(0);
   });
 
   it('finds the key of a pasted value, and scrolls to its row', async () => {

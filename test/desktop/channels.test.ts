@@ -32,6 +32,7 @@ describeDesktop('the bridge to the page', () => {
       'listApiKeys',
       'listCalls',
       'listCampaigns',
+      'listOlderApiKeys',
       'listServers',
       'listUsers',
       'offerCommands',

@@ -37,8 +37,8 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
       created.push([key, digest]);
       events.push(event);
     },
-    list: async (visibility, limit) => {
-      asked.push(visibility, limit);
+    list: async (visibility, limit, olderThan) => {
+      asked.push(visibility, limit, olderThan?.id ?? null);
       return { apiKeys: [], total: 0 };
     },
     find: async (_, id) => find([id])[0] ?? null,
@@ -119,8 +119,11 @@ describe('a new API key', () => {
 describe('API keys', () => {
   it('are listed as the viewer sees them, 500 of them', async () => {
     const { ports, asked } = keysOf();
-    await listApiKeys(ports, partner);
-    expect(asked).to.deep.equal([{ kind: 'partner', partnerId: 'p1' }, 500]);
+    await listApiKeys(ports, partner, null);
+    await listApiKeys(ports, partner, 'k2');
+    const sight = { kind: 'partner', partnerId: 'p1' };
+    expect(asked).to.deep.equal([sight, 500, null, sight, 500, 'k2']);
+    expect(await problemOf(listApiKeys(ports, partner, 'gone'))).to.include('not-found');
   });
 
   describe('of the whole service', () => {
@@ -164,7 +167,7 @@ describe('API keys', () => {
 
     it('are the newest ones where no name is asked for', async () => {
       const { apiKeys, total, asked } = await listed('', 1);
-      expect([apiKeys.length, total, asked]).to.deep.equal([1, 2_000, [[{ kind: 'all' }, 1]]]);
+      expect([apiKeys.length, total, asked]).to.deep.equal([1, 2_000, [[{ kind: 'all' }, 1, null]]]);
     });
   });
 

@@ -144,6 +144,8 @@ describe('who sees, revokes and reaches what', () => {
           expect(answer.status).to.equal(inSight ? 200 : 404);
           const details = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(viewer));
           expect(details.status).to.equal(inSight ? 200 : 404);
+          const older = await ask('GET', `${core.url}/console/api-keys?olderThan=${keyOf(creator).id}`, as(viewer));
+          expect(older.status).to.equal(inSight ? 200 : 404);
         });
 
         it(`${viewer} ${inSight ? 'identifies' : 'does not identify'} the key of ${creator} by its digest`, async () => {

@@ -1,5 +1,6 @@
 import {
   type ApiKeysView,
+  apiKeysQuerySchema,
   type CreatedApiKeyView,
   chartQuerySchema,
   createApiKeySchema,
@@ -19,7 +20,8 @@ import { apiKeyDetailsView, apiKeyView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
-  const { apiKeys, total } = await domain.listApiKeys(ports, viewer);
+  const { olderThan = null } = readQuery(ctx, apiKeysQuerySchema);
+  const { apiKeys, total } = await domain.listApiKeys(ports, viewer, olderThan);
   const now = ports.clock.now();
   const view: ApiKeysView = { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
   ctx.body = view;

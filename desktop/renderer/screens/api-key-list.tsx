@@ -20,6 +20,8 @@ type Highlight = { id: string };
 type ApiKeyListProps = {
   /** What can be done with the selected keys. */
   bulk: ComponentChildren;
+  /** The way to the keys that are not listed. */
+  older: ComponentChildren;
   view: ApiKeysView;
   settings: KeyListView;
   onChange: (changes: Partial<KeyListView>) => void;
@@ -31,7 +33,7 @@ type ApiKeyListProps = {
 };
 
 /** The keys, with search, filters and pages. */
-export function ApiKeyList({ bulk, view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
+export function ApiKeyList({ bulk, older, view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
   const found = keysInView(view.apiKeys, settings, now.value);
   const page = pageOf(found, settings.page, size);
@@ -57,12 +59,7 @@ export function ApiKeyList({ bulk, view, settings, onChange, highlighted, openId
       />
       <KeyToolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
       {bulk}
-      {view.total > view.apiKeys.length && (
-        <p class="notice">
-          Newest {formatNumber(view.apiKeys.length)} of {formatNumber(view.total)}: search and filters cover these. Older keys still work.
-          Find one with “Which key is this?”
-        </p>
-      )}
+      {older}
       {found.length === 0 ? (
         <Empty title="No API key matches">
           <p>Search and filters cover the keys in this list.</p>

@@ -12,11 +12,13 @@ import { pluralize } from '../state/format.ts';
 import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from '../state/key-list.ts';
 import { initialKeyListView, keysInView } from '../state/key-list-view.ts';
 import { openDialog, type ScreenProps, wantedKey } from '../state/navigation.ts';
+import { reloadKeys } from '../state/older-keys.ts';
 import { ApiKeyDetails } from './api-key-details.tsx';
 import { ApiKeyList } from './api-key-list.tsx';
 import { CreateApiKey } from './create-api-key.tsx';
 import { FirstKey } from './first-key.tsx';
 import { KeyPager } from './key-pager.tsx';
+import { OlderKeys } from './older-keys.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
 import { RevokeApiKeys } from './revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './save-key-value.tsx';
@@ -25,7 +27,7 @@ import { WhichKey } from './which-key.tsx';
 
 /** The keys of the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
-  const resource = useFreshResource('api-keys', () => window.callkey.listApiKeys());
+  const resource = useFreshResource('api-keys', reloadKeys);
   const [settings, change] = useView('api-keys', initialKeyListView);
   const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
   const [openId, setOpenId] = useState<string | null>(null);
@@ -123,6 +125,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
                     />
                   )
                 }
+                older={<OlderKeys resource={resource} />}
                 view={view}
                 settings={settings}
                 onChange={change}

@@ -8,6 +8,7 @@ import { useFreshResource } from '../components/loadable.tsx';
 import { type Option, Picker } from '../components/picker.tsx';
 import { canUseKeys } from '../state/commands.ts';
 import { showKey } from '../state/navigation.ts';
+import { reloadKeys } from '../state/older-keys.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
 
@@ -17,7 +18,7 @@ const shownKeys = 20;
 /** Goes anywhere, finds a key by its name, and runs commands, with the keyboard alone. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
-  const resource = useFreshResource('api-keys', () => window.callkey.listApiKeys());
+  const resource = useFreshResource('api-keys', reloadKeys);
   const keys = resource.state.value.value?.apiKeys;
   const options = useMemo(() => {
     const wanted = folded(search.trim());

@@ -36,8 +36,9 @@ export class Resource<Value> {
       : { ...this.state.peek(), failure: result.failure, isLoading: false };
   }
 
-  /** Replaces the value without a request. */
+  /** Replaces the value without a request. The answer of a load that is under way no longer counts. */
   change(value: Value): void {
-    this.state.value = { ...this.state.peek(), value };
+    this.#latest += 1;
+    this.state.value = { ...this.state.peek(), value, isLoading: false };
   }
 }

@@ -38,6 +38,15 @@ describe('a resource', () => {
     expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
 
+  it('keeps what it was changed to, whatever an earlier load answers', async () => {
+    const { resource, answer } = controlled();
+    const load = resource.refresh();
+    resource.change('changed');
+    answer(0, loaded('old'));
+    await load;
+    expect(resource.state.value).to.deep.include({ value: 'changed', isLoading: false });
+  });
+
   it('forgets a failure once it has loaded', async () => {
     const { resource, answer } = controlled();
     const first = resource.refresh();

@@ -1,0 +1,38 @@
+import type { ApiKeysView } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { useAction } from '../components/use-action.ts';
+import { describeFailure } from '../state/failure-text.ts';
+import { formatNumber } from '../state/format.ts';
+import { withOlderKeys } from '../state/older-keys.ts';
+import type { Resource } from '../state/resource.ts';
+
+/** Says that older keys are not listed, and lists more of them. */
+export function OlderKeys({ resource }: { resource: Resource<ApiKeysView> }) {
+  const { isBusy, failure, run } = useAction();
+  const view = resource.state.value.value;
+  const listed = view?.apiKeys.length ?? 0;
+  const missing = view ? view.total - listed : 0;
+  if (!view || missing <= 0) return null;
+  return (
+    <div class="notice">
+      <p>
+        Newest {formatNumber(listed)} of {formatNumber(view.total)}: search and filters cover only these.{' '}
+        <span role="alert">{failure && describeFailure(failure)}</span>
+      </p>
+      <button
+        type="button"
+        class="link"
+        aria-disabled={isBusy}
+        onClick={() =>
+          void run(
+            () => withOlderKeys(resource.state.peek().value ?? view),
+            (longer) => resource.change(longer),
+          )
+        }
+      >
+        Also list the{' '}
+        {missing > limits.listedApiKeys ? `${formatNumber(limits.listedApiKeys)} before them` : `${formatNumber(missing)} older`}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+import type { ApiKeysView } from '#contract/console.ts';
+import type { Result } from '../../ipc.ts';
+
+/** The newest keys, and as many older ones as were listed before. */
+export async function reloadKeys(before: ApiKeysView | null): Promise<Result<ApiKeysView>> {
+  const wanted = before?.apiKeys.length ?? 0;
+  let result = await window.callkey.listApiKeys();
+  while (result.ok && result.value.apiKeys.length < Math.min(wanted, result.value.total)) {
+    const { length } = result.value.apiKeys;
+    result = await withOlderKeys(result.value);
+    if (result.ok && result.value.apiKeys.length <= length) break;
+  }
+  return result;
+}
+
+/** The listed keys, followed by the next older ones. */
+export async function withOlderKeys(listed: ApiKeysView): Promise<Result<ApiKeysView>> {
+  const last = listed.apiKeys.at(-1);
+  if (!last) return { ok: true, value: listed };
+  const older = await window.callkey.listOlderApiKeys(last.id);
+  if (older.ok) return { ok: true, value: { ...older.value, apiKeys: [...listed.apiKeys, ...older.value.apiKeys] } };
+  // Somebody has revoked the last one meanwhile: those after the one before it, then.
+  const isGone = older.failure.kind === 'refused' && older.failure.code === 'not-found';
+  return isGone ? withOlderKeys({ ...listed, apiKeys: listed.apiKeys.slice(0, -1) }) : older;
+}
