@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   accountsSchema,
   activitySchema,
+  allCallsSummarySchema,
   apiKeyDetailsSchema,
   apiKeysSchema,
   callDetailsSchema,
@@ -104,6 +105,8 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     getCall: ({ campaignId: id, contactId }) => send(get(pathTo(paths.call, { id, contactId }), callDetailsSchema)),
     summarizeCalls: ({ campaignId: id, timeZone }) =>
       send(get(`${pathTo(paths.callsSummary, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
+
+    summarizeAllCalls: (timeZone) => send(get(`${paths.allCallsSummary}${queryOf({ timeZone })}`, allCallsSummarySchema)),
 
     listUsers: () => send(get(paths.users, usersSchema)),
     createUser: (input) => requestSecret(post(paths.users, createdUserSchema, input), ({ password }) => password),

@@ -1,6 +1,7 @@
 import type {
   AccountsView,
   ActivityView,
+  AllCallsSummaryView,
   ApiKeyDetailsView,
   ApiKeysView,
   ApiKeyView,
@@ -110,6 +111,8 @@ export type Channels = {
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
   getCall(input: { campaignId: string; contactId: string }): Promise<Result<CallDetailsView>>;
   summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
+  /** Of all campaigns in scope. */
+  summarizeAllCalls(timeZone: string): Promise<Result<AllCallsSummaryView>>;
   listUsers(): Promise<Result<{ users: UserView[] }>>;
   /** Protects the window like `createApiKey`, for the one-time password. */
   createUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
@@ -157,6 +160,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   listCalls: 'listCalls',
   getCall: 'getCall',
   summarizeCalls: 'summarizeCalls',
+  summarizeAllCalls: 'summarizeAllCalls',
   listUsers: 'listUsers',
   createUser: 'createUser',
   resetPassword: 'resetPassword',

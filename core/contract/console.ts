@@ -210,11 +210,19 @@ export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 /** The calendar days of a chart are those of this zone. */
 export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
 
+const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
+
 export const callsSummarySchema = z.object({
   /** The last 30 days, today included, the oldest first. A call counts on the day it was placed; a state that no call has is left out. */
-  days: z.array(z.object({ day: z.iso.date(), states: z.partialRecord(z.enum(callStates), z.number().int()) })),
+  days: z.array(z.object({ day: z.iso.date(), states: callsByStateSchema })),
 });
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
+
+export const allCallsSummarySchema = z.object({
+  /** The same days. A campaign without a call on a day is left out there. */
+  days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
+});
+export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;
 
 // Users
 

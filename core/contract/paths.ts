@@ -17,6 +17,7 @@ export const paths = {
   campaigns: '/console/campaigns',
   calls: '/console/campaigns/:id/calls',
   callsSummary: '/console/campaigns/:id/calls/summary',
+  allCallsSummary: '/console/calls/summary',
   call: '/console/campaigns/:id/calls/:contactId',
   users: '/console/users',
   user: '/console/users/:id',

@@ -154,6 +154,8 @@ export type CallListStore = {
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** The calls placed since an instant in epoch milliseconds. */
   summary(campaignId: string, since: number): Promise<CallCount[]>;
+  /** The same of all campaigns in reach, counted by day. @param days their first instants, the oldest first */
+  summaryOfAll(access: CampaignAccess, days: readonly number[]): Promise<(CallCount & { campaignId: string })[]>;
   /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */
   compactCounts(): Promise<void>;
 };

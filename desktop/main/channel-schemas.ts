@@ -44,6 +44,7 @@ export const channelSchemas: ChannelSchemas = {
   }),
   getCall: z.strictObject({ campaignId: identifierSchema, contactId: identifierSchema }),
   summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
+  summarizeAllCalls: text,
   listUsers: nothing,
   createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
   resetPassword: identifierSchema,

@@ -35,7 +35,7 @@ describeDesktop('calls and users in the console', () => {
       isSimulated: true,
     });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
-    await signInAs(harness, 'partner');
+    await signInAs(harness, 'tied');
     await button('Calls').click();
     expect(await cells('Ada Lovelace', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']);
     expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']);
@@ -51,13 +51,13 @@ describeDesktop('calls and users in the console', () => {
       ...window,
       variables: { orderNumber: '4711' },
     });
-    await signInAs(harness, 'partner');
+    await signInAs(harness, 'tied');
     await button('Calls').click();
     await row('Ada Lovelace').click();
     const panel = page.getByRole('complementary');
     await panel.getByText('orderNumber').waitFor();
     const facts = (await panel.locator('.facts').allInnerTexts()).join('\n').replace(/\s+/g, ' ');
-    expect(facts).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Due 1 Jan 2099, .* orderNumber 4711/);
+    expect(facts).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Next attempt 1 Jan 2099, .* orderNumber 4711/);
     await page.keyboard.press('Escape');
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 1 });
     await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100 %').waitFor();
@@ -74,7 +74,7 @@ describeDesktop('calls and users in the console', () => {
 
   it('shows new and changed calls by itself', async () => {
     const { tenants } = harness;
-    await signInAs(harness, 'partner');
+    await signInAs(harness, 'tied');
     await button('Calls').click();
     await harness.page.getByText('No calls yet').waitFor();
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
@@ -87,7 +87,7 @@ describeDesktop('calls and users in the console', () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
-    await signInAs(harness, 'partner');
+    await signInAs(harness, 'tied');
     await button('Calls').click();
     await page.getByText('2 calls').waitFor();
     await page.getByLabel('State').selectOption('Busy');
@@ -101,23 +101,46 @@ describeDesktop('calls and users in the console', () => {
     await page.getByText('No call matches').waitFor();
   });
 
-  it('shows older calls on demand, and another campaign', async () => {
+  it('shows older calls on demand', async () => {
     const { tenants, page, core } = harness;
     for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
-    await signInAs(harness, 'partner');
+    await signInAs(harness, 'tied');
     await button('Calls').click();
     await page.getByText('50 calls').waitFor();
     await button('Show older calls').click();
     await page.getByText('60 calls').waitFor();
-    await page.getByLabel('Campaign').selectOption('Recalls');
-    await page.getByText('No calls yet').waitFor();
+  });
+
+  it('says what became of the calls of all campaigns, and shows those of each', async () => {
+    const { tenants, page, direct, core } = harness;
+    const { keyValue: partnerKey } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
+    for (let index = 0; index < 3; index++) await placeCall(core.url, tenants.campaign.id, partnerKey);
+    const yesterday = Math.floor((Date.now() - 86_400_000) / 900_000) * 900_000;
+    const counted = { campaign_id: tenants.siblingCampaign.id, quarter_at: yesterday };
+    await direct.storage.database.write('call_counts').insert([
+      { ...counted, state: 'completed', calls: 6 },
+      { ...counted, state: 'failed', calls: 2 },
+    ]);
+    await signInAs(harness, 'partner');
+    await button('Calls').click();
+    expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']);
+    expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']);
+    await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
+    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75 %').waitFor();
+    expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']);
+    await row('Appointment reminders').click();
+    await page.getByText('3 calls, newest first').waitFor();
+    const campaign = page.getByLabel('Campaign', { exact: true });
+    expect(await campaign.evaluate((select) => select === document.activeElement)).to.equal(true);
+    await campaign.selectOption('All campaigns');
+    await row('Recalls').waitFor();
   });
 
   it('keeps the list when older calls fail to load, and follows calls again afterwards', async () => {
     const { tenants, page, core } = harness;
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
-    await signInAs({ ...harness, core: { ...core, url: network.url } }, 'partner');
+    await signInAs({ ...harness, core: { ...core, url: network.url } }, 'tied');
     await button('Calls').click();
     await page.getByText('50 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });

@@ -50,6 +50,7 @@ describeDesktop('the bridge to the page', () => {
       'selectTenancy',
       'signIn',
       'signOut',
+      'summarizeAllCalls',
       'summarizeCalls',
     ]);
   });

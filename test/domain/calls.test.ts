@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Outcome } from '#contract/dialer.ts';
-import { listCalls, showCall, summarizeCalls } from '../../core/domain/call-list.ts';
+import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../core/domain/call-list.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls.ts';
 import type { CallCount, CallDetails, ListedCall, NewCall } from '../../core/domain/model.ts';
 import { reportOutcome } from '../../core/domain/outcomes.ts';
@@ -203,6 +203,10 @@ describe('the calls of a campaign', () => {
         asked.push(since);
         return summary;
       },
+      summaryOfAll: async (...access: unknown[]) => {
+        asked.push(access);
+        return summary.flatMap((count) => ['g', 'h'].map((campaignId) => ({ ...count, campaignId })));
+      },
     };
     return { ports: fakePorts({ stores: { callList } }), asked };
   };
@@ -246,6 +250,19 @@ describe('the calls of a campaign', () => {
       { day: '2026-11-21', states: { busy: 3, queued: 4 } },
     ]);
     expect(asked[1]).to.deep.equal(['g', Date.parse('2026-10-22T22:00:00Z')]);
+    const all = await summarizeAllCalls(ports, account, 'Europe/Berlin');
+    const states = { busy: 3, queued: 4 };
+    expect(all.slice(-2)).to.deep.equal([
+      { day: '2026-11-20', campaigns: [] },
+      { day: '2026-11-21', campaigns: ['g', 'h'].map((id) => ({ id, states })) },
+    ]);
+    const [access, starts] = asked[2] as [unknown, number[]];
+    expect(access).to.deep.equal({ kind: 'account', accountId: 'a1' });
+    expect([starts.length, starts[0], starts[29]]).to.deep.equal([
+      30,
+      Date.parse('2026-10-22T22:00:00Z'),
+      Date.parse('2026-11-20T23:00:00Z'),
+    ]);
   });
 
   it('of a campaign out of scope are not there', async () => {

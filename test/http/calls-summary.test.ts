@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callsSummarySchema } from '#contract/console.ts';
+import { allCallsSummarySchema, callsSummarySchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -42,9 +42,16 @@ describe('the summary of a campaign’s calls', () => {
 
     const summarize = (query = '?timeZone=UTC', campaign = tenants.campaign.id, as = cookie) =>
       ask('GET', `${core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });
+    const summarizeAll = (query = '?timeZone=UTC', as = cookie) => ask('GET', `${core.url}/console/calls/summary${query}`, { cookie: as });
+    /** The summary of all campaigns in scope says the same: for Ada, that is this one. */
     const days = async (timeZone = 'UTC') => {
-      const answer = await summarize(`?timeZone=${timeZone}`, tenants.campaign.id, await signIn(core.url, 'ada@example.com'));
-      return callsSummarySchema.strict().parse(answer.json).days;
+      const as = await signIn(core.url, 'ada@example.com');
+      const answer = await summarize(`?timeZone=${timeZone}`, tenants.campaign.id, as);
+      const { days } = callsSummarySchema.strict().parse(answer.json);
+      const all = allCallsSummarySchema.strict().parse((await summarizeAll(`?timeZone=${timeZone}`, as)).json);
+      const campaignsOf = (states: object) => (Object.keys(states).length === 0 ? [] : [{ id: tenants.campaign.id, states }]);
+      expect(all.days).to.deep.equal(days.map(({ day, states }) => ({ day, campaigns: campaignsOf(states) })));
+      return days;
     };
     const filled = async (timeZone?: string) => (await days(timeZone)).filter(({ states }) => Object.keys(states).length > 0);
     const today = async () => (await days()).at(-1)?.states;
@@ -151,8 +158,8 @@ describe('the summary of a campaign’s calls', () => {
 
     it('asks for a time zone: without one, or with a wrong one, 400', async () => {
       for (const query of ['', '?timeZone=Nowhere', '?timeZone=UTC&state=queued']) {
-        const answer = await summarize(query);
-        expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
+        for (const answer of [await summarize(query), await summarizeAll(query)])
+          expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
       }
     });
   });

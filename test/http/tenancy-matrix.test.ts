@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { apiKeyDetailsSchema, apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/console.ts';
+import { allCallsSummarySchema, apiKeyDetailsSchema, apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/console.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { importAll } from '../../core/domain/import.ts';
@@ -208,6 +208,9 @@ describe('who sees, revokes and reaches what', () => {
           for (const what of ['', '/summary?timeZone=UTC', `/${calls.get(place)}`])
             statuses.push((await ask('GET', url + what, as(viewer))).status);
           expect(statuses).to.deep.equal(inScope ? [200, 200, 200] : [404, 404, 404]);
+          const all = await ask('GET', `${core.url}/console/calls/summary?timeZone=UTC`, as(viewer));
+          const counted = allCallsSummarySchema.parse(all.json).days.flatMap(({ campaigns }) => campaigns.map(({ id }) => id));
+          expect(counted.includes(tenants[place].id)).to.equal(inScope);
         });
       }
     }

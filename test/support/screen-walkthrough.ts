@@ -88,7 +88,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByLabel('E-mail').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
-    await page.getByText('The console cannot reach the core.').waitFor();
+    await page.getByText('The console cannot reach the server.').waitFor();
     yield stop('sign-in-unreachable');
 
     await signInAs(behindNetwork, 'account');
@@ -160,14 +160,17 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     }
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Activity').click();
-    await page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
+    await page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;
     await button('Try again').click();
     await page.getByRole('grid').waitFor();
     yield stop('activity');
     await proceed('Calls');
-    await page.getByRole('grid').waitFor();
+    await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
+    yield stop('all-calls');
+    await page.getByRole('row', { name: 'Appointment reminders' }).click();
+    await page.getByRole('grid', { name: 'Calls' }).waitFor();
     yield stop('calls');
     await page.getByRole('row', { name: 'Grace Hopper' }).click();
     await page.getByRole('complementary').waitFor();
@@ -238,7 +241,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
       await page.getByLabel('E-mail').fill('nora@example.com');
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByRole('heading', { name: /too (old|new) for this console|another release|not a Callkey core/ }).waitFor();
+      await page.getByRole('heading', { name: /too (old|new) for this console|another release|not a Callkey server/ }).waitFor();
       yield stop(name);
       await button(namesServer ? 'Use another server' : 'Try again').click();
       // The fault that comes next is not for what loads this form.

@@ -1,5 +1,12 @@
-import { type CallDetailsView, type CallsSummaryView, type CallsView, callsQuerySchema, chartQuerySchema } from '#contract/console.ts';
-import { listCalls, showCall, summarizeCalls } from '../../domain/call-list.ts';
+import {
+  type AllCallsSummaryView,
+  type CallDetailsView,
+  type CallsSummaryView,
+  type CallsView,
+  callsQuerySchema,
+  chartQuerySchema,
+} from '#contract/console.ts';
+import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../domain/call-list.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { viewerOf } from '../session.ts';
@@ -22,5 +29,11 @@ export async function show(ctx: Context, { ports }: HttpDeps): Promise<void> {
 export async function summarize(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const { timeZone } = readQuery(ctx, chartQuerySchema);
   const view: CallsSummaryView = { days: await summarizeCalls(ports, viewerOf(ctx), idOf(ctx), timeZone) };
+  ctx.body = view;
+}
+
+export async function summarizeAll(ctx: Context, { ports }: HttpDeps): Promise<void> {
+  const { timeZone } = readQuery(ctx, chartQuerySchema);
+  const view: AllCallsSummaryView = { days: await summarizeAllCalls(ports, viewerOf(ctx), timeZone) };
   ctx.body = view;
 }

@@ -2,13 +2,13 @@ import type { CallsSummaryView } from '#contract/console.ts';
 import { percent, stack, sum } from '../state/charts.ts';
 import { formatNumber, pluralize } from '../state/format.ts';
 import { formatIsoDay } from '../state/format-time.ts';
-import { outcomeGroups, outcomesByDay } from '../state/outcomes.ts';
+import { chosenDay, outcomeGroups, outcomesByDay } from '../state/outcomes.ts';
 import { DayChart } from './day-chart.tsx';
 import { useView } from './use-view.ts';
 
-/** The outcomes of a campaign's calls, by the day they were placed: of all days, or of the one that the user chooses. */
+/** The outcomes of calls, by the day they were placed: of all days, or of the one that the user chooses. */
 export function OutcomeChart({ summary }: { summary: CallsSummaryView }) {
-  const [{ day }, change] = useView('outcomes', { day: '' });
+  const [{ day }, change] = useView('outcomes', chosenDay);
   const chart = stack(outcomesByDay(summary));
   if (chart.total === 0) return null;
   const chosen = chart.columns.find((column) => column.day === day);

@@ -6,11 +6,11 @@ export type Column<Row, Name extends string> = {
   name: Name;
   label: string;
   /** A width in tables.css. */
-  width: 'name' | 'text' | 'short' | 'day' | 'moment' | 'end' | 'state' | 'number';
+  width: 'name' | 'text' | 'short' | 'day' | 'moment' | 'end' | 'state' | 'number' | 'count';
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
-  /** Left out where room is short. */
-  isMinor?: boolean;
+  /** Left out where the page is not wide, or only where it is narrow. */
+  needs?: 'wide' | 'medium';
 };
 
 export type Selection = { ids: ReadonlySet<string>; onChange: (ids: ReadonlySet<string>) => void };
@@ -48,6 +48,6 @@ export function toggle({ ids, onChange }: Selection, id: string): void {
   onChange(changed);
 }
 
-export function cellClass({ width, isMinor = false }: Pick<Column<never, string>, 'width' | 'isMinor'>): string {
-  return [width === 'number' ? 'number' : '', isMinor ? 'minor' : ''].join(' ').trim();
+export function cellClass({ width, needs }: Pick<Column<never, string>, 'width' | 'needs'>): string {
+  return [width === 'number' || width === 'count' ? 'number' : '', needs ? `needs-${needs}` : ''].join(' ').trim();
 }

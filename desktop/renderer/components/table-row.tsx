@@ -11,7 +11,7 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
   return (
     <tr
       id={rowId(id)}
-      class={[classOf?.(row) ?? '', id === openId ? 'current' : ''].join(' ').trim() || undefined}
+      class={[classOf?.(row) ?? '', id === openId ? 'current' : '', onOpen ? 'opens' : ''].join(' ').trim() || undefined}
       tabIndex={isTabStop ? 0 : -1}
       aria-selected={selection ? isSelected : undefined}
       onClick={({ target }) => {

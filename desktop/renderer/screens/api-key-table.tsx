@@ -35,6 +35,7 @@ const dateColumns: readonly KeyTableColumn[] = [
     name: 'created',
     label: 'Created',
     width: 'day',
+    needs: 'medium',
     cell: ({ createdAt }) => <Day at={createdAt} />,
   },
   {

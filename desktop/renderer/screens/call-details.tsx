@@ -5,7 +5,7 @@ import { Details, Facts } from '../components/details.tsx';
 import { Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Moment } from '../components/time.tsx';
 import { callDurationMs } from '../state/call-list.ts';
-import { pluralize } from '../state/format.ts';
+import { formatNumber } from '../state/format.ts';
 import { formatDuration } from '../state/format-time.ts';
 import { OwnerTag } from './api-key-table.tsx';
 import { CallBadge } from './call-table.tsx';
@@ -63,9 +63,9 @@ function HandOff({ view }: { view: CallDetailsView }) {
     ...momentAt('Not before', notBefore),
     ...momentAt('Not after', notAfter),
     ...(timeZone === null ? [] : [['Time zone', timeZone] as const]),
-    ...(attempts === 0 ? [] : [['Dialer', `Took it up ${attempts === 1 ? 'once' : pluralize(attempts, 'time')}`] as const]),
-    ...momentAt('First try', attempts > 1 ? firstAttemptAt : null),
-    ...momentAt('Due', nextAttemptAt),
+    ...(attempts === 0 ? [] : [['Attempts', formatNumber(attempts)] as const]),
+    ...momentAt('First attempt', attempts > 1 ? firstAttemptAt : null),
+    ...momentAt('Next attempt', nextAttemptAt),
   ];
   if (facts.length === 0) return null;
   return (

@@ -15,10 +15,10 @@ const columns: readonly CallColumn[] = [
     name: 'phone',
     label: 'Phone',
     width: 'moment',
-    isMinor: true,
+    needs: 'wide',
     cell: ({ contact: { name, phone } }) => name !== null && phone !== null && <span class="faint">{phone}</span>,
   },
-  { name: 'request', label: 'Request id', width: 'short', isMinor: true, cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
+  { name: 'request', label: 'Request id', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
   {
     name: 'state',
     label: 'Outcome',

@@ -11,11 +11,12 @@ import { callCsvHead, callCsvRow } from '../state/call-list.ts';
 import { ownZone } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
 import { callStateLabels } from '../state/labels.ts';
-import type { ScreenProps } from '../state/navigation.ts';
+import { type ScreenProps, scrollToTop } from '../state/navigation.ts';
 import type { Resource } from '../state/resource.ts';
+import { AllCalls } from './all-calls.tsx';
 import { CallDetails } from './call-details.tsx';
 import { CallTable } from './call-table.tsx';
-import { CampaignSelect } from './campaign-select.tsx';
+import { CampaignSelect, focusCampaignSelect } from './campaign-select.tsx';
 import { useCalls, useDebounced } from './use-calls.ts';
 
 const typingMs = 250;
@@ -24,11 +25,16 @@ const summaryMs = 60_000;
 
 type CallsSettings = { campaignId: string; state: CallState | null; search: string; pages: number };
 
-/** The calls of a campaign. No other screen or endpoint tells a call's outcome. */
+/** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint tells a call's outcome. */
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
   const [settings, change] = useView<CallsSettings>('calls', { campaignId: '', state: null, search: '', pages: 1 });
   const [first] = campaigns.state.value.value?.campaigns ?? [];
+  const choose = (campaignId: string) => {
+    change({ campaignId, pages: 1 });
+    scrollToTop();
+    focusCampaignSelect();
+  };
   if (!first) {
     return (
       <Page title={title}>
@@ -45,8 +51,19 @@ export function Calls({ title }: ScreenProps) {
   return (
     <Loadable resource={campaigns} what="your campaigns">
       {(view) => {
-        const campaignId = view.campaigns.some(({ id }) => id === settings.campaignId) ? settings.campaignId : first.id;
-        return <CampaignCalls key={campaignId} title={title} campaigns={view} settings={{ ...settings, campaignId }} onChange={change} />;
+        const chosen = view.campaigns.length === 1 ? first : view.campaigns.find(({ id }) => id === settings.campaignId);
+        if (!chosen) return <AllCalls title={title} campaigns={view} onChoose={choose} />;
+        const { id: campaignId } = chosen;
+        return (
+          <CampaignCalls
+            key={campaignId}
+            title={title}
+            campaigns={view}
+            settings={{ ...settings, campaignId }}
+            onChange={change}
+            onChoose={choose}
+          />
+        );
       }}
     </Loadable>
   );
@@ -57,9 +74,10 @@ type CampaignCallsProps = {
   campaigns: CampaignsView;
   settings: CallsSettings;
   onChange: (changes: Partial<CallsSettings>) => void;
+  onChoose: (campaignId: string) => void;
 };
 
-function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsProps) {
+function CampaignCalls({ title, campaigns, settings, onChange, onChoose }: CampaignCallsProps) {
   const { campaignId, state, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
   const resource = useCalls({ campaignId, state, search }, pages);
@@ -77,7 +95,7 @@ function CampaignCalls({ title, campaigns, settings, onChange }: CampaignCallsPr
         title={title}
         actions={
           <>
-            <CampaignSelect campaigns={campaigns} value={campaignId} onChange={(id) => onChange({ campaignId: id, pages: 1 })} />
+            <CampaignSelect campaigns={campaigns} value={campaignId} onChange={onChoose} />
             {calls.length > 0 && <ExportButton name="calls" head={callCsvHead} rows={() => calls.map(callCsvRow)} />}
           </>
         }

@@ -73,7 +73,7 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
       </span>
     ),
   },
-  { name: 'email', label: 'E-mail', width: 'text', isMinor: true, cell: ({ email }) => <Clip class="faint">{email}</Clip> },
+  { name: 'email', label: 'E-mail', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
   { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },

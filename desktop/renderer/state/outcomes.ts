@@ -1,5 +1,5 @@
-import type { CallsSummaryView } from '#contract/console.ts';
-import type { CallState } from '#contract/states.ts';
+import type { AllCallsSummaryView, CallsSummaryView } from '#contract/console.ts';
+import { type CallState, callStates } from '#contract/states.ts';
 import { type DayCounts, sum } from './charts.ts';
 
 /** The parts of the chart of outcomes, from the base up. */
@@ -11,10 +11,35 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
   { name: 'waiting', label: 'Queued, dialing', states: ['queued', 'dialing'] },
 ];
 
+/** The day whose outcomes show; all days if it is empty. */
+export const chosenDay = { day: '' };
+
+/** The calls of all campaigns together. */
+export function summaryOfAll({ days }: AllCallsSummaryView): CallsSummaryView {
+  return { days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
+}
+
+/** A campaign's calls, counted by group: of one day, or of all days if it is empty. */
+export function outcomesOf({ days }: AllCallsSummaryView, campaignId: string, day: string): number[] {
+  const own = days
+    .filter((each) => day === '' || each.day === day)
+    .flatMap(({ campaigns }) => campaigns.filter(({ id }) => id === campaignId));
+  return countByGroup(addUp(own.map(({ states }) => states)));
+}
+
+type States = CallsSummaryView['days'][number]['states'];
+
+function addUp(all: readonly States[]): States {
+  const total: States = {};
+  for (const states of all) for (const state of callStates) if (states[state]) total[state] = (total[state] ?? 0) + states[state];
+  return total;
+}
+
+function countByGroup(states: States): number[] {
+  return outcomeGroups.map((group) => sum(group.states.map((state) => states[state] ?? 0)));
+}
+
 /** The calls of each day, counted by group. */
 export function outcomesByDay({ days }: CallsSummaryView): DayCounts[] {
-  return days.map(({ day, states }) => ({
-    day,
-    counts: outcomeGroups.map((group) => sum(group.states.map((state) => states[state] ?? 0))),
-  }));
+  return days.map(({ day, states }) => ({ day, counts: countByGroup(states) }));
 }
