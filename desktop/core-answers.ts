@@ -32,7 +32,10 @@ function failureIn({ status, header, text }: Answer): Result<never> | null {
   if (!problem?.success || !code) {
     // Not the core's own format: a proxy in front of it answered.
     if (status >= 500 || status === 429)
-      return failed({ kind: 'unreachable', detail: `The proxy in front of the core answered ${status}. Check that the core is running.` });
+      return failed({
+        kind: 'unreachable',
+        detail: `The proxy in front of the server answered ${status}. Check that the server is running.`,
+      });
     return failed({ kind: 'incompatible', core: 'unknown' });
   }
   if (code === 'unauthorized') return failed({ kind: 'session-ended' });

@@ -25,7 +25,7 @@ const send: Send = async (request) => {
     return readAnswer(await exchange(request), request.schema);
   } catch {
     // Browsers do not tell pages the reason.
-    return failed({ kind: 'unreachable', detail: 'Check your network connection and that the core is running.' });
+    return failed({ kind: 'unreachable', detail: 'Check your network connection and that the server is running.' });
   }
 };
 

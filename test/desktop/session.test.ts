@@ -103,8 +103,8 @@ describeDesktop('a session of the console', () => {
     await through();
     network.faults.push({ status: 503 });
     await button('Activity').click();
-    await harness.page.getByRole('heading', { name: 'Cannot reach the core' }).waitFor();
-    await harness.page.getByText('The proxy in front of the core answered 503. Check that the core is running.').waitFor();
+    await harness.page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor();
+    await harness.page.getByText('The proxy in front of the server answered 503. Check that the server is running.').waitFor();
     // Without a click: the console retries every few seconds.
     await harness.page.getByText('signed in', { exact: true }).waitFor();
   });
@@ -127,7 +127,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 502 });
     await button('Create Key').click();
-    await harness.page.getByText('The console cannot reach the core.').waitFor();
+    await harness.page.getByText('The console cannot reach the server.').waitFor();
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
@@ -156,7 +156,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
-    await harness.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
+    await harness.page.getByRole('alertdialog', { name: 'This server is too new for this console' }).waitFor();
     await button('Try again').click();
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
@@ -197,7 +197,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('lose the answer');
     await button('Create Key').click();
-    await harness.page.getByText('The core may have created the key nevertheless').waitFor();
+    await harness.page.getByText('The server may have created the key nevertheless').waitFor();
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 
@@ -222,7 +222,7 @@ describeDesktop('a session of the console', () => {
     await through();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Activity').click();
-    await harness.page.getByRole('alertdialog', { name: 'This core is too new for this console' }).waitFor();
+    await harness.page.getByRole('alertdialog', { name: 'This server is too new for this console' }).waitFor();
     await harness.page.getByRole('alertdialog').getByRole('button', { name: 'Try again' }).click();
     await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
   });

@@ -68,7 +68,7 @@ describeDesktop('signing in to the console', () => {
 
   it('says what to enter in every empty field', async () => {
     await submit('', '', '');
-    await harness.page.getByText('Enter the address of your core.').waitFor();
+    await harness.page.getByText('Enter the address of your server.').waitFor();
     for (const label of ['Server address', 'E-mail', 'Password']) {
       expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
@@ -83,17 +83,17 @@ describeDesktop('signing in to the console', () => {
   it('says why it cannot reach a server', async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
     await harness.page
-      .getByText('The console cannot reach the core. Nothing listens at this address. Check the address and that the core is running.')
+      .getByText('The console cannot reach the server. Nothing listens at this address. Check the address and that the server is running.')
       .waitFor();
   });
 
   const others: readonly (readonly [string, RequestListener, string])[] = [
-    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is not a Callkey core'],
-    ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This core is too old for this console'],
+    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is not a Callkey server'],
+    ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This server is too old for this console'],
     [
       'a core of the next generation',
       (_, response) => response.writeHead(201, { 'Callkey-Contract': '2' }).end('{}'),
-      'This core is too new for this console',
+      'This server is too new for this console',
     ],
   ];
   for (const [what, answer, title] of others) {

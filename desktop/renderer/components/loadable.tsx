@@ -100,7 +100,7 @@ function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; wh
   }
   return (
     <div class="panel" role="alert">
-      <h2>{loaded.failure.kind === 'unreachable' ? 'Cannot reach the core' : 'Loading failed'}</h2>
+      <h2>{loaded.failure.kind === 'unreachable' ? 'Cannot reach the server' : 'Loading failed'}</h2>
       <p>{loaded.failure.kind === 'unreachable' ? loaded.failure.detail : describeFailure(loaded.failure)}</p>
       <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
         Try again

@@ -40,7 +40,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     width: 'name',
     cell: ({ action, subject }) => (
       <Clip>
-        <span class="verb">{actionLabel(action)}</span>
+        <span class="verb">{capitalized(actionLabel(action))}</span>
         {!isAboutItself(action) && (
           <>
             {' '}
@@ -127,9 +127,9 @@ function Filters({ events, filter: { person, action, day }, viewerId, onChange }
   return (
     <search class="toolbar">
       <label>
-        <span class="visually-hidden">Person</span>
+        <span class="visually-hidden">User</span>
         <select value={person} onChange={({ currentTarget }) => onChange({ person: currentTarget.value })}>
-          <option value="">Everybody</option>
+          <option value="">Every user</option>
           {actorsOf(events, viewerId).map((name) => (
             <option key={name} value={name}>
               {name}

@@ -63,7 +63,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
     const nextId = neighbourOf(key.id);
     setRevoking((now) => (now?.id === key.id ? null : now));
     setOpenId(null);
-    announce(hasExpired(key, now.peek()) ? `${key.name} is revoked.` : `${key.name} is revoked. The core refuses it from now on.`);
+    announce(hasExpired(key, now.peek()) ? `${key.name} is revoked.` : `${key.name} is revoked. It is refused from now on.`);
     void resource.refresh().then(() => focusRow(nextId));
   }
 

@@ -13,23 +13,23 @@ type Explanation = { title: string; text: string };
 
 const explanations: Readonly<Record<Core, Explanation>> = {
   older: {
-    title: 'This core is too old for this console',
-    text: 'Update the core, or use the console of its release.',
+    title: 'This server is too old for this console',
+    text: 'Update the server, or use the console of its release.',
   },
   newer: {
-    title: 'This core is too new for this console',
-    text: 'Update this console to the release of your core.',
+    title: 'This server is too new for this console',
+    text: 'Update this console to the release of your server.',
   },
   unknown: {
-    title: 'This is not a Callkey core',
+    title: 'This is not a Callkey server',
     text: 'Another kind of server answers at this address. Check the address.',
   },
 };
 
 /** The core serves the page, and has been replaced by another release since. */
 const pageIsOutdated: Explanation = {
-  title: 'This page is of another release than the core',
-  text: 'The core was updated or replaced. Load the page again to continue. What you have typed here is lost.',
+  title: 'This page is of another release than the server',
+  text: 'The server was updated or replaced. Load the page again to continue. What you have typed here is lost.',
 };
 
 async function reload(): Promise<void> {
@@ -85,7 +85,9 @@ export function Unreachable({ detail }: { detail: string }) {
     retry();
     return () => clearTimeout(timer);
   }, []);
-  return <ErrorCard title="Cannot reach the core" text={`${detail} The console tries again every few seconds.`} retry={loadStartupState} />;
+  return (
+    <ErrorCard title="Cannot reach the server" text={`${detail} The console tries again every few seconds.`} retry={loadStartupState} />
+  );
 }
 
 /** Shows until the core has answered for the stored session. */

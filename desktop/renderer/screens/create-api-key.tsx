@@ -113,7 +113,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
         <FormError
           text={
             failure?.kind === 'unreachable'
-              ? `${describeFailure(failure)} The core may have created the key nevertheless: look for it in the list, and revoke it if it is there.`
+              ? `${describeFailure(failure)} The server may have created the key nevertheless: look for it in the list, and revoke it if it is there.`
               : generalError(failure, ['name', 'expiration', 'timeZone'])
           }
         />
@@ -146,10 +146,10 @@ function Guidance({ session }: { session: SessionView }) {
     <p class="hint">
       {reach !== null && (
         <>
-          It reaches <strong>{reach}</strong>, as you do: create keys as the narrowest user that suffices.{' '}
+          The new key reaches <strong>{reach}</strong>, as you do. To limit it, create it as a user who reaches less.{' '}
         </>
       )}
-      Use one key per integration, because a revoke is total and immediate.
+      Use one key per integration: revoking it stops everything that uses it, at once.
     </p>
   );
 }

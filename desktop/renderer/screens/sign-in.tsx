@@ -43,14 +43,14 @@ export function SignIn() {
         )}
         {signOutFailed.value && (
           <p class="notice" role="alert">
-            The core did not answer, so it did not end your session. The session ends after a day without use.
+            The server did not answer, so it did not end your session. The session ends after a day without use.
           </p>
         )}
         {choosesServer && (
           <TextField
             label="Server address"
             error={fieldError(failure, 'server')}
-            hint="The address of your core, such as https://calls.example.com"
+            hint="Such as https://calls.example.com"
             type="text"
             inputMode="url"
             spellcheck={false}
@@ -118,7 +118,7 @@ export function SignIn() {
 }
 
 function missingFields(fields: { server: string; email: string; password: string }): Failure | null {
-  const messages = { server: 'Enter the address of your core.', email: 'Enter your e-mail address.', password: 'Enter your password.' };
+  const messages = { server: 'Enter the address of your server.', email: 'Enter your e-mail address.', password: 'Enter your password.' };
   const errors = (['server', 'email', 'password'] as const).flatMap((path) =>
     fields[path].trim() === '' ? [{ path, message: messages[path] }] : [],
   );

@@ -43,7 +43,7 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
         <Field
           label="Key value"
           error={fieldError(failure, 'keyValue')}
-          hint="Paste a key value that you found. It stays on this computer: the console sends only its hash to the core."
+          hint="Paste a key value that you found. It stays on this computer: the console sends only its hash to the server."
         >
           {(binding) => <input {...binding} ref={input} type="password" autocomplete="off" spellcheck={false} data-autofocus />}
         </Field>
@@ -66,7 +66,7 @@ function Found({ apiKey, onRevoke }: { apiKey: ApiKeyView | null; onRevoke: (key
   if (!apiKey)
     return (
       <p class="notice">
-        None of the keys that you can see has this value: it is revoked, belongs to somebody else, or is from another core.
+        None of the keys that you can see has this value: it is revoked, belongs to somebody else, or is from another server.
       </p>
     );
   return (

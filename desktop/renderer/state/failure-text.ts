@@ -5,11 +5,11 @@ import { pluralize } from './format.ts';
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
-      return `The console cannot reach the core. ${failure.detail}`;
+      return `The console cannot reach the server. ${failure.detail}`;
     case 'session-ended':
       return 'Your session has ended. Sign in again, then repeat this.';
     case 'incompatible':
-      return 'This console and this core do not work together. Update the older of the two.';
+      return 'This console and this server do not work together. Update the older of the two.';
     case 'refused':
       return failure.retryAfterSeconds === null
         ? failure.detail

@@ -6,7 +6,7 @@ const withCode = (code: string) => Object.assign(new Error('connect failed at 10
 describe('the description of a network error', () => {
   it('says what happened and what to check', () => {
     expect(describeNetworkError(withCode('ECONNREFUSED'))).to.equal(
-      'Nothing listens at this address. Check the address and that the core is running.',
+      'Nothing listens at this address. Check the address and that the server is running.',
     );
   });
 
