@@ -135,7 +135,7 @@ describeDesktop('the lists of the console', () => {
     await list(['One']);
     await row('One').click();
     await panel().getByText('Every campaign of Blue Clinic').waitFor();
-    await panel().getByRole('img', { name: 'No call placed in 30 days' }).waitFor();
+    await panel().getByText('No call placed in 30 days').waitFor();
     await panel().getByText('Created by Ada Account').waitFor();
   });
 
@@ -275,7 +275,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('3 events').waitFor();
     await harness.page.getByLabel('Action').selectOption('Signed in');
     await harness.page.getByText('1 event,').waitFor();
-    await harness.page.getByLabel('Person').selectOption('You');
+    await harness.page.getByLabel('User').selectOption('You');
     expect(await names()).to.deep.equal(['signed in']);
   });
 

@@ -121,9 +121,8 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const chart = stack(usage.map(({ day, placed }) => ({ day, counts: [placed] })));
   const cancelled = usage.reduce((total, day) => total + day.cancelled, 0);
   const { total, highest } = chart;
-  const text = highest
-    ? `${pluralize(total, 'call')} placed in 30 days, most on ${formatIsoDay(highest.day)}: ${formatNumber(highest.total)}`
-    : 'No call placed in 30 days';
+  if (!highest) return <p class="faint">No call placed in 30 days.</p>;
+  const text = `${pluralize(total, 'call')} placed in 30 days, most on ${formatIsoDay(highest.day)}: ${formatNumber(highest.total)}`;
   return (
     <section>
       <div class="section-row">

@@ -3,10 +3,14 @@ import { Clip } from '../components/clip.tsx';
 import { ConfirmDanger } from '../components/confirm-danger.tsx';
 import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
+import { now } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
+import { sorted } from '../state/sorting.ts';
 
 /** Beyond this many keys, a deletion must be meant. */
 const askedFrom = 10;
+/** A key that was used this lately is probably still in use. */
+const recentDays = 7;
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
 
@@ -48,7 +52,8 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
       ) : (
         <>
           <p>
-            <strong>{pluralize(apiKeys.length, 'API key stops', 'API keys stop')} working</strong> at their next request:
+            <strong>{pluralize(apiKeys.length, 'API key stops', 'API keys stop')} working</strong> at the next request.{' '}
+            <RecentlyUsed lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
           </p>
           <div class="short-table">
             <table>
@@ -65,7 +70,7 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
                 </tr>
               </thead>
               <tbody>
-                {apiKeys.map((key) => (
+                {sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
                   <tr key={key.id}>
                     <th scope="row">
                       <Clip>{key.name}</Clip>
@@ -82,6 +87,19 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
       <p class="hint">
         {sessions === 0 ? 'Not signed in now.' : `Signed in now${sessions === 1 ? '' : `, ${pluralize(sessions, 'time')}`}.`}
       </p>
+    </>
+  );
+}
+
+/** Says whether integrations still depend on these keys. */
+function RecentlyUsed({ lastUsed }: { lastUsed: readonly (string | null)[] }) {
+  const since = now.value.minus({ days: recentDays }).toMillis();
+  const count = lastUsed.filter((at) => at !== null && Date.parse(at) >= since).length;
+  if (count === 0) return <>None was used in the last {recentDays} days.</>;
+  return (
+    <>
+      {pluralize(count, 'was', 'were')} used in the last {recentDays} days: replace {count === 1 ? 'it' : 'them'} first if something still
+      depends on {count === 1 ? 'it' : 'them'}.
     </>
   );
 }
