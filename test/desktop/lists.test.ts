@@ -276,7 +276,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByLabel('Action').selectOption('Signed in');
     await harness.page.getByText('1 event,').waitFor();
     await harness.page.getByLabel('User').selectOption('You');
-    expect(await names()).to.deep.equal(['signed in']);
+    expect(await names()).to.deep.equal(['Signed in']);
   });
 
   it('give a user a new one-time password, which ends their sessions', async () => {

@@ -106,7 +106,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor();
     await harness.page.getByText('The proxy in front of the server answered 503. Check that the server is running.').waitFor();
     // Without a click: the console retries every few seconds.
-    await harness.page.getByText('signed in', { exact: true }).waitFor();
+    await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
   it('keeps the list while it cannot reach the core, and says that the list is old', async () => {
@@ -146,7 +146,7 @@ describeDesktop('a session of the console', () => {
     await button('Activity').click();
     await harness.page.getByText('Something went wrong here. (abc-1)').waitFor();
     await button('Try again').click();
-    await harness.page.getByText('signed in', { exact: true }).waitFor();
+    await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
   it('detects a core that became too new while a form is open, and loses no typed text', async () => {
