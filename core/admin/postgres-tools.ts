@@ -40,18 +40,29 @@ function cause(complaint: string): string {
   return lines.find((line) => /error/i.test(line)) ?? lines[0] ?? '';
 }
 
+/** What the core means by `sslmode`, in the words of PostgreSQL's own programs. */
+const sslModes: Record<string, string> = {
+  'no-verify': 'require',
+  prefer: 'verify-full',
+  require: 'verify-full',
+  'verify-ca': 'verify-full',
+};
+
 function environmentOf(url: string): Record<string, string> {
   const addresses = addressesOf(url).map((address) => new URL(address));
   const { username = '', password = '', pathname = '', searchParams } = addresses[0] ?? {};
   const option = (name: string) => searchParams?.get(name) ?? '';
+  const sslMode = sslModes[option('sslmode')] ?? option('sslmode');
   const environment = {
     PGHOST: addresses.map(({ hostname }) => decodeURIComponent(hostname).replace(/^\[|\]$/g, '')).join(','),
     PGPORT: addresses.map(({ port }) => port || '5432').join(','),
     PGUSER: decodeURIComponent(username),
     PGPASSWORD: decodeURIComponent(password),
     PGDATABASE: decodeURIComponent(pathname.slice(1)),
-    PGSSLMODE: option('sslmode'),
-    PGSSLROOTCERT: option('sslrootcert'),
+    PGOPTIONS: option('options'),
+    PGSSLMODE: sslMode,
+    // Where none is named, Node asks the authorities that it knows. PostgreSQL's programs ask those of the system from version 16 on.
+    PGSSLROOTCERT: option('sslrootcert') || (sslMode === 'verify-full' ? 'system' : ''),
     PGSSLCERT: option('sslcert'),
     PGSSLKEY: option('sslkey'),
     PGTARGETSESSIONATTRS: addresses.length > 1 ? 'read-write' : '',

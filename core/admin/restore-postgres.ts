@@ -11,20 +11,28 @@ import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
-  const missing = await missingIn(url, file);
+  const backup = await inspect(url, file);
   const database = openPostgres(url);
   try {
     const gone = await findGone(database);
     const own = await refuseOthers(database);
-    await replaceAll(url, file, own, await ownSchema(database));
-    return { before: null, revived: await findRevived(database, gone), missing };
+    const schema = await ownSchema(database);
+    if (schema !== backup.schema) throw otherSchema(file, backup.schema, schema);
+    await replaceAll(url, file, own, schema);
+    return { before: null, revived: await findRevived(database, gone), missing: backup.missing };
   } finally {
     await database.close();
   }
 }
 
-/** Reads the applied migrations from a dump. @returns those that it lacks */
-async function missingIn(url: string, file: string): Promise<string[]> {
+/** `pg_restore` puts tables into the schema that they came from, and into no other. */
+function otherSchema(file: string, from: string, to: string): Problem {
+  const what = `${file} has its tables in the schema ${from}, and this user's search_path leads to ${to}.`;
+  return new Problem('conflict', `${what} Restore as a user whose search_path begins with ${from}, and create that schema first.`);
+}
+
+/** Reads from a dump which schema its tables are in, and the migrations that it lacks. */
+async function inspect(url: string, file: string): Promise<{ schema: string; missing: string[] }> {
   try {
     closeSync(openSync(file, 'r'));
   } catch (error) {
@@ -37,11 +45,15 @@ async function missingIn(url: string, file: string): Promise<string[]> {
     }),
     tool.child.stdout ? text(tool.child.stdout) : '',
   ]);
-  const copied = /^COPY \S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
-  const column = copied?.[1]?.split(', ').indexOf('name') ?? -1;
-  const applied = (copied?.[2] ?? '').split('\n').flatMap((row) => row.split('\t')[column] ?? []);
-  return missingMigrations(applied, file);
+  const copied = /^COPY (.+)\.\S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
+  const [, schema = '', columns = '', rows = ''] = copied ?? [];
+  const column = columns.split(', ').indexOf('name');
+  const applied = rows.split('\n').flatMap((row) => row.split('\t')[column] ?? []);
+  return { schema: unquoted(schema), missing: missingMigrations(applied, file) };
 }
+
+/** As PostgreSQL quotes a name that is not a plain word. */
+const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
 /** @returns the id of the server's process that serves this connection */
 async function refuseOthers(database: Database): Promise<number> {
@@ -140,11 +152,11 @@ END $$;
 DO $$ DECLARE command text; BEGIN
   FOR command IN
     SELECT format('DROP TABLE IF EXISTS %s CASCADE', c.oid::regclass) FROM pg_class c
-    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
     UNION ALL
     SELECT format('DROP FUNCTION IF EXISTS %s CASCADE', p.oid::regprocedure) FROM pg_proc p
-    WHERE p.pronamespace = current_schema()::regnamespace AND p.prokind = 'f'
+    WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.prokind = 'f'
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
   LOOP EXECUTE command; END LOOP;
 END $$;

@@ -161,6 +161,25 @@ describe('restore', () => {
         await after.close();
         expect([ok, partners]).to.deep.equal([true, ['One']]);
       });
+
+      if (kind === 'postgres') {
+        it('puts a schema of its own back into that schema, and is refused with an address that leads to another', async () => {
+          const direct = await openDirect(url);
+          await direct.storage.database.write.raw('CREATE SCHEMA "Own"');
+          await direct.close();
+          await json('migrate');
+          const own = adminOn(`${url}?options=${encodeURIComponent('-c search_path="Own"')}`);
+          await own.json('partner', 'add', 'One');
+          await own.json('backup', file);
+          await own.json('partner', 'add', 'Added since');
+          await own.json('restore', file);
+          const { partners } = await own.json('partner', 'list');
+          expect(partners.map(({ name }: { name: string }) => name)).to.deep.equal(['One']);
+          const { code, stderr } = await admin('restore', file);
+          expect([code, stderr.split('\n').length, /schema Own.* to public\./.test(stderr)], stderr).to.deep.equal([4, 2, true]);
+          expect((await json('check')).ok).to.equal(true);
+        });
+      }
     });
   }
 
