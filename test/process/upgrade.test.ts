@@ -49,34 +49,74 @@ describe('an upgrade', () => {
       }
     });
 
-    it('lets an older core go on beneath which a newer one adds to the schema, and no older one start', async () => {
-      const url = await freshDatabase(kind);
-      const core = await spawnCore(url);
-      const direct = await openDirect(url);
-      const { campaign } = await createTenants(direct.ports);
-      const cookie = await signIn(core.url, 'ada@example.com');
-      const { keyValue } = await createKey(core.url, cookie);
-      const works = async () => {
-        const placed = await placeCall(core.url, campaign.id, keyValue);
-        const gone = await ask('DELETE', `${onDemand(core.url, campaign.id)}/${textAt(placed, 'contactId')}`, { key: keyValue });
+    describe('while a newer core has added to the schema', () => {
+      let url: string;
+      let core: CoreProcess;
+      let direct: Awaited<ReturnType<typeof openDirect>>;
+      let campaignId: string;
+      let cookie: string;
+      let keyValue: string;
+      beforeEach(async () => {
+        url = await freshDatabase(kind);
+        core = await spawnCore(url);
+        direct = await openDirect(url);
+        campaignId = (await createTenants(direct.ports)).campaign.id;
+        cookie = await signIn(core.url, 'ada@example.com');
+        ({ keyValue } = await createKey(core.url, cookie));
+      });
+      afterEach(() => direct.close());
+
+      /** Places, cancels and lists. @returns the status of each answer */
+      const use = async () => {
+        const placed = await placeCall(core.url, campaignId, keyValue);
+        const gone = await ask('DELETE', `${onDemand(core.url, campaignId)}/${textAt(placed, 'contactId')}`, { key: keyValue });
+        const created = await ask('POST', `${core.url}/console/api-keys`, {
+          cookie,
+          body: { name: 'Another', expiration: { kind: 'none' }, timeZone: 'Europe/Dublin' },
+        });
         const keys = await ask('GET', `${core.url}/console/api-keys`, { cookie });
-        const calls = await ask('GET', `${core.url}/console/campaigns/${campaign.id}/calls`, { cookie });
+        const calls = await ask('GET', `${core.url}/console/campaigns/${campaignId}/calls`, { cookie });
         const ready = await ask('GET', `${core.managementUrl}/readyz`);
-        return [placed, gone, keys, calls, ready].map(({ status }) => status);
+        return [placed, gone, created, keys, calls, ready].map(({ status }) => status);
       };
-      expect(await works()).to.deep.equal([202, 200, 200, 200, 200]);
-      const { write } = direct.storage.database;
-      for (const table of ['calls', 'api_keys', 'users', 'sessions', 'campaigns'])
-        await write.raw(`ALTER TABLE ${table} ADD COLUMN of_a_later_release text`);
-      await write('schema_migrations').insert({ name: '999-of-a-later-release', batch: 999, migration_time: new Date() });
-      await direct.close();
-      expect(await works()).to.deep.equal([202, 200, 200, 200, 200]);
-      const { status, stderr } = failToStart({ DATABASE_URL: url, SESSION_SECRETS: testSecret });
-      expect(status).to.equal(1);
-      expect(stderr).to.match(
-        /^DATABASE_URL: [^\n]*newer than this program \(it has 999-of-a-later-release\)\. Run the newer version\.\n$/,
-      );
-      expect(await core.stop()).to.equal(0);
+
+      /** What the page on operations has as additive. */
+      const addTo = async (name: string) => {
+        const { write } = direct.storage.database;
+        for (const table of ['calls', 'api_keys', 'users', 'sessions', 'campaigns', 'audit_events']) {
+          await write.raw(`ALTER TABLE ${table} ADD COLUMN optional text`);
+          await write.raw(`ALTER TABLE ${table} ADD COLUMN with_default text NOT NULL DEFAULT 'x' CHECK (with_default <> '')`);
+          await write.raw(`CREATE INDEX later_${table} ON ${table} (optional)`);
+        }
+        await write.raw('CREATE TABLE added (id text PRIMARY KEY, user_id text REFERENCES users (id) ON DELETE CASCADE)');
+        await write.raw('CREATE VIEW looked_at AS SELECT contact_id, state FROM calls');
+        await write('schema_migrations').insert({ name, batch: 999, migration_time: new Date() });
+      };
+      const works = [202, 200, 201, 200, 200, 200];
+
+      it('lets an older core go on that runs, and none start', async () => {
+        expect(await use()).to.deep.equal(works);
+        await addTo('999-of-a-later-release');
+        expect(await use()).to.deep.equal(works);
+        const { status, stderr } = failToStart({ DATABASE_URL: url, SESSION_SECRETS: testSecret });
+        expect(status).to.equal(1);
+        expect(stderr).to.match(
+          /^DATABASE_URL: [^\n]*newer than this program \(it has 999-of-a-later-release\)\. Run the newer version\.\n$/,
+        );
+        expect(await core.stop()).to.equal(0);
+      });
+
+      it('lets an older core start where the migration calls itself additive, and says so in one line of the log', async () => {
+        await addTo('999-of-a-later-release-additive');
+        expect(await core.stop()).to.equal(0);
+        core = await spawnCore(url);
+        expect(await use()).to.deep.equal(works);
+        const said = core.stdout.filter((line) => line.includes('999-of-a-later-release-additive'));
+        expect(said.map((line) => JSON.parse(line).msg)).to.deep.equal([
+          'a newer release has added to the database: this older core works on it',
+        ]);
+        expect(await core.stop()).to.equal(0);
+      });
     });
   });
 });

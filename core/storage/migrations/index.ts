@@ -13,7 +13,10 @@ import * as oneIndexOfTheQueue from './007-one-index-of-the-queue.ts';
 import * as disabledUsers from './008-disabled-users.ts';
 import * as auditChain from './009-audit-chain.ts';
 
-/** In order. A released migration never changes: add the next one. */
+/**
+ * In order. A released migration never changes: add the next one. Where the cores of the release before go on working without it, end its name
+ * in `-additive`.
+ */
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
   { name: '001-core', up: core.up },
   { name: '002-fewer-indexes', up: fewerIndexes.up },
@@ -79,8 +82,8 @@ async function refuseNewer(trx: Knex.Transaction): Promise<void> {
   if (await trx.schema.hasTable(migrationsTable)) schemaOf(await trx(migrationsTable).pluck('name'));
 }
 
-/** What a database lacks of this program's schema. */
-export type SchemaState = { isEmpty: boolean; missing: string[] };
+/** What a database lacks of this program's schema, and what a newer program has added to it. */
+export type SchemaState = { isEmpty: boolean; missing: string[]; added: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program */
 export async function schemaState({ read }: Database): Promise<SchemaState> {
@@ -90,11 +93,12 @@ export async function schemaState({ read }: Database): Promise<SchemaState> {
 /** @throws Problem `conflict` */
 export function schemaOf(applied: readonly string[], what = 'The database'): SchemaState {
   const names = migrations.map(({ name }) => name);
-  const unknown = applied.filter((name) => !names.includes(name));
-  if (unknown.length > 0) {
-    throw new Problem('conflict', `${what} is newer than this program (it has ${unknown.join(', ')}). Run the newer version.`);
+  const newer = applied.filter((name) => !names.includes(name));
+  const added = newer.filter((name) => name.endsWith('-additive'));
+  if (newer.length > added.length) {
+    throw new Problem('conflict', `${what} is newer than this program (it has ${newer.join(', ')}). Run the newer version.`);
   }
-  return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)) };
+  return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)), added };
 }
 
 export async function isMigrated(database: Database): Promise<boolean> {
