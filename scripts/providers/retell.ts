@@ -1,0 +1,64 @@
+// Places the core's calls with Retell AI, a platform that hosts the voice agent. core/docs/providers/retell.md
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import type { Outcome, OutcomeState } from '#contract/dialer.ts';
+import { ask, serve, setting } from './handoffs.ts';
+
+const key = setting('RETELL_API_KEY');
+const from = setting('RETELL_FROM');
+const agent = setting('RETELL_AGENT_ID');
+const calls = `${setting('RETELL_API', 'https://api.retellai.com')}/v2/create-phone-call`;
+
+const eventSchema = z.object({
+  event: z.string(),
+  call: z.object({
+    metadata: z.object({ handoffId: z.string().optional() }).optional(),
+    disconnection_reason: z.string().default('unknown'),
+    duration_ms: z.number().optional(),
+  }),
+});
+
+/** Any other reason is a failure. */
+const states: Record<string, OutcomeState> = {
+  user_hangup: 'completed',
+  agent_hangup: 'completed',
+  call_transfer: 'completed',
+  inactivity: 'completed',
+  max_duration_reached: 'completed',
+  dial_busy: 'busy',
+  dial_no_answer: 'no_answer',
+  voicemail_reached: 'no_answer',
+};
+
+/** `v=` milliseconds `,d=` HMAC-SHA256 of the body and the milliseconds, in hexadecimal. */
+function isSigned(signature: unknown, body: string): boolean {
+  const [, time = '', digest = ''] = /^v=(\d+),d=([0-9a-f]{64})$/.exec(String(signature)) ?? [];
+  const isRecent = Math.abs(Date.now() - Number(time)) < 300_000;
+  const expected = createHmac('sha256', key)
+    .update(body + time)
+    .digest();
+  return isRecent && digest !== '' && timingSafeEqual(Buffer.from(digest, 'hex'), expected);
+}
+
+serve({
+  call: ({ handoffId, contact, variables }) =>
+    ask(calls, {
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        from_number: from,
+        to_number: contact.phone,
+        override_agent_id: agent,
+        metadata: { handoffId },
+        retell_llm_dynamic_variables: { ...variables, contact_name: contact.name ?? '' },
+      }),
+    }),
+  outcomeOf(headers, body): Outcome | null {
+    if (!isSigned(headers['x-retell-signature'], body)) throw new Error('not signed by Retell');
+    const { event, call } = eventSchema.parse(JSON.parse(body));
+    const handoffId = call.metadata?.handoffId;
+    if (event !== 'call_ended' || handoffId === undefined) return null;
+    const reason = call.disconnection_reason;
+    const durationSeconds = Math.round((call.duration_ms ?? 0) / 1_000);
+    return { handoffId, state: states[reason] ?? 'failed', detail: `Retell: ${reason}`.slice(0, 500), durationSeconds };
+  },
+});

@@ -1,0 +1,229 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash, createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { bareEnvironment } from '../support/commands.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { freePort } from '../support/postgres.ts';
+import { signingSecret } from '../support/receiver.ts';
+import { createKey, createTenants, type DirectAccess, onDemand, openDirect, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+/** What a recipe has asked of its provider. */
+type Asked = { path: string; headers: IncomingMessage['headers']; body: string };
+
+/** A provider's API on this machine: answers each request with the next status, and those after the last with 201. */
+async function startProviderApi() {
+  const asked: Asked[] = [];
+  const statuses: number[] = [];
+  const server: Server = createServer(async (request, response) => {
+    asked.push({ path: request.url ?? '', headers: request.headers, body: await text(request) });
+    response.writeHead(statuses.shift() ?? 201, { 'Content-Type': 'application/json' }).end('{"message":"the number is not valid"}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return { asked, statuses, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+}
+
+/** The events of Asterisk's WebSocket, in the frames of RFC 6455. */
+async function eventsOf(server: Server): Promise<{ send: (event: object) => void; end: () => void }> {
+  const [request, socket]: [IncomingMessage, Socket] = await new Promise((resolve) => {
+    server.on('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));
+  });
+  const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+  expect(request.url).to.equal('/ari/events?app=callkey&subscribeAll=true');
+  const send = (event: object) => {
+    const data = Buffer.from(JSON.stringify(event));
+    socket.write(Buffer.concat([Buffer.from([0x81, 126, data.length >> 8, data.length & 255]), data]));
+  };
+  return { send, end: () => socket.destroy() };
+}
+
+describe('the recipe for', () => {
+  let api: Awaited<ReturnType<typeof startProviderApi>>;
+  let core: RunningCore;
+  let direct: DirectAccess;
+  let recipe: ChildProcess;
+  let recipeUrl: string;
+  let place: (requestId: string, variables?: Record<string, string>) => Promise<void>;
+
+  /** Starts a recipe, and a core that hands its calls to it. */
+  async function start(name: string, env: Record<string, string>, ready = 'waiting for hand-offs'): Promise<void> {
+    const port = await freePort();
+    recipeUrl = `http://127.0.0.1:${port}`;
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database, {
+      environment: { DIALER: 'webhook', DIALER_URL: `${recipeUrl}/`, DIALER_SECRETS: signingSecret },
+    });
+    direct = await openDirect(database);
+    const { campaign } = await createTenants(direct.ports);
+    const { keyValue: key } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+    place = async (requestId, variables = {}) => {
+      const body = { requestId, contact: { phone: '+493012345678', name: 'Ada' }, variables };
+      expect((await ask('POST', onDemand(core.url, campaign.id), { key, body })).status).to.equal(202);
+    };
+    const settings = { PORT: String(port), CALLKEY_SERVER: core.url, DIALER_SECRETS: signingSecret };
+    recipe = spawn(process.execPath, [`scripts/providers/${name}.ts`], {
+      env: { ...bareEnvironment, ...settings, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const { stdout } = recipe;
+    if (!stdout) throw new Error('The recipe has no output.');
+    await new Promise<void>((resolve) => {
+      createInterface({ input: stdout }).on('line', (line) => {
+        if (line.includes(ready)) resolve();
+      });
+    });
+  }
+
+  const rowOf = (requestId: string) =>
+    direct.storage.database.read('calls').where({ request_id: requestId }).first('state', 'detail', 'duration_seconds as seconds');
+  /** Waits for a call's state. @returns what is kept of it */
+  async function ended(requestId: string, state: string) {
+    await until(async () => (await rowOf(requestId))?.state === state);
+    return rowOf(requestId);
+  }
+  /** Waits for the next request to the provider. */
+  async function nextAsked(count: number): Promise<Asked> {
+    await until(() => api.asked.length >= count);
+    const asked = api.asked[count - 1];
+    if (!asked) throw new Error('The provider was not asked.');
+    return asked;
+  }
+  const reportTo = async (path: string, headers: Record<string, string>, body: string) =>
+    (await fetch(`${recipeUrl}${path}`, { method: 'POST', headers, body })).status;
+
+  beforeEach(async () => {
+    api = await startProviderApi();
+  });
+  afterEach(async () => {
+    recipe.kill('SIGKILL');
+    await once(recipe, 'exit');
+    await core.close();
+    await direct.close();
+    api.server.closeAllConnections();
+    api.server.close();
+  });
+
+  const twilio = {
+    TWILIO_ACCOUNT_SID: 'AC1',
+    TWILIO_AUTH_TOKEN: 'token',
+    TWILIO_FROM: '+15005550006',
+    TWILIO_STREAM_URL: 'wss://agent.example/stream',
+    PUBLIC_URL: 'https://calls.example',
+  };
+
+  it('Twilio places the call with its variables as parameters, and takes only outcomes that Twilio has signed', async () => {
+    await start('twilio', { ...twilio, TWILIO_API: api.url });
+    await place('one', { 'order">': `<Say>&'"` });
+    const { path, headers, body } = await nextAsked(1);
+    const fields = Object.fromEntries(new URLSearchParams(body));
+    const handoff = new URL(fields['StatusCallback'] ?? '').searchParams.get('handoffId');
+    expect([path, headers.authorization]).to.deep.equal(['/2010-04-01/Accounts/AC1/Calls.json', `Basic ${btoa('AC1:token')}`]);
+    const callback = `/outcomes?handoffId=${handoff}`;
+    expect(fields).to.deep.include({ To: '+493012345678', From: '+15005550006', StatusCallback: `https://calls.example${callback}` });
+    expect(fields['Twiml']).to.equal(
+      '<Response><Connect><Stream url="wss://agent.example/stream">' +
+        '<Parameter name="order&#34;&#62;" value="&#60;Say&#62;&#38;&#39;&#34;"/>' +
+        `<Parameter name="handoffId" value="${handoff}"/></Stream></Connect></Response>`,
+    );
+    const outcome = 'CallStatus=completed&CallDuration=62&CallSid=CA1';
+    const signed = `https://calls.example${callback}CallDuration62CallSidCA1CallStatuscompleted`;
+    const signature = (token: string) => ({
+      'Content-Type': 'application/x-www-form-urlencoded',
+      'X-Twilio-Signature': createHmac('sha1', token).update(signed).digest('base64'),
+    });
+    expect(await reportTo(callback, signature('another'), outcome)).to.equal(401);
+    expect((await rowOf('one'))?.state).to.equal('dialing');
+    expect(await reportTo(callback, signature('token'), outcome)).to.equal(204);
+    expect(await ended('one', 'completed')).to.deep.include({ detail: 'Twilio: completed', seconds: 62 });
+  });
+
+  it('Twilio keeps why a call was refused, tries again what was too much, and never repeats a call in doubt', async () => {
+    await start('twilio', { ...twilio, TWILIO_API: api.url });
+    api.statuses.push(400);
+    await place('refused');
+    expect((await ended('refused', 'failed'))?.detail).to.contain('the number is not valid');
+    api.statuses.push(429);
+    await place('too-much');
+    await nextAsked(3);
+    api.statuses.push(500);
+    await place('in-doubt');
+    await ended('in-doubt', 'unknown');
+    expect(api.asked.length).to.equal(4);
+    expect(await reportTo('/', {}, '{}')).to.equal(401);
+  });
+
+  it('Retell places the call with its variables, and takes only outcomes that Retell has signed', async () => {
+    await start('retell', { RETELL_API_KEY: 'key_1', RETELL_FROM: '+15005550006', RETELL_AGENT_ID: 'agent_1', RETELL_API: api.url });
+    await place('one', { order: '4711' });
+    const { path, headers, body } = await nextAsked(1);
+    const handoff: string = JSON.parse(body).metadata.handoffId;
+    expect([path, headers.authorization, JSON.parse(body)]).to.deep.equal([
+      '/v2/create-phone-call',
+      'Bearer key_1',
+      {
+        from_number: '+15005550006',
+        to_number: '+493012345678',
+        override_agent_id: 'agent_1',
+        metadata: { handoffId: handoff },
+        retell_llm_dynamic_variables: { order: '4711', contact_name: 'Ada' },
+      },
+    ]);
+    const event = (name: string) =>
+      JSON.stringify({ event: name, call: { metadata: { handoffId: handoff }, disconnection_reason: 'dial_no_answer', duration_ms: 0 } });
+    const report = (name: string, key: string, time = Date.now()) => {
+      const digest = createHmac('sha256', key)
+        .update(`${event(name)}${time}`)
+        .digest('hex');
+      return reportTo('/outcomes', { 'X-Retell-Signature': `v=${time},d=${digest}` }, event(name));
+    };
+    const answers = [await report('call_ended', 'another'), await report('call_ended', 'key_1', Date.now() - 600_000)];
+    answers.push(await report('call_started', 'key_1'));
+    expect([answers, (await rowOf('one'))?.state]).to.deep.equal([[401, 401, 204], 'dialing']);
+    expect(await report('call_ended', 'key_1')).to.equal(204);
+    expect(await ended('one', 'no_answer')).to.deep.include({ detail: 'Retell: dial_no_answer' });
+  });
+
+  it('Asterisk runs no function that a variable names, leads who answers to the dialplan, and reports how the call ended', async () => {
+    const events = eventsOf(api.server);
+    const env = { ARI_URL: `${api.url}/ari`, ARI_USER: 'callkey', ARI_PASSWORD: 'pw', ARI_ENDPOINT: 'PJSIP/{phone}@trunk' };
+    await start('asterisk', env, 'following Asterisk');
+    const { send, end } = await events;
+    await place('one', { order: '4711', 'SHELL(reboot)': 'x' });
+    const { path, headers, body } = await nextAsked(1);
+    const id: string = JSON.parse(body).channelId;
+    expect([path, headers.authorization]).to.deep.equal(['/ari/channels', `Basic ${btoa('callkey:pw')}`]);
+    expect(JSON.parse(body)).to.deep.equal({
+      endpoint: 'PJSIP/+493012345678@trunk',
+      app: 'callkey',
+      channelId: id,
+      timeout: 45,
+      variables: { CALLKEY_order: '4711', CALLKEY_HANDOFF_ID: id },
+    });
+    send({ type: 'ChannelDestroyed', timestamp: '2026-11-22T09:00:00.000+0000', channel: { id: '1795500000.1' }, cause: 16 });
+    send({ type: 'StasisStart', timestamp: '2026-11-22T09:00:00.000+0000', channel: { id } });
+    expect((await nextAsked(2)).path).to.equal(`/ari/channels/${id}/continue`);
+    send({ type: 'ChannelDestroyed', timestamp: '2026-11-22T09:01:02.000+0000', channel: { id }, cause: 16, cause_txt: 'Normal Clearing' });
+    expect(await ended('one', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing', seconds: 62 });
+    await place('two');
+    const second: string = JSON.parse((await nextAsked(3)).body).channelId;
+    send({
+      type: 'ChannelDestroyed',
+      timestamp: '2026-11-22T09:01:02.000+0000',
+      channel: { id: second },
+      cause: 17,
+      cause_txt: 'User busy',
+    });
+    expect(await ended('two', 'busy')).to.deep.include({ detail: 'Asterisk: 17 User busy', seconds: 0 });
+    end();
+  });
+});
