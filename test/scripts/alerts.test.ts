@@ -1,16 +1,27 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { adminOn } from '../support/admin.ts';
+import { startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { freePort } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
+import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-const folder = fileURLToPath(new URL('../../core/deploy/prometheus/', import.meta.url));
+const deploy = fileURLToPath(new URL('../../core/deploy/', import.meta.url));
+const folder = join(deploy, 'prometheus');
 const promtool = (...args: string[]) => run('promtool', args, { cwd: folder });
+const noPrometheus = "there is no Prometheus here: Debian's package prometheus has it";
 
 describe("Prometheus' alerts", () => {
   before(async function () {
-    await promtool('--version').catch(() => skip(this, "there is no promtool here: Debian's package prometheus has it"));
+    await promtool('--version').catch(() => skip(this, noPrometheus));
   });
 
   it('are rules that promtool accepts', async () => {
@@ -19,5 +30,65 @@ describe("Prometheus' alerts", () => {
 
   it('fire when they should, and not before', async () => {
     expect((await promtool('test', 'rules', 'callkey-alerts.test.yml')).stdout).to.contain('SUCCESS');
+  });
+});
+
+type Panel = { title: string; targets?: { expr: string }[] };
+
+/** Starts a Prometheus that looks at one core several times a second. @returns how to ask it, and how to stop it */
+async function startPrometheus(target: string) {
+  const directory = freshDirectory();
+  const file = join(directory, 'prometheus.yml');
+  writeFileSync(file, `scrape_configs: [{ job_name: callkey, scrape_interval: 200ms, static_configs: [{ targets: ['${target}'] }] }]\n`);
+  const address = `127.0.0.1:${await freePort()}`;
+  const args = [`--config.file=${file}`, `--storage.tsdb.path=${join(directory, 'data')}`, `--web.listen-address=${address}`];
+  const child = spawn('prometheus', args, { stdio: 'ignore' });
+  const ended = once(child, 'exit');
+  return {
+    /** How many series an expression finds; an error where Prometheus does not take it. */
+    async count(expression: string): Promise<number> {
+      const answer = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(expression)}`);
+      const { data, error }: { data: { result: unknown[] }; error?: string } = JSON.parse(await answer.text());
+      if (error !== undefined) throw new Error(`${expression}: ${error}`);
+      return data.result.length;
+    },
+    async stop() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+describe("Grafana's dashboard, and the alerts", () => {
+  before(async function () {
+    await run('prometheus', ['--version']).catch(() => skip(this, noPrometheus));
+  });
+
+  it('ask for nothing that Prometheus does not find at a core that has worked', async function () {
+    this.timeout(60_000);
+    const database = await freshDatabase('sqlite');
+    const core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });
+    const direct = await openDirect(database);
+    const { campaign } = await createTenants(direct.ports);
+    await direct.close();
+    const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+    expect((await adminOn(database).admin(['backup', join(freshDirectory(), 'backup.db')])).code).to.equal(0);
+    const prometheus = await startPrometheus(new URL(core.managementUrl ?? '').host);
+    try {
+      const looks = (more: number) =>
+        until(async () => (await prometheus.count(`count_over_time(callkey_ready[1m]) > ${more}`).catch(() => 0)) > 0);
+      await looks(1);
+      await placeCall(core.url, campaign.id, keyValue);
+      await looks(4);
+      const { panels }: { panels: Panel[] } = JSON.parse(readFileSync(join(deploy, 'grafana/callkey-dashboard.json'), 'utf8'));
+      const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m')));
+      const watched = readFileSync(join(folder, 'callkey-alerts.yml'), 'utf8').match(/\bcallkey_\w+(?:\{[a-z_]+="[^"]*"\})?/g) ?? [];
+      const missing: string[] = [];
+      for (const expression of [...asked, ...new Set(watched)]) if ((await prometheus.count(expression)) === 0) missing.push(expression);
+      expect([asked.length > 20, watched.length > 10, missing]).to.deep.equal([true, true, []]);
+    } finally {
+      await prometheus.stop();
+      await core.close();
+    }
   });
 });
