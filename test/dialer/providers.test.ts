@@ -8,11 +8,10 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
 import { signingSecret } from '../support/receiver.ts';
-import { createKey, createTenants, type DirectAccess, onDemand, openDirect, signIn } from '../support/tenants.ts';
+import { createKey, type DirectAccess, databaseWithTenants, onDemand, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** What a recipe has asked of its provider. */
@@ -59,16 +58,15 @@ describe('the recipe for', () => {
   async function start(name: string, env: Record<string, string>, ready = 'waiting for hand-offs'): Promise<void> {
     const port = await freePort();
     recipeUrl = `http://127.0.0.1:${port}`;
-    const database = await freshDatabase('sqlite');
+    const { database, tenants } = await databaseWithTenants('sqlite');
     core = await startCoreHere(database, {
       environment: { DIALER: 'webhook', DIALER_URL: `${recipeUrl}/`, DIALER_SECRETS: signingSecret },
     });
     direct = await openDirect(database);
-    const { campaign } = await createTenants(direct.ports);
     const { keyValue: key } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     place = async (requestId, variables = {}) => {
       const body = { requestId, contact: { phone: '+493012345678', name: 'Ada' }, variables };
-      expect((await ask('POST', onDemand(core.url, campaign.id), { key, body })).status).to.equal(202);
+      expect((await ask('POST', onDemand(core.url, tenants.campaign.id), { key, body })).status).to.equal(202);
     };
     const settings = { PORT: String(port), CALLKEY_SERVER: core.url, DIALER_SECRETS: signingSecret };
     recipe = spawn(process.execPath, [`scripts/providers/${name}.ts`], {

@@ -5,11 +5,11 @@ import { digestOf } from '../../core/domain/api-keys.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openDatabase } from '../../core/storage/open.ts';
 import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
-import { emptyDatabase, freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
 import { failToStart } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
-import { createKey, createTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 const key = makeKeyValue(randomBytes);
 
@@ -57,10 +57,11 @@ describe('an upgrade', () => {
       let cookie: string;
       let keyValue: string;
       beforeEach(async () => {
-        url = await freshDatabase(kind);
+        const { database, tenants } = await databaseWithTenants(kind);
+        url = database;
+        campaignId = tenants.campaign.id;
         core = await spawnCore(url);
         direct = await openDirect(url);
-        campaignId = (await createTenants(direct.ports)).campaign.id;
         cookie = await signIn(core.url, 'ada@example.com');
         ({ keyValue } = await createKey(core.url, cookie));
       });

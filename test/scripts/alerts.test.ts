@@ -7,10 +7,10 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { freePort } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, databaseWithTenants, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
@@ -66,11 +66,8 @@ describe("Grafana's dashboard, and the alerts", () => {
 
   it('ask for nothing that Prometheus does not find at a core that has worked', async function () {
     this.timeout(60_000);
-    const database = await freshDatabase('sqlite');
+    const { database, tenants } = await databaseWithTenants('sqlite');
     const core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });
-    const direct = await openDirect(database);
-    const { campaign } = await createTenants(direct.ports);
-    await direct.close();
     const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
     expect((await adminOn(database).admin(['backup', join(freshDirectory(), 'backup.db')])).code).to.equal(0);
     const prometheus = await startPrometheus(new URL(core.managementUrl ?? '').host);
@@ -78,7 +75,7 @@ describe("Grafana's dashboard, and the alerts", () => {
       const looks = (more: number) =>
         until(async () => (await prometheus.count(`count_over_time(callkey_ready[1m]) > ${more}`).catch(() => 0)) > 0);
       await looks(1);
-      await placeCall(core.url, campaign.id, keyValue);
+      await placeCall(core.url, tenants.campaign.id, keyValue);
       await looks(4);
       const { panels }: { panels: Panel[] } = JSON.parse(readFileSync(join(deploy, 'grafana/callkey-dashboard.json'), 'utf8'));
       const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m')));
