@@ -78,7 +78,7 @@ describe('each answer', () => {
   });
 
   describe("is logged with the client's traceparent", () => {
-    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01';
 
     it('as a request, and as a failure', async () => {
       await session({ 'X-Request-Id': 'traced', traceparent });
@@ -98,7 +98,7 @@ describe('each answer', () => {
       ['has something before it', `x${traceparent}`],
       ['names no trace', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`],
       ['names no span', `00-0af7651916cd43dd8448eb211c80319c-${'0'.repeat(16)}-01`],
-      ['has a version that there is not', 'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+      ['has a version that there is not', 'ff-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01'],
     ] as const) {
       it(`unless it ${what}`, async () => {
         await session({ 'X-Request-Id': what.replaceAll(' ', '-'), traceparent: sent });
