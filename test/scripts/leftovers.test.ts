@@ -24,6 +24,7 @@ describe('a test file', () => {
     ['process', `process.getBuiltinModule('child_process').spawn('sleep', ['60'])`, /the process \d+ \(sleep 60\)/],
     ['server', `process.getBuiltinModule('net').createServer().listen(0)`, /a server at .+port/],
     ['timer', 'setInterval(() => {}, 1_000)', /1 timers/],
+    ['mocked timer', `process.getBuiltinModule('node:test').mock.timers.enable({ apis: ['setTimeout'] })`, /mocked timers/],
     ['file', `process.getBuiltinModule('fs').writeFileSync(process.env.TMPDIR + '/callkey-left', '')`, /the temporary callkey-left/],
   ] as const) {
     it(`fails when it leaves a ${what} behind, and says which`, async () => {

@@ -59,8 +59,9 @@ function useStillClock(): void {
     mock.timers.enable({ apis: ['setTimeout'] });
   });
   afterEach(() => {
-    mock.timers.reset();
+    // What was put over the mocked timers first: it would leave them in place.
     mock.restoreAll();
+    mock.timers.reset();
   });
 }
 

@@ -13,6 +13,8 @@ chmodSync(folder, 0o755);
 process.env['TMPDIR'] = folder;
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
+const { setTimeout: realTimer } = globalThis;
+
 /** Fails a file that leaves anything behind. `npm test` runs short ones in one process. */
 export const mochaHooks = {
   beforeAll(this: Mocha.Context): void {
@@ -38,6 +40,8 @@ async function leaveNothing(this: Mocha.Context): Promise<void> {
   const forgotten = openHandles().filter(isForgotten);
   for (const child of forgotten) child.kill('SIGKILL');
   const left = forgotten.map(nameOf);
+  if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait for ever');
+  globalThis.setTimeout = realTimer;
   await endProcesses();
   // What was closed just now is gone some turns later.
   for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
