@@ -89,8 +89,8 @@ const instantError = { error: 'Give an instant as RFC 3339 in UTC, such as 2026-
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
 
 /** An instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or epoch milliseconds */
-export function timestamp(at: number | { toMillis(): number }): string {
-  return new Date(typeof at === 'number' ? at : at.toMillis()).toISOString();
+export function timestamp(at: { valueOf(): number }): string {
+  return new Date(at.valueOf()).toISOString();
 }
 
 /** Lower case and without surrounding space: two spellings of one address are one user. */
