@@ -55,9 +55,8 @@ export async function startCore(
   );
   const listeners: Listener[] = [];
   try {
-    const applied = await usableStorage(config.database, () => storage.migrate(outside.signal));
+    const { applied, added } = await usableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
-    const { added } = await usableStorage(config.database, storage.schema);
     if (added.length > 0) log.warn({ migrations: added }, 'a newer release has added to the database: this older core works on it');
     for (const risk of await storage.database.risks()) log.error(risk);
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);

@@ -12,7 +12,7 @@ import { reportingOutages } from './errors.ts';
 import { type DatabaseFigures, databaseFigures } from './figures.ts';
 import { importStore } from './import.ts';
 import { keyUseOf } from './key-use.ts';
-import { isMigrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
+import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { openDatabase } from './open.ts';
 import { retentionStore } from './retention.ts';
 import { sessionStore } from './sessions.ts';
@@ -50,8 +50,8 @@ export type Storage = {
   figures(): Promise<DatabaseFigures>;
   /** For how many ms a key's last use has not been written. */
   lastUsedLag(): number;
-  /** @returns the names of the migrations that were applied */
-  migrate(signal?: AbortSignal): Promise<string[]>;
+  /** @throws Problem `conflict` if the database is newer than this program */
+  migrate(signal?: AbortSignal): Promise<Migrated>;
   /** @throws Problem `conflict` if the database is newer than this program */
   schema(): Promise<SchemaState>;
   /** Whether a write would be durable now, and the schema is complete. */

@@ -33,20 +33,23 @@ export const migrationsTable = 'schema_migrations';
 /** In ms: longer than the migrations of a large database took. */
 const longestWait = 300_000;
 
+/** The names of the migrations that were applied now, and of those that a newer program has added. */
+export type Migrated = { applied: string[]; added: string[] };
+
 /**
  * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one migrates and the others wait.
  * A core that is killed meanwhile changes nothing.
  *
  * @param signal gives up, and leaves the schema unchanged
- * @returns the names of the migrations that were applied
  * @throws Problem `conflict` if the database is newer than this program
  */
-export async function migrate(database: Database, signal?: AbortSignal): Promise<string[]> {
+export async function migrate(database: Database, signal?: AbortSignal): Promise<Migrated> {
   for (const started = performance.now(); ; ) {
     // Without the lock: most starts find nothing missing.
-    if ((await schemaState(database)).missing.length === 0) return [];
+    const { missing, added } = await schemaState(database);
+    if (missing.length === 0) return { applied: [], added };
     try {
-      return await applyMissing(database, signal);
+      return { applied: await applyMissing(database, signal), added };
     } catch (error) {
       // On SQLite, another core's migration may take longer than a statement waits for the lock.
       if (!isLocked(error) || performance.now() - started > longestWait) throw error;
