@@ -9,12 +9,9 @@ import { useView } from '../components/use-view.ts';
 import { sum } from '../state/charts.ts';
 import { ownZone } from '../state/clock.ts';
 import { formatNumber } from '../state/format.ts';
-import { chosenDay, outcomeGroups, outcomesOf, summaryOfAll } from '../state/outcomes.ts';
+import { chosenDay, outcomeGroups, outcomesOf, summaryMs, summaryOfAll } from '../state/outcomes.ts';
 import { type Sort, sortAfterPress, sorted } from '../state/sorting.ts';
 import { CampaignSelect } from './campaign-select.tsx';
-
-/** The chart counts a month of calls: less often than a list. */
-const summaryMs = 60_000;
 
 type AllCallsProps = { title: string; campaigns: CampaignsView; onChoose: (campaignId: string) => void };
 

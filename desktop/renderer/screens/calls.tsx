@@ -12,6 +12,7 @@ import { ownZone } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
 import { callStateLabels } from '../state/labels.ts';
 import { type ScreenProps, scrollToTop } from '../state/navigation.ts';
+import { summaryMs } from '../state/outcomes.ts';
 import type { Resource } from '../state/resource.ts';
 import { AllCalls } from './all-calls.tsx';
 import { CallDetails } from './call-details.tsx';
@@ -20,8 +21,6 @@ import { CampaignSelect, focusCampaignSelect } from './campaign-select.tsx';
 import { useCalls, useDebounced } from './use-calls.ts';
 
 const typingMs = 250;
-/** The chart counts a month of calls: less often than a list. */
-const summaryMs = 60_000;
 
 type CallsSettings = { campaignId: string; state: CallState | null; search: string; pages: number };
 

@@ -11,6 +11,9 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
   { name: 'waiting', label: 'Queued, dialing', states: ['queued', 'dialing'] },
 ];
 
+/** How often the chart is refreshed. It counts a month of calls: less often than a list. */
+export const summaryMs = 60_000;
+
 /** The day whose outcomes show; all days if it is empty. */
 export const chosenDay = { day: '' };
 
