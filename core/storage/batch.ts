@@ -69,13 +69,13 @@ export function batched<Input extends Timed, Output>(options: {
   async function runNext(): Promise<void> {
     isScheduled = false;
     if (inFlight >= options.maxInFlight) return;
-    const size = Math.min(Math.max(options.size, Math.ceil(waiting.length / 2)), mostAtOnce);
-    const batch = refuseLate(waiting.splice(0, size), deadlines.statement);
-    if (batch.length === 0) return;
+    waiting = refuseLate(waiting, deadlines.statement);
+    if (waiting.length === 0) return;
+    const batch = waiting.splice(0, Math.min(Math.max(options.size, Math.ceil(waiting.length / 2)), mostAtOnce));
     inFlight++;
     running.add(batch);
     // The rest goes into the next batch.
-    if (waiting.length > 0) schedule();
+    schedule();
     options.observe(batch.length);
     const answerBatch = await run(batch);
     inFlight--;

@@ -40,13 +40,13 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The code of the problem that a request fails with. */
+/** What a request fails with; of a problem, what its caller sees. */
 async function failureOf(request: Promise<unknown>): Promise<unknown> {
   const error: unknown = await request.then(
     () => 'none',
     (reason) => reason,
   );
-  return error instanceof Problem ? { code: error.code, retryAfter: error.retryAfter } : error;
+  return error instanceof Problem ? { code: error.code, retryAfter: error.retryAfter, message: error.message } : error;
 }
 
 let milliseconds: number;
@@ -167,12 +167,42 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
+  it('asks the event loop for one turn, whatever comes within it, and for none while no batch can begin', async () => {
+    const { ask, finish } = controlled();
+    const asked = mock.method(globalThis, 'setImmediate');
+    const countOf = async (act: () => unknown) => {
+      const before = asked.mock.callCount();
+      await act();
+      return asked.mock.callCount() - before;
+    };
+    const [idle, finished] = [await countOf(turns), 1];
+    const three = () => {
+      for (const n of [1, 2, 3]) void ask(n);
+    };
+    expect(await countOf(three)).to.equal(1);
+    await turns();
+    expect(await countOf(() => void ask(4))).to.equal(0);
+    expect(await countOf(() => finish(0))).to.equal(idle + finished + 1);
+    expect(await countOf(() => finish(1))).to.equal(idle + finished);
+  });
+
+  it('fails a request that it leaves unanswered, and no other', async () => {
+    const run = async () => ['answer'];
+    const ask = batched<Asked, string>({ run, size: 10, maxInFlight: 1, isFaultOfOne: () => false, observe: () => undefined });
+    const deadline = performance.now() + deadlines.answer;
+    const [first, second] = [1, 2].map((n) => ask({ n, deadline }));
+    const failure = second?.catch((error: Error) => error.message);
+    expect([await first, await failure]).to.deep.equal(['answer', 'A batch left a request unanswered.']);
+  });
+
   it('refuses at once what finds two thousand requests waiting', async () => {
     const { ask } = controlled();
     void ask(0);
     await turns();
     const waiting = Array.from({ length: 2_000 }, (_, n) => ask(n));
-    expect(await failureOf(ask(2_001))).to.deep.equal({ code: 'unavailable', retryAfter: 2 });
+    expect(await failureOf(ask(2_001))).to.deep.equal({
+      ...{ code: 'unavailable', retryAfter: 2, message: 'Too many requests wait for the database. Try again shortly.' },
+    });
     void Promise.allSettled(waiting);
   });
 });
@@ -208,6 +238,17 @@ describe('the deadline of a request', () => {
     await turns();
     expect(outcomes[0]).to.include(late);
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
+  });
+
+  it('makes room in the batch for those that have time left, and none without any begins', async () => {
+    const { ask, runs } = controlled({ size: 2 });
+    const late = outcomesOf(ask(1, 0));
+    await turns();
+    expect(runs).to.deep.equal([]);
+    const outcomes = outcomesOf(...[0, 0, deadlines.answer, deadlines.answer].map((left, n) => ask(n, left)));
+    await turns();
+    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[2, 3]]);
+    expect([late, outcomes].flat().filter((outcome) => outcome === 'waits')).to.have.length(2);
   });
 
   it('fails it in the queue, while the database stands still, and not those that have time left', async () => {
@@ -250,6 +291,19 @@ describe('the deadline of a request', () => {
     expect(timers.mock.callCount()).to.equal(2);
     void ask(4);
     expect(timers.mock.callCount()).to.equal(3);
+  });
+
+  it('is looked at again where its request came just before a look, after all others were answered', async () => {
+    const { ask, finish } = controlled();
+    void ask(1);
+    await turns();
+    await finish(0);
+    const outcomes = outcomesOf(ask(2, deadlines.statement + 250));
+    // In the same turn: its batch has not begun.
+    mock.timers.tick(250);
+    await turns();
+    await pass(deadlines.statement + 250);
+    expect(outcomes[0]).to.include(late);
   });
 
   it('fails the rest of a batch that was run again one by one, where that leaves no time', async () => {
