@@ -25,7 +25,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
             hash = chainHash(hash, seq, fieldsOf(row));
             await trx('audit_events').where({ id: row.id }).update({ seq, hash });
           }
-          if (rows.length > 0) await trx('audit_chain').update({ seq, hash });
+          await trx('audit_chain').update({ seq, hash });
           return rows.length;
         });
       return inShortTransactions(extendSome, chainedAtOnce, signal);
@@ -60,8 +60,8 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           await trx('audit_chain').forUpdate().first('seq');
           const rows: AuditEventRow[] = await trx('audit_events').whereNotNull('seq').orderBy('seq').limit(limit);
           const kept = rows.findIndex(({ at }) => at >= before.toMillis());
-          const last = rows.at(kept < 0 ? -1 : kept - 1);
-          if (!last || kept === 0) return 0;
+          const last = (kept < 0 ? rows : rows.slice(0, kept)).at(-1);
+          if (!last) return 0;
           const { seq, hash } = chainedEvent(last);
           await trx('audit_chain').update({ pruned_seq: seq, pruned_hash: hash });
           const deleted: number = await trx('audit_events').where('seq', '<=', seq).delete();

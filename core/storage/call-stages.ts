@@ -18,7 +18,7 @@ export function isAt(...stages: readonly Stage[]): string {
   const before = stages.filter((one) => !isHandoff(one)).map((one) => `state = '${one}'`);
   const dialing = stages.filter(isHandoff);
   if (dialing.length > 0) before.push(`(state = '${stateOf('open')}' AND handoff IN (${dialing.map((one) => `'${one}'`).join(', ')}))`);
-  return before.length === 1 ? (before[0] ?? '') : `(${before.join(' OR ')})`;
+  return `(${before.join(' OR ')})`;
 }
 
 export const isQueued = isAt('queued');

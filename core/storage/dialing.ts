@@ -30,7 +30,7 @@ export function dialingStore(database: Database): DialingStore {
       return write.transaction(async (trx) => {
         await lapseSome(trx, now, sweptAtOnce);
         const picked = await pick(trx, accounts, now, each);
-        return picked.length === 0 ? [] : claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
+        return claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
       });
     },
 
@@ -81,7 +81,7 @@ function handedOff(on: Knex, contactId: string): Knex.QueryBuilder<CallRow, numb
  * index, since one account may have a million due calls.
  */
 async function accountsWithDue(database: Database, after: string, now: number, limit: number): Promise<string[]> {
-  const found: string[] = [];
+  const found = new Set<string>();
   for (const start of [after, '']) {
     const rows = await database.query<{ account_id: string }>(
       `WITH RECURSIVE waiting (account_id) AS (
@@ -96,10 +96,10 @@ async function accountsWithDue(database: Database, after: string, now: number, l
        LIMIT ?`,
       [start, now, limit],
     );
-    for (const { account_id } of rows) if (!found.includes(account_id)) found.push(account_id);
-    if (found.length >= limit || start === '') break;
+    for (const { account_id } of rows) found.add(account_id);
+    if (found.size >= limit) break;
   }
-  return found.slice(0, limit);
+  return [...found].slice(0, limit);
 }
 
 type CallKey = [campaignId: string, contactId: string];

@@ -31,15 +31,17 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
 ];
 
 /** By SQLSTATE: PostgreSQL says the cause best itself, with the names in it. */
-const remedies: readonly (readonly [state: RegExp, remedy: string])[] = [
-  [/^3D000/, 'Create the database first, with createdb.'],
-  [/^28P01/, 'Correct the user and the password in DATABASE_URL.'],
-  [/^28000/, 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
-  [/^42501/, 'Grant the user that permission.'],
-  [/^25006/, 'Set DATABASE_URL to the primary server.'],
-  [/^53300/, 'Raise max_connections, or stop other programs that use the server.'],
-  [/^57P0/, 'Try again when the server is up.'],
-];
+const remedies: ReadonlyMap<string, string> = new Map([
+  ['3D000', 'Create the database first, with createdb.'],
+  ['28P01', 'Correct the user and the password in DATABASE_URL.'],
+  ['28000', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
+  ['42501', 'Grant the user that permission.'],
+  ['25006', 'Set DATABASE_URL to the primary server.'],
+  ['53300', 'Raise max_connections, or stop other programs that use the server.'],
+  ['57P01', 'Try again when the server is up.'],
+  ['57P02', 'Try again when the server is up.'],
+  ['57P03', 'Try again when the server is up.'],
+]);
 
 /**
  * Says why a database does not work. Leaves out the address that was given, which may contain a password, and the statement.
@@ -52,9 +54,9 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
   if (known) return { cause: `${known[1]}${addressOf(error)} (${code})`, remedy: known[2] };
   if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
-    return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.find(([pattern]) => pattern.test(code))?.[1] ?? '' };
+    return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.get(code) ?? '' };
   }
-  if (code === '' && /client password must be a (non-empty )?string/.test(error.message)) {
+  if (/client password must be a (non-empty )?string/.test(error.message)) {
     return { cause: 'PostgreSQL asks for a password, and there is none', remedy: 'Put it into DATABASE_URL.' };
   }
   if (error.name === 'KnexTimeoutError' || (code === '' && /timeout|timed out/i.test(error.message))) {

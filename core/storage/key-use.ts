@@ -76,7 +76,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   return {
     note(digest, at, did) {
       const use = useOf(digest);
-      if (at > use.at) use.at = at;
+      use.at = Math.max(use.at, at);
       if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
     },
     lag() {

@@ -1,5 +1,5 @@
 /** `postgres://user:password@one:5432,two:5432/callkey`: what stands before the hosts, the hosts, and what stands after them. */
-const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s;
+const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)/s;
 
 /** @returns an address for each of the hosts that a URL names, separated by commas as PostgreSQL's own programs take them */
 export function addressesOf(url: string): string[] {

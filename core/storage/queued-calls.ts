@@ -14,7 +14,7 @@ import type { CallRow } from './tables.ts';
 const position = ['account_id', 'due_at', 'placed_at', 'api_key_id'] as const;
 type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_id'>;
 
-/** SQL. SQLite would read the table instead, which has all calls that there ever were. */
+/** SQL. After an ANALYZE, SQLite would read the table instead, which has all calls that there ever were. */
 const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
 /** How many calls each of these keys has queued; without those that have none. */
@@ -97,12 +97,12 @@ export function cancelFound(
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
   { at, locked }: Pick<Options, 'at' | 'locked'>,
 ): Promise<number> {
-  const lock = { postgres: { skip: 'FOR UPDATE OF calls SKIP LOCKED', wait: 'FOR UPDATE OF calls' }, sqlite: { skip: '', wait: '' } };
+  const lock = database.kind === 'sqlite' ? '' : `FOR UPDATE OF calls ${locked === 'skip' ? 'SKIP LOCKED' : ''}`;
   const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
   const cancel = database.prepareChange(
     { campaign_id: 'text', contact_id: 'text', at: 'bigint' },
     (rows) => `WITH found AS MATERIALIZED (
-       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isQueued} ${lock[database.kind][locked]}
+       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isQueued} ${lock}
      )
      UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isQueued}`,
   );

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { verifyChain } from '../../core/domain/audit-chain.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
+import { required } from '../../core/storage/columns.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
@@ -75,6 +76,30 @@ describe('the chain of audit events in the database', () => {
       expect([await seqs(), (await verifyChain(chain, null)).faults]).to.deep.equal([Array.from({ length: 203 }, (_, n) => n + 1), []]);
     });
 
+    it('needs no lock, and waits for nobody, where no event is to be taken in', async () => {
+      await addEvents(1);
+      await chain.extend();
+      await direct.storage.database.write.transaction(async (trx) => {
+        await trx('audit_chain').forUpdate().first();
+        expect(await chain.extend()).to.equal(0);
+      });
+    });
+
+    it('fails where its newest hash is gone, or that of an event: it does not begin again', async () => {
+      const message = (failing: Promise<unknown>) => failing.catch((error: Error) => error.message);
+      await addEvents(1);
+      await chain.extend();
+      await events().update({ hash: null });
+      expect(await message(chain.read(0, 1, 1))).to.equal('The database has a row without hash.');
+      await addEvents(1);
+      const { write } = direct.storage.database;
+      const kept = required((await write('audit_chain').first()) ?? null, 'the chain');
+      await write('audit_chain').delete();
+      const missing = 'The database has a row without the chain.';
+      expect([await message(chain.extend()), await message(chain.state())]).to.deep.equal([missing, missing]);
+      await write('audit_chain').insert(kept);
+    });
+
     it('is read in parts, from after one number to another', async () => {
       await addEvents(5);
       await chain.extend();
@@ -97,6 +122,13 @@ describe('the chain of audit events in the database', () => {
       expect(await chain.prune(third)).to.equal(2);
       expect([await seqs(), (await chain.state()).prunedSeq, await chain.oldestAt()]).to.deep.equal([[3, 4], 2, instants[2]]);
       expect([await chain.prune(third), (await verifyChain(chain, null)).faults]).to.deep.equal([0, []]);
+    });
+
+    it('is pruned whole where all of it is from before', async () => {
+      await addEvents(4);
+      await chain.extend();
+      clock.advance({ seconds: 1 });
+      expect([await chain.prune(clock.now()), (await chain.state()).prunedSeq, await seqs()]).to.deep.equal([4, 4, []]);
     });
 
     it('keeps a newer event that an older one follows, and what is not chained', async () => {

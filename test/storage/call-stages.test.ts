@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../../core/domain/call-states.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
+import { isAt } from '../../core/storage/call-stages.ts';
 import { required } from '../../core/storage/columns.ts';
 import { cancelQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
@@ -27,6 +28,16 @@ function rowAt(stage: 'queued' | Handoff): CallRow {
 const claimed = (contactId: string): ClaimedCall => ({
   ...{ contactId, requestId: contactId, campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 2, provider: 'webhook', attempt: 1, handoff: 'open', leaseUntil: now },
+});
+
+describe('the condition on stages', () => {
+  it('asks for the columns of each, which partial indexes have in their conditions', () => {
+    expect([isAt('queued'), isAt('open', 'doubt'), isAt('retry', 'queued')]).to.deep.equal([
+      `(state = 'queued')`,
+      `((state = 'dialing' AND handoff IN ('open', 'doubt')))`,
+      `(state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))`,
+    ]);
+  });
 });
 
 describe('a call in the database', () => {

@@ -9,6 +9,7 @@ import type { BatchRows, Database } from '../../core/storage/database.ts';
 import type { KeyUse } from '../../core/storage/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { recordStatements } from '../support/recorded-statements.ts';
 import {
   callerOf,
   createTenants,
@@ -160,6 +161,42 @@ describe('calls in the database', () => {
         ['explain', 3],
       ]);
       expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
+    });
+
+    it('that are explained together get each its own answer, in whatever order the database returns them', async () => {
+      await place('old');
+      const { database } = direct.storage;
+      calls = storeOn({
+        ...database,
+        prepare: (columns, sql, mode) => {
+          const run = database.prepare(columns, sql, mode);
+          return sql('r').startsWith('SELECT r.n') ? async (rows) => (await run(rows)).toReversed() : run;
+        },
+      });
+      const { id: otherCampaign } = tenants.otherCampaign;
+      const answers = [
+        place('old', { contactId: 'fresh' }),
+        place('a', {}, { campaignId: otherCampaign }),
+        place('b', {}, { by: 'no key' }),
+      ];
+      expect((await Promise.all(answers)).map(({ kind }) => kind)).to.deep.equal(['replayed', 'campaign-refused', 'unauthorized']);
+    });
+
+    it('change where changes are written, and are looked up elsewhere, but for what a batch has just written', async () => {
+      const { database, ran } = recordStatements(direct.storage.database);
+      calls = storeOn(database);
+      const ranFor = async (...asking: Promise<unknown>[]) => {
+        await Promise.all(asking);
+        return ran.splice(0);
+      };
+      const readBack = kind === 'sqlite' ? ['read SELECT 1'] : [];
+      expect(await ranFor(place('r'), place('s'))).to.deep.equal(['change INSERT INTO', ...readBack]);
+      expect(await ranFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
+        ...['change INSERT INTO', 'write SELECT r.contact_id', ...readBack, 'read SELECT r.n,'],
+      ]);
+      expect(await ranFor(calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
+      expect(await ranFor(calls.cancel(request(), { requestId: 'none' }))).to.deep.equal(['write UPDATE calls', 'read SELECT r.n,']);
+      expect(await ranFor(calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 
     it('note the use of a key that is active, whatever it is refused, and of no other', async () => {
@@ -332,16 +369,19 @@ describe('calls in the database', () => {
         expect((await calls.cancel(request(), { requestId: 'r' })).kind).to.equal('cancelled');
         await calls.cancel(request(), { requestId: 'r' });
         await Promise.all([place('r', { contactId: 'fresh' }), place('s')]);
+        await Promise.all(['none', 's'].map((requestId) => calls.cancel(request(), { requestId })));
         expect([asked, discarded]).to.deep.equal([
           [
             ['read', [id, 'contact of r', null]],
             ['read', [id, 'contact of r', 'cancelled']],
             ['read', [id, 'contact of s', null]],
+            ['read', [id, 'contact of s', 'cancelled']],
           ],
           [],
         ]);
+        await place('u');
         sees = false;
-        for (const trying of [() => place('t'), () => calls.cancel(request(), { requestId: 's' })]) {
+        for (const trying of [() => place('t'), () => calls.cancel(request(), { requestId: 'u' })]) {
           const problem: unknown = await trying().catch((error: unknown) => error);
           expect(problem).to.include({
             ...{ code: 'unavailable', retryAfter: 2 },

@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import { revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
+import { clockSkew } from '../../core/domain/deadlines.ts';
+import { dialingLimits } from '../../core/domain/dialing.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/retention.ts';
 import { deleteUser } from '../../core/domain/users.ts';
+import type { Value } from '../../core/storage/database.ts';
+import { endSomeForgotten, lapseSome, makeSomeDue } from '../../core/storage/overdue-calls.ts';
 import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { fakeClock } from '../support/clock.ts';
@@ -156,6 +160,57 @@ describe('queued calls', () => {
       });
     });
 
+    if (kind === 'postgres') {
+      it('of a revoked key are cancelled where somebody else has locked one of them, and that one once it is free', async () => {
+        await addCalls('goes', 3);
+        const { database: db } = direct.storage;
+        let cancelling: Promise<number> | undefined;
+        await db.write.transaction(async (trx) => {
+          await trx('calls').where({ contact_id: 'goes-1' }).forUpdate().first();
+          cancelling = cancelQueued(db, ['goes'], clock.millis());
+          await until(async () => (await states())['cancelled'] === 2);
+        });
+        expect([await cancelling, await states()]).to.deep.equal([3, { cancelled: 3 }]);
+      });
+    }
+
+    it('of a revoked key are counted as housekeeping cancels them, with those that were placed meanwhile', async () => {
+      await addKey('goes');
+      const { database: db } = direct.storage;
+      const { awaitWriters } = db;
+      db.awaitWriters = async () => false;
+      await revoke('goes').catch(() => undefined);
+      await addCalls('goes', 2);
+      db.awaitWriters = async () => {
+        await addCalls('goes-late', 1, { api_key_id: 'goes' });
+        return awaitWriters();
+      };
+      expect(await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal)).to.equal(3);
+      expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 3 }, []]);
+    });
+
+    if (kind === 'sqlite') {
+      it('are found in the index of the queue, and not among all calls that there ever were, after an ANALYZE, too', async () => {
+        await addCalls('one', 50);
+        await direct.storage.database.write.raw('ANALYZE');
+        // Connections read what ANALYZE has found when they open.
+        const analyzed = await openDirect(database, clock);
+        const { database: db } = analyzed.storage;
+        const asked: [sql: string, bindings: readonly Value[] | undefined][] = [];
+        const query: typeof db.query = (sql, bindings, on) => {
+          asked.push([sql, bindings]);
+          return db.query(sql, bindings, on);
+        };
+        await countQueued({ ...db, query }, ['none', 'neither']);
+        await cancelQueued({ ...db, query }, ['none', 'neither'], clock.millis());
+        const plans: string[] = [];
+        for (const [sql, bindings] of asked) plans.push(JSON.stringify(await db.query(`EXPLAIN QUERY PLAN ${sql}`, bindings)));
+        await analyzed.close();
+        expect(plans).to.have.length(2);
+        for (const plan of plans) expect(plan).to.contain('INDEX calls_due');
+      });
+    }
+
     it('are counted by key, before they are dialed', async () => {
       await addCalls('two', 2);
       await addCalls('one', 1);
@@ -194,10 +249,17 @@ describe('queued calls', () => {
       await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: ahead });
       await addCalls('as-asked', 1, { due_at: now + day, not_before: now + day });
       await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: now + day / 8 });
+      // The lease of a core whose clock is as far ahead as it may be.
+      const leased = clockSkew.plus(dialingLimits.lease).toMillis();
+      await addCalls('leased', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + leased });
+      await addCalls('leased-longer', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + leased + 1 });
       await direct.ports.stores.dialing.recoverFromClockStep(now);
       const rows: { request_id: string; due_at: number }[] = await direct.storage.database.read('calls').select('request_id', 'due_at');
       const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
-      expect(wait).to.deep.equal({ ahead: 0, 'ahead-until': day, claimed: 0, taken: 0, 'as-asked': day, 'under-way': day / 8 });
+      expect(wait).to.deep.equal({
+        ...{ ahead: 0, 'ahead-until': day, claimed: 0, taken: 0, 'as-asked': day, 'under-way': day / 8 },
+        ...{ leased, 'leased-longer': 0 },
+      });
     });
 
     it('lapse thirty days after they were due if they name no end, and none before', async () => {
@@ -206,14 +268,29 @@ describe('queued calls', () => {
       await addCalls('later', 1, { due_at: due + day, not_before: due + day });
       await addCalls('long', 1, { not_after: due + 60 * day });
       await addCalls('dialing', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook' });
+      await addCalls('dialing-until', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', not_after: due + 1 });
       const { dialing } = direct.ports.stores;
       clock.advance({ days: 30 });
       expect(await endOverdueCalls(dialing, clock)).to.equal(0);
       clock.advance({ milliseconds: 1 });
-      expect(await endOverdueCalls(dialing, clock)).to.equal(3);
-      expect(await states()).to.deep.equal({ lapsed: 2, queued: 2, unknown: 1 });
+      expect(await endOverdueCalls(dialing, clock)).to.equal(4);
+      expect(await states()).to.deep.equal({ lapsed: 2, queued: 2, unknown: 2 });
       const ends: (number | null)[] = await direct.storage.database.read('calls').where({ state: 'lapsed' }).pluck('ended_at');
       expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
+    });
+
+    it('that are overdue are changed no more at a time than asked for, so that others can write in between', async () => {
+      const { write } = direct.storage.database;
+      const now = clock.millis();
+      for (const [change, call] of [
+        [lapseSome, { not_after: now - 1 }],
+        [endSomeForgotten, { due_at: 1 }],
+        [makeSomeDue, { due_at: now + day }],
+      ] as const) {
+        await write('calls').delete();
+        await addCalls('one', 3, call);
+        expect([await change(write, now, 2), await change(write, now, 2), await change(write, now, 2)]).to.deep.equal([2, 1, 0]);
+      }
     });
 
     it('that a provider refused for now have failed when no dialer tries again for thirty days', async () => {
@@ -257,6 +334,7 @@ describe('queued calls', () => {
       clock.advance({ days: 60 });
       await endOverdueCalls(direct.ports.stores.dialing, clock);
       expect(await retention.countErasable(endedAt)).to.deep.equal({ erasable: 0, oldestEndedAt: endedAt });
+      await addCalls('later', 1, { state: 'busy', due_at: null, ended_at: clock.millis() });
       expect(await retention.countErasable(endedAt.plus({ milliseconds: 1 }))).to.deep.equal({ erasable: 1, oldestEndedAt: endedAt });
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(0);
       clock.advance({ milliseconds: 1 });

@@ -47,10 +47,15 @@ describe('claiming and settling calls', () => {
       expect(await call('c')).to.deep.equal(between);
     });
 
-    it('settles for the claim that holds the call', async () => {
+    it('settles for the claim that holds the call, and no other call', async () => {
       await addCall('c');
-      expect(await store.settle(await claimOne(), taken)).to.equal(true);
+      const claimed = await claimOne();
+      await addCall('other');
+      await claimOne();
+      const other = await call('other');
+      expect(await store.settle(claimed, taken)).to.equal(true);
       expect(await call('c')).to.include({ handoff: 'taken', due_at: now + 1 });
+      expect(await call('other')).to.deep.equal(other);
     });
 
     it('settles nothing once the provider has reported an outcome', async () => {
@@ -108,6 +113,20 @@ describe('claiming and settling calls', () => {
       expect(new Set(served)).to.deep.equal(accounts);
     });
 
+    it('serves accounts in turn, however many a claim takes', async () => {
+      const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id);
+      for (const id of accounts) for (let one = 0; one < 4; one++) await addCall(`${id}/${one}`, { account_id: id });
+      const served: string[] = [];
+      for (let turn = 0; turn < 3; turn++) served.push(...(await claim(2)).map(({ contactId }) => contactId.replace(/.\d$/, '')));
+      expect(served.toSorted()).to.deep.equal([...accounts, ...accounts].toSorted());
+    });
+
+    for (const handoff of ['open', 'retry', 'doubt', 'taken'] as const)
+      it(`claims a call that is ${handoff} though its time is over: only a dialer can end it`, async () => {
+        await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: now - 1 });
+        expect(await claimOne()).to.include({ contactId: 'c' });
+      });
+
     it('claims a call with all that a hand-off needs', async () => {
       const more = { name: 'Ada', time_zone: 'UTC', variables: '[["a","1"]]', not_before: 1, not_after: now + 9, request_id: 'r' };
       await addCall('c', { ...more, placed_at: 2 });
@@ -155,8 +174,12 @@ describe('claiming and settling calls', () => {
       await addCall('c');
       expect([await store.reportOutcome('c', outcome), await store.reportOutcome('none', outcome)]).to.deep.equal([false, false]);
       await claimOne();
-      expect(await store.reportOutcome('c', outcome)).to.equal(true);
+      await addCall('other');
+      await claimOne();
+      const other = await call('other');
+      expect([await store.reportOutcome('c', outcome), await store.reportOutcome('none', outcome)]).to.deep.equal([true, false]);
       const ended = await call('c');
+      expect(await call('other')).to.deep.equal(other);
       expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
       expect(ended).to.include({ ended_at: now + 9, duration_seconds: 42 });
       expect(await store.reportOutcome('c', { ...outcome, state: 'busy' })).to.equal(true);

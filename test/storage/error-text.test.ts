@@ -8,12 +8,6 @@ const failure = (message: string, more: object) => Object.assign(new Error(messa
 describe('the text of a database error', () => {
   for (const [what, error, location, text] of [
     [
-      'a file that is something else',
-      failure('SQLITE_NOTADB: file is not a database', { code: 'SQLITE_NOTADB' }),
-      sqlite,
-      'The database /data/callkey.db cannot be used: the file is not a SQLite database (SQLITE_NOTADB). Set DATABASE_URL to a Callkey database, or to a file that does not exist yet.',
-    ],
-    [
       'a file in the path, which mkdir reports as one that exists',
       failure('EEXIST', { code: 'EEXIST', syscall: 'mkdir' }),
       sqlite,
@@ -24,6 +18,24 @@ describe('the text of a database error', () => {
       Object.assign(new AggregateError([failure('no', { address: '::1', port: 5432 })]), { code: 'ECONNREFUSED' }),
       postgres,
       'The database callkey at db.example:5432 cannot be used: connection refused at ::1:5432 (ECONNREFUSED). Start PostgreSQL there, or correct the address.',
+    ],
+    [
+      'no address where there is none',
+      Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+      postgres,
+      'The database callkey at db.example:5432 cannot be used: connection refused (ECONNREFUSED). Start PostgreSQL there, or correct the address.',
+    ],
+    [
+      'no address for a socket in the file system, which has no port',
+      failure('no', { code: 'ENOENT', address: '/run/postgresql/.s.PGSQL.5432' }),
+      postgres,
+      'The database callkey at db.example:5432 cannot be used: there is no such file or folder (ENOENT). Check the path.',
+    ],
+    [
+      'what else mkdir reports as it is',
+      failure('EACCES', { code: 'EACCES', syscall: 'mkdir' }),
+      sqlite,
+      'The database /data/callkey.db cannot be used: permission denied (EACCES). Let this user read and write the file and its folder.',
     ],
     [
       "PostgreSQL's own words, without the statement",
@@ -50,6 +62,7 @@ describe('the text of a database error', () => {
   }
 
   for (const [code, cause, remedy] of [
+    ['SQLITE_NOTADB', 'the file is not a SQLite database', 'Set DATABASE_URL to a Callkey database, or to a file that does not exist yet.'],
     ['SQLITE_CORRUPT', 'the file is damaged', 'Restore a backup.'],
     ['SQLITE_BUSY', 'another process holds its lock', 'Stop that process, or try again.'],
     ['SQLITE_LOCKED', 'another process holds its lock', 'Stop that process, or try again.'],
@@ -87,6 +100,8 @@ describe('the text of a database error', () => {
     ['42501', 'x', 'Grant the user that permission.'],
     ['25006', 'x', 'Set DATABASE_URL to the primary server.'],
     ['53300', 'x', 'Raise max_connections, or stop other programs that use the server.'],
+    ['57P01', 'x', 'Try again when the server is up.'],
+    ['57P02', 'x', 'Try again when the server is up.'],
     ['57P03', 'x', 'Try again when the server is up.'],
   ] as const) {
     it(`says what to do after ${code}`, () => {
@@ -97,8 +112,8 @@ describe('the text of a database error', () => {
   }
 
   it('has no advice for what only PostgreSQL knows', () => {
-    const error = failure('insert - odd thing.\nmore', { code: 'odd', severity: 'FATAL' });
-    expect(databaseErrorText(error, sqlite)).to.equal('The database /data/callkey.db cannot be used: odd thing (odd).');
+    const error = failure('insert - odd thing in public.calls.\nmore', { code: 'odd', severity: 'FATAL' });
+    expect(databaseErrorText(error, sqlite)).to.equal('The database /data/callkey.db cannot be used: odd thing in public.calls (odd).');
   });
 
   it('says that there was no answer where a time is over', () => {
@@ -120,6 +135,11 @@ describe('the text of a database error', () => {
   });
 
   it('is absent for an error of another kind', () => {
-    expect(databaseErrorText(new TypeError('x is not a function'), sqlite)).to.equal(undefined);
+    const others = [
+      new TypeError('x is not a function'),
+      failure('EEXIST', { code: 'EEXIST', syscall: 'open' }),
+      failure('x', { code: '425011' }),
+    ];
+    expect(others.map((error) => databaseErrorText(error, sqlite))).to.deep.equal([undefined, undefined, undefined]);
   });
 });

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
@@ -5,6 +6,7 @@ import type { Viewer } from '../../core/domain/model.ts';
 import { keyUseOf } from '../../core/storage/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { recordStatements } from '../support/recorded-statements.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 
 describe('what a key did', () => {
@@ -26,6 +28,8 @@ describe('what a key did', () => {
 
     const written = async () =>
       (await direct.ports.stores.apiKeys.usage(key.id, 0)).toSorted((one, other) => one.quarterAt - other.quarterAt);
+    const sumOf = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
+    const lastUsedAt = async () => (await direct.storage.database.read('api_keys').first())?.last_used_at;
     const unexpected = (error: unknown) => {
       throw error;
     };
@@ -43,27 +47,31 @@ describe('what a key did', () => {
     });
 
     for (const failing of ['last_used_at', 'api_key_usage']) {
-      it(`is kept while ${failing} cannot be written, and written once with what came since`, async () => {
+      it(`is kept while ${failing} cannot be written, and written once with what came meanwhile and since`, async () => {
         const errors: unknown[] = [];
         let isDown = true;
         const { database } = direct.storage;
         const prepare: typeof database.prepare = (columns, sql, mode) => {
           const run = database.prepare(columns, sql, mode);
           return async (rows) => {
-            if (isDown && sql('r').includes(failing)) throw new Error('down');
-            return run(rows);
+            if (!isDown || !sql('r').includes(failing)) return run(rows);
+            clock.advance({ seconds: 1 });
+            use.note(key.digest, clock.millis(), 'cancelled');
+            throw new Error('down');
           };
         };
         const use = keyUseOf({ ...database, prepare }, clock, (error) => errors.push(error));
-        use.note(key.digest, clock.millis(), 'placed');
+        for (const did of ['placed', 'cancelled'] as const) use.note(key.digest, clock.millis(), did);
         await use.close();
-        expect([errors.length, await written()]).to.deep.equal([1, []]);
+        expect([errors.length, await written(), use.lag()]).to.deep.equal([1, [], 1_000]);
+        const latest = clock.millis();
         isDown = false;
-        use.note(key.digest, clock.millis(), 'placed');
-        await use.close();
-        expect((await written()).map(({ placed }) => placed)).to.deep.equal([2]);
-        await use.close();
-        expect((await written()).map(({ placed }) => placed)).to.deep.equal([2]);
+        use.note(key.digest, latest - 1_000, 'placed');
+        for (let writing = 0; writing < 2; writing++) {
+          await use.close();
+          const quarters = await written();
+          expect([sumOf(quarters, 'placed'), sumOf(quarters, 'cancelled'), await lastUsedAt()]).to.deep.equal([2, 2, latest]);
+        }
       });
     }
 
@@ -82,13 +90,35 @@ describe('what a key did', () => {
 
     it('is last used at its latest request, in whatever order they were noted, and never before what another core has written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      const lastUsedAt = async () => (await direct.storage.database.read('api_keys').first())?.last_used_at;
       for (const at of [5, 9, 7]) use.note(key.digest, at);
       await use.close();
       expect(await lastUsedAt()).to.equal(9);
       use.note(key.digest, 8);
       await use.close();
-      expect(await lastUsedAt()).to.equal(9);
+      expect([await lastUsedAt(), await written()]).to.deep.equal([9, []]);
+    });
+
+    it('is written where changes are, and nothing of a key that changed nothing but its last use', async () => {
+      const { database, ran } = recordStatements(direct.storage.database);
+      const use = keyUseOf(database, clock, unexpected);
+      use.note(key.digest, clock.millis());
+      await use.close();
+      expect(ran).to.deep.equal(['write UPDATE api_keys']);
+      use.note(key.digest, clock.millis(), 'placed');
+      await use.close();
+      expect(ran.slice(1)).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO']);
+    });
+
+    it('is not written any more once all is closed', async () => {
+      mock.timers.enable({ apis: ['setInterval'] });
+      const { database, ran } = recordStatements(direct.storage.database);
+      const use = keyUseOf(database, clock, unexpected);
+      await use.close();
+      use.note(key.digest, clock.millis());
+      mock.timers.tick(10_000);
+      mock.timers.reset();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(ran).to.deep.equal([]);
     });
 
     it('is left out once the key is revoked, and brings no key back', async () => {

@@ -47,6 +47,7 @@ describe('sessions in the database', () => {
         ...{ startedAt: clock.now(), lastSeenAt: clock.now() },
       });
       expect([(await user())?.last_sign_in_at, await events()]).to.deep.equal([clock.millis(), [leaving.id]]);
+      expect((await user(tenants.users.sibling.id))?.last_sign_in_at).to.equal(null);
     });
 
     it('do not start for another password, a user who is disabled, or none', async () => {
@@ -84,13 +85,14 @@ describe('sessions in the database', () => {
 
     it('keep the tenancy that a staff user has selected, until another one or none', async () => {
       await startOf('s', tenants.users.staff.id);
+      await startOf('other', tenants.users.staff.id);
       const { account, partner } = tenants;
       const ofAccount: Tenancy = { ...account, kind: 'account' };
       const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id };
       for (const tenancy of [ofAccount, ofPartner, null]) {
         const leaving = event();
         expect(await sessions.selectTenancy('s', tenancy, leaving)).to.equal(true);
-        expect((await sessions.find('s'))?.tenancy).to.deep.equal(tenancy);
+        expect([(await sessions.find('s'))?.tenancy, (await sessions.find('other'))?.tenancy]).to.deep.equal([tenancy, null]);
         expect(await events()).to.include(leaving.id);
       }
     });

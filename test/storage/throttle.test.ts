@@ -3,6 +3,7 @@ import type { ThrottleStore } from '../../core/domain/ports.ts';
 import { longestWindow } from '../../core/domain/throttle.ts';
 import { mostThrottleCounters, throttleStore } from '../../core/storage/throttle.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { recordStatements } from '../support/recorded-statements.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
 const now = 1_795_000_000_000;
@@ -60,6 +61,33 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ one: 1, other: 1 });
     });
 
+    it('refuse, and do not count, what has passed a limit together with other attempts', async () => {
+      // As PostgreSQL has it, where each statement sees the counters as they were before the others.
+      const { database } = direct.storage;
+      const { take: takeWithOthers } = throttleStore({
+        ...database,
+        prepare: (columns, sql, mode) => {
+          const run = database.prepare(columns, sql, mode);
+          if (mode === 'read') return run;
+          return async (rows) => {
+            await run(rows);
+            await counters().increment('points', 2);
+            return counters().select('key', 'points');
+          };
+        },
+      });
+      expect(await takeWithOthers([one, other], now)).to.equal(false);
+      expect(await points()).to.deep.equal({ one: 2, other: 2 });
+    });
+
+    it('are counted where changes are written, and looked at elsewhere', async () => {
+      const { database, ran } = recordStatements(direct.storage.database);
+      const { take: takeOne, blockedUntil } = throttleStore(database);
+      await takeOne([one], now);
+      await blockedUntil([one], now);
+      expect(ran).to.deep.equal(['write WITH asked', 'read SELECT max(kept.expire)']);
+    });
+
     it('take an attempt back, and never one that was not counted', async () => {
       await take();
       await throttle.giveBack('one');
@@ -81,14 +109,25 @@ describe('the counters of attempts', () => {
       expect(Object.keys(await points())).to.deep.equal(['live', 'longest']);
     });
 
-    it('are bounded during a flood: each thousandth attempt keeps those that counted most', async () => {
+    if (kind === 'postgres') {
+      it('are swept but for those that an attempt has locked, for which nobody waits', async () => {
+        await counters().insert(['locked', 'over'].map((key) => ({ key, points: 1, expire: now })));
+        await direct.storage.database.write.transaction(async (trx) => {
+          await trx('sign_in_attempts').where({ key: 'locked' }).forUpdate().first();
+          await throttle.sweep(now);
+        });
+        expect(await points()).to.deep.equal({ locked: 1 });
+      });
+    }
+
+    it('are bounded during a flood: each thousandth attempt keeps those that counted most, and of equals those that end last', async () => {
       const expire = now + window;
       const series =
         kind === 'sqlite'
           ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'
           : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
       await direct.storage.database.write.raw(
-        `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'flood:' || n, 1, CAST(? AS bigint) FROM (${series}) AS numbers`,
+        `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'flood:' || n, 1, CAST(? AS bigint) + n FROM (${series}) AS numbers`,
         [expire, mostThrottleCounters + 500],
       );
       await counters().insert({ key: 'full', points: 10, expire });
@@ -101,6 +140,8 @@ describe('the counters of attempts', () => {
       expect(
         (await counters().whereIn('key', ['one', 'full']).orderBy('points')).map((row: { points: number }) => row.points),
       ).to.deep.equal([10, 1_000]);
+      const { first } = await counters().whereLike('key', 'flood:%').min({ first: 'expire' }).first<{ first: number }>();
+      expect(first).to.equal(expire + 503);
     });
   });
 });
