@@ -30,7 +30,8 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** A part of a whole in whole percents: "71 %". */
+/** A part of a whole in whole percents: "71 %", or "< 1 %" where there is some. */
 export function percent(part: number, whole: number): string {
-  return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
+  const rounded = whole === 0 ? 0 : Math.round((part / whole) * 100);
+  return `${rounded === 0 && part > 0 ? '< 1' : rounded} %`;
 }

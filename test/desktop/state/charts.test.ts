@@ -37,6 +37,10 @@ describe('a chart of days', () => {
   it('gives parts in whole percents', () => {
     expect([percent(1, 3), percent(0, 0)]).to.deep.equal(['33 %', '0 %']);
   });
+
+  it('tells a small part from none', () => {
+    expect([percent(2, 1_434), percent(0, 1_434)]).to.deep.equal(['< 1 %', '0 %']);
+  });
 });
 
 describe('the outcomes of a day', () => {
