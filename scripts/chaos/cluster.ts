@@ -105,7 +105,7 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
     const pidFile = join(data, 'postmaster.pid');
     if (existsSync(pidFile)) main = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
   };
-  const processes = () => (main > 0 && commandOf(main).includes(data) ? [main, ...childrenOf(main)] : []);
+  const processes = () => processesOf(main, data);
   const signal = (name: NodeJS.Signals) => {
     for (const pid of processes()) send(pid, name);
   };
@@ -140,6 +140,11 @@ async function clusterAt(trial: Trial, data: string, password: string): Promise<
 /** `pg_ctl` gives its options to a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** The main process of a server on these files, if that is still what it is, and all the others. */
+export function processesOf(main: number, data: string): number[] {
+  return main > 0 && commandOf(main).includes(data) ? [main, ...childrenOf(main)] : [];
+}
+
 function commandOf(pid: number): string {
   return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
 }
@@ -152,7 +157,7 @@ function childrenOf(parent: number): number[] {
 }
 
 /** One that has ended meanwhile needs no signal. */
-function send(pid: number, name: NodeJS.Signals): void {
+export function send(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {}
@@ -167,12 +172,12 @@ async function pathOfPgCtl(): Promise<string> {
 }
 
 /** PostgreSQL does not run as root: there, it runs as the user that the data belongs to. */
-function ownerOf(data: string): { uid?: number; gid?: number } {
+export function ownerOf(data: string): { uid?: number; gid?: number } {
   if (!root) return {};
   const { uid, gid } = statSync(data);
   return { uid, gid };
 }
 
-function own(path: string): void {
+export function own(path: string): void {
   if (root) execFileSync('chown', ['-R', 'postgres:postgres', path]);
 }

@@ -1,6 +1,6 @@
 // Attacks real processes on both databases, and ends with one table of what was acknowledged and what became of it:
 //   npm run chaos                                    everything, some twenty minutes
-//   npm run chaos -- --quick                         a short version of each
+//   npm run chaos -- --quick                         a short version of each that has one
 //   npm run chaos -- --only lock,races --database sqlite --calls 10000
 // What needs root, strace or libfaketime is skipped without them, and says so. Exits with 1 if a column that must be 0 is not.
 import { execFileSync } from 'node:child_process';
@@ -35,7 +35,7 @@ process.once('exit', killAll);
 say(execFileSync('uname', ['-srm'], { encoding: 'utf8' }).trim());
 const rows: Row[] = [];
 try {
-  const attacks = attacksOf(cases, kinds).filter(({ one }) => wanted.includes(one.name));
+  const attacks = attacksOf(cases, kinds, options.isQuick).filter(({ one }) => wanted.includes(one.name));
   const { rowOf } = begin(attacks, options);
   for (const attack of attacks) {
     const row = await rowOf(attack);

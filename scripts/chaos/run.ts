@@ -7,6 +7,8 @@ export type Case = {
   /** Names the attack in the table. */
   title: string;
   databases?: readonly DatabaseKind[];
+  /** Has no short version. */
+  isLong?: true;
   attack(trial: Trial): Promise<void>;
 };
 
@@ -15,8 +17,10 @@ export type Options = { isQuick: boolean; calls?: number };
 
 type Attack = { one: Case; kind: DatabaseKind };
 
-export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]): Attack[] {
-  return cases.flatMap((one) => (one.databases ?? databaseKinds).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind })));
+export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[], isQuick: boolean): Attack[] {
+  return cases
+    .filter(({ isLong }) => !(isQuick && isLong))
+    .flatMap((one) => (one.databases ?? databaseKinds).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind })));
 }
 
 /**

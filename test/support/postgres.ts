@@ -75,8 +75,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
  * @returns undefined where none is installed
  */
 export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
-  const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
-  const bin = folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
+  const bin = postgresTools();
   if (bin === undefined) return undefined;
   const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
   const password = randomBytes(16).toString('hex');
@@ -102,6 +101,12 @@ export async function startPostgresOfTools(): Promise<PostgresServer | undefined
     await ended;
     rmSync(directory, { recursive: true, force: true });
   });
+}
+
+/** @returns the folder of the newest PostgreSQL that a Debian package has installed */
+export function postgresTools(): string | undefined {
+  const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
+  return folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
 }
 
 function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {

@@ -8,6 +8,7 @@ import { fsync } from './fsync.ts';
 import { hostile } from './hostile.ts';
 import { kills, killsDeduplicated } from './kills.ts';
 import { lock } from './lock.ts';
+import { patroni } from './patroni.ts';
 import { freeze, restart, terminate } from './postgres.ts';
 import { flood, races } from './races.ts';
 import { revoke } from './revoke.ts';
@@ -25,6 +26,7 @@ export const cases: readonly Case[] = [
   failover,
   lagging,
   hosts,
+  patroni,
   clock,
   kills,
   killsDeduplicated,

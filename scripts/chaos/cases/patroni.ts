@@ -1,0 +1,128 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { freshDirectory } from '../../../test/support/databases.ts';
+import { freePort, postgresTools } from '../../../test/support/postgres.ts';
+import { own, ownerOf, processesOf, send } from '../cluster.ts';
+import { callsIn, endLater, eventually, expectPlacing, expectReady, openScene, type Scene, Skipped, type Trial } from '../environment.ts';
+import { startLoad } from '../load.ts';
+import type { Case } from '../run.ts';
+
+/** As people run it: Patroni and etcd choose the primary, first when they are told to and then because it died. The address names both hosts. */
+export const patroni: Case = {
+  name: 'patroni',
+  title: 'switched over and failed over by Patroni and etcd',
+  databases: ['postgres'],
+  // Patroni waits for half a minute before it takes a primary for dead.
+  isLong: true,
+  attack,
+};
+
+/** A PostgreSQL server with the Patroni that looks after it. */
+type Node = { name: string; port: number; rest: string; kill(): void };
+
+async function attack(trial: Trial): Promise<void> {
+  const bin = postgresTools();
+  const missing = ['patroni', 'etcd'].find((program) => spawnSync(program, ['--version']).error);
+  if (bin === undefined || missing !== undefined) throw new Skipped(`no ${missing ?? 'PostgreSQL in /usr/lib/postgresql'}`);
+  const etcd = await startEtcd(trial);
+  const password = randomBytes(16).toString('hex');
+  const one = await startNode(trial, { name: 'one', bin, etcd, password });
+  await waitFor(one, 'primary');
+  const two = await startNode(trial, { name: 'two', bin, etcd, password });
+  await waitFor(two, 'sync');
+  const addressOf = (...nodes: Node[]) =>
+    `postgres://postgres:${password}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/callkey`;
+  const client = new pg.Client(addressOf(one).replace(/callkey$/, 'postgres'));
+  await client.connect();
+  await client.query('CREATE DATABASE callkey');
+  await client.end();
+
+  const scene = await openScene(trial, { database: addressOf(one, two) });
+  const load = startLoad(scene);
+  await load.more(1_000, 60_000);
+  await timed(scene, 'switchover', two, async () => {
+    const body = JSON.stringify({ leader: one.name, candidate: two.name });
+    const answer = await fetch(`${one.rest}/switchover`, { method: 'POST', body });
+    if (!answer.ok) throw new Error(`Patroni does not switch over: ${await answer.text()}`);
+  });
+  await load.more(1_000, 60_000);
+  await waitFor(one, 'sync');
+  await timed(scene, 'kill -9', one, async () => two.kill());
+  await load.more(1_000, 60_000);
+  await load.stop();
+  await scene.stop('SIGTERM');
+  trial.ledger.compare(await callsIn(addressOf(one)));
+}
+
+/** Notes how long calls could not be placed. */
+async function timed(scene: Scene, what: string, next: Node, happen: () => Promise<void>): Promise<void> {
+  const startedAt = performance.now();
+  await happen();
+  await waitFor(next, 'primary');
+  await expectReady(scene, true, `although Patroni has promoted the other after ${what}`);
+  await expectPlacing(scene, `although Patroni has promoted the other after ${what}`);
+  scene.ledger.note(`${what}: takes calls again after ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
+}
+
+/** Until it is `primary`, or the synchronous standby (`sync`), and says so. */
+async function waitFor({ name, rest }: Node, role: string): Promise<void> {
+  if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} does not become ${role}`);
+}
+
+const isOk = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
+
+/** @returns its address */
+async function startEtcd(trial: Trial): Promise<string> {
+  const [port, peerPort] = [await freePort(), await freePort()];
+  const [url, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
+  const listen = [`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`, `--listen-peer-urls=${peer}`];
+  const cluster = [`--initial-advertise-peer-urls=${peer}`, `--initial-cluster=default=${peer}`];
+  const etcd = spawn('etcd', [`--data-dir=${join(freshDirectory(), 'etcd')}`, ...listen, ...cluster], { stdio: 'ignore' });
+  endLater(trial, () => etcd.kill('SIGKILL'));
+  if (!(await eventually(() => isOk(`${url}/health`), 30_000))) throw new Error('etcd does not start');
+  return `127.0.0.1:${port}`;
+}
+
+type Settings = { name: string; bin: string; etcd: string; password: string };
+
+async function startNode(trial: Trial, { name, bin, etcd, password }: Settings): Promise<Node> {
+  const directory = freshDirectory();
+  const data = join(directory, 'data');
+  const [port, restPort] = [await freePort(), await freePort()];
+  const [server, rest] = [`127.0.0.1:${port}`, `127.0.0.1:${restPort}`];
+  // What is not named here is as Patroni has it.
+  const configuration = {
+    ...{ scope: 'callkey', name, etcd3: { host: etcd }, restapi: { listen: rest, connect_address: rest } },
+    bootstrap: {
+      // Without the first, Patroni promotes a standby that may lack the last commits.
+      dcs: { synchronous_mode: true, postgresql: { use_pg_rewind: true } },
+      initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'data-checksums'],
+    },
+    postgresql: {
+      ...{ listen: server, connect_address: server, data_dir: data, bin_dir: bin, pgpass: join(directory, 'pgpass') },
+      pg_hba: ['host all all 127.0.0.1/32 scram-sha-256', 'host replication all 127.0.0.1/32 scram-sha-256'],
+      authentication: { superuser: { username: 'postgres', password }, replication: { username: 'replicator', password } },
+      parameters: { unix_socket_directories: '' },
+    },
+  };
+  chmodSync(directory, 0o755);
+  mkdirSync(data);
+  chmodSync(data, 0o700);
+  // JSON is YAML.
+  const file = join(directory, 'patroni.yml');
+  writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
+  own(directory);
+  const log = openSync(join(directory, 'patroni.log'), 'w');
+  const child = spawn('patroni', [file], { ...ownerOf(directory), cwd: directory, stdio: ['ignore', log, log] });
+  const kill = () => {
+    child.kill('SIGKILL');
+    const pidFile = join(data, 'postmaster.pid');
+    const main = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').split('\n')[0]) : 0;
+    for (const pid of processesOf(main, data)) send(pid, 'SIGKILL');
+  };
+  endLater(trial, kill);
+  return { name, port, rest: `http://${rest}`, kill };
+}
