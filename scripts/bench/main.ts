@@ -4,6 +4,7 @@
 //   npm run bench -- --full --try    all of it in short, on any machine; keeps nothing
 //   npm run bench -- --soak 60       so many minutes of load, with --database sqlite or postgres
 //   npm run bench -- --file 1000000  the command line with a file of so many lines
+//   npm run bench -- --poolers       with PgBouncer, which has to be installed, and without
 // It starts all that it needs itself, PostgreSQL included, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,11 +14,12 @@ import { openStage } from './environment.ts';
 import { runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
 import { longFile } from './long-file.ts';
+import { poolers } from './poolers.ts';
 import { leave, startServer, useFolder } from './processes.ts';
-import { keep, keepLongFile, keepSoak } from './results.ts';
+import { keep, keepLongFile, keepPoolers, keepSoak } from './results.ts';
 import { scales } from './scale.ts';
 import { soak } from './soak.ts';
-import { printed, rowTable } from './tables.ts';
+import { poolersSection, printed, rowTable } from './tables.ts';
 import { measure, type Row, rowsOf } from './workloads.ts';
 
 const { values } = parseArgs({
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     try: { type: 'boolean', default: false },
     soak: { type: 'string' },
     file: { type: 'string' },
+    poolers: { type: 'boolean', default: false },
     database: { type: 'string', default: 'sqlite' },
   },
 });
@@ -45,6 +48,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 try {
   if (values.soak !== undefined) await soaked(Number(values.soak));
   else if (values.file !== undefined) await fileOf(Number(values.file));
+  else if (values.poolers) await pooled();
   else await (values.full ? full() : mainRows());
 } catch (error) {
   say(error instanceof Error ? String(error.stack) : String(error));
@@ -102,4 +106,11 @@ async function fileOf(lines: number): Promise<void> {
   const found = await longFile(lines, say);
   say(JSON.stringify(found, null, 1));
   if (!values.try) keepLongFile(found);
+}
+
+async function pooled(): Promise<void> {
+  await setUpPostgres(postgresSettings);
+  const found = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
+  process.stdout.write(poolersSection(found));
+  if (!values.try) keepPoolers(found);
 }

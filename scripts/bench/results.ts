@@ -2,13 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { LongFile } from './long-file.ts';
 import { fillIn } from './pages.ts';
+import type { Poolers } from './poolers.ts';
 import type { Results } from './run-results.ts';
 import type { Soak } from './soak.ts';
-import { longFileSection, sectionsOf, soakSection } from './tables.ts';
+import { longFileSection, poolersSection, sectionsOf, soakSection } from './tables.ts';
 
 const root = new URL('../../', import.meta.url);
 const folder = new URL('results/', import.meta.url);
-const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'cli/README.md'];
+const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'core/docs/operations.md', 'cli/README.md'];
 
 /** Replaces the results of the last full run, and the tables of the pages that quote them. */
 export function keep(results: Results, plot: string): void {
@@ -25,6 +26,11 @@ export function keepSoak(soak: Soak): void {
 export function keepLongFile(found: LongFile): void {
   writeFileSync(new URL('long-file.json', folder), readable(found));
   quote({ 'long-file': longFileSection(found) });
+}
+
+export function keepPoolers(found: Poolers): void {
+  writeFileSync(new URL('poolers.json', folder), readable(found));
+  quote({ poolers: poolersSection(found) });
 }
 
 /** JSON with a line for each member, but one for a list of numbers; numbers have eight digits. */

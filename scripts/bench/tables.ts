@@ -4,6 +4,7 @@ import type { Cpu } from './cpu.ts';
 import type { Figure } from './figures.ts';
 import type { Grown } from './growth.ts';
 import type { LongFile } from './long-file.ts';
+import { operations, type Poolers, ways } from './poolers.ts';
 import type { Results } from './run-results.ts';
 import type { Soak } from './soak.ts';
 import type { Spread } from './spread.ts';
@@ -172,6 +173,20 @@ export function longFileSection({ at, machine, lines, megabytes, runs, firstCall
   return `${table([`a file of ${thousands(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
 ${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core beside it: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
 The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
+}
+
+export function poolersSection({ at, machine, database, pooler, rows }: Poolers): string {
+  const cells = (way: string) =>
+    operations.flatMap((operation) => {
+      const row = rows.find(({ name }) => name === `${operation}, ${way}`);
+      return row ? [`${whole(row.perSecond)} (${wholeRange(row.perSecond)})`, `${row.p99.median.toFixed(1)} ms`] : ['', ''];
+    });
+  const head = ['', ...operations.flatMap((operation) => [`${operation}, a second`, 'p99'])];
+  return `${table(
+    head,
+    ways.map((way) => [way, ...cells(way)]),
+  )}
+${dateOf(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
 }
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {

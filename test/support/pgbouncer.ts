@@ -3,13 +3,22 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
 import { freePort } from './postgres.ts';
 
 export type Pooler = { url: string; stop(): Promise<void> };
 
-/** A PgBouncer that shares few connections, but for session mode: there each needs its own. @returns null where it is not installed */
-export async function startPgBouncer(database: string, poolMode: 'session' | 'transaction' | 'statement'): Promise<Pooler | null> {
+/**
+ * A PgBouncer that shares few connections, but for session mode: there each needs its own.
+ *
+ * @returns null where it is not installed
+ */
+export async function startPgBouncer(
+  database: string,
+  poolMode: 'session' | 'transaction' | 'statement',
+  poolSize = poolMode === 'session' ? 50 : 3,
+): Promise<Pooler | null> {
   if (spawnSync('pgbouncer', ['--version']).error) return null;
   const target = new URL(database);
   const directory = freshDirectory();
@@ -25,7 +34,7 @@ export async function startPgBouncer(database: string, poolMode: 'session' | 'tr
     'unix_socket_dir =',
     'auth_type = any',
     `pool_mode = ${poolMode}`,
-    `default_pool_size = ${poolMode === 'session' ? 50 : 3}`,
+    `default_pool_size = ${poolSize}`,
   ];
   writeFileSync(file, `${settings.join('\n')}\n`);
   // It does not run as root: there it runs as nobody, who has to get to its file.
@@ -34,6 +43,7 @@ export async function startPgBouncer(database: string, poolMode: 'session' | 'tr
   if (nobody.uid !== undefined) chownSync(file, nobody.uid, nobody.gid);
   chmodSync(file, 0o600);
   const child = spawn('pgbouncer', [file], { ...nobody, stdio: ['ignore', 'ignore', 'pipe'] });
+  atTheEnd(() => child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   const said: string[] = [];
   const up = new Promise<void>((resolve) => {
