@@ -1,5 +1,5 @@
-// Builds the package @callkey/core, and packs it: dist/callkey-core-VERSION.tgz. It has the core and `admin`,
-// bundled to JavaScript, the console's page (npm run build:web) and core/deploy. Another folder than dist may be given.
+// Builds the package @callkey/core, and packs it: dist/callkey-core-VERSION.tgz. It has the core and `admin`, bundled to JavaScript, the
+// console's page (npm run build:web), the page that shows openapi.json, and core/deploy. Another folder than dist may be given.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle, dependenciesOf, emptyFolder, pack, root } from './pack.ts';
@@ -27,13 +27,17 @@ for (const [command, entry] of Object.entries(commands))
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
+mkdirSync(join(out, 'swagger-ui'));
+for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'])
+  copyFileSync(join(root, 'node_modules', 'swagger-ui-dist', file), join(out, 'swagger-ui', file));
 copyFileSync(join(root, 'core', 'deploy', 'README.md'), join(out, 'README.md'));
 for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, file), join(out, file));
 pack(out, 'core', {
   name: '@callkey/core',
   description: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them',
   bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
+  imports: { '#swagger-ui/*': './swagger-ui/*' },
   engines: { node: `>=${oldestNode}` },
   dependencies: dependenciesOf(external),
-  files: ['bin', 'lib', 'dist', 'deploy', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['bin', 'lib', 'dist', 'deploy', 'swagger-ui', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
 });

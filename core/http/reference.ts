@@ -36,12 +36,13 @@ const contentSecurityPolicy = [
 const files: Readonly<Record<string, { type: string; body: () => string | NodeJS.ReadableStream }>> = {
   '/reference': { type: 'html', body: () => page },
   '/reference/start.js': { type: 'js', body: () => start },
-  '/reference/swagger-ui.css': { type: 'css', body: () => streamOf('swagger-ui-dist/swagger-ui.css') },
-  '/reference/swagger-ui-bundle.js': { type: 'js', body: () => streamOf('swagger-ui-dist/swagger-ui-bundle.js') },
+  '/reference/swagger-ui.css': { type: 'css', body: () => streamOf('swagger-ui.css') },
+  '/reference/swagger-ui-bundle.js': { type: 'js', body: () => streamOf('swagger-ui-bundle.js') },
 };
 
+/** From where package.json has them: npm's package in a checkout, a copy in the package that `npm run pack:core` makes. */
 function streamOf(file: string): NodeJS.ReadableStream {
-  return createReadStream(fileURLToPath(import.meta.resolve(file)));
+  return createReadStream(fileURLToPath(import.meta.resolve(`#swagger-ui/${file}`)));
 }
 
 /** Answers if the path is one of the page's. */
