@@ -61,7 +61,8 @@ async function refuseOthers(database: Database): Promise<number> {
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
   );
   if (!found || found.others > 0) {
-    throw new Problem('conflict', 'A core, or another admin command, is connected to the database. Stop it, then restore again.');
+    const what = 'A core, or another admin command, is connected to the database. Stop it, then restore again.';
+    throw new Problem('conflict', `${what} A pooler keeps their connections for minutes: restart it.`);
   }
   return found.own;
 }
