@@ -79,7 +79,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     expect([wrong.code, JSON.parse(wrong.stderr).error.code]).to.deep.equal([2, 'configuration']);
   });
 
-  it('refuses names that lie, and says what to leave out', async () => {
+  it('refuses deceptive names, and says what to leave out', async () => {
     for (const args of [
       ['partner', 'add', 'One\u200b'],
       ['user', 'add', 'stan@example.com', '--type', 'staff', '--name', 'Stan\u202e'],

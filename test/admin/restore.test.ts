@@ -32,7 +32,7 @@ describe('restore', () => {
         file = join(freshDirectory(), 'backup');
       });
 
-      it('brings back what there was, and lists the keys and users that live again', async () => {
+      it('restores the data, and lists the keys and users that are active again', async () => {
         const direct = await openDirect(url);
         const tenants = await createTenants(direct.ports);
         await direct.close();
@@ -73,7 +73,7 @@ describe('restore', () => {
         await after.close();
       });
 
-      it('says to people what lives again, and what to do about it', async () => {
+      it('says in plain text what is active again, and what to do about it', async () => {
         const direct = await openDirect(url);
         await createTenants(direct.ports);
         await direct.close();

@@ -15,7 +15,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect(cookie).to.contain('callkey_session=');
   });
 
-  it('adds partner users, tied or not, and says what is wrong with others', async () => {
+  it('creates partner users, tied or not, and says what is wrong with others', async () => {
     const { partner } = await json('partner', 'add', 'One');
     const { partner: other } = await json('partner', 'add', 'Other');
     const { account } = await json('account', 'add', 'A', '--partner', partner.id);
@@ -132,7 +132,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect(stderr).not.to.contain('short');
   });
 
-  it('lists users for people and for programs', async () => {
+  it('lists users as a table and as JSON', async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     expect((await admin(['user', 'list'])).stdout).to.match(
       /^E-MAIL +NAME +TYPE +OF +KEYS +LAST SIGN-IN\nstan@example\.com +Stan +staff +0 +Never\n$/,

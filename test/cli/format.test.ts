@@ -29,7 +29,7 @@ describe('formatting', () => {
     expect(progressLine(3, 3, 'x')).to.equal('[########################] 100 %  3 of 3  x');
   });
 
-  it('quotes the words of a command as shells need it, and takes options along', () => {
+  it('quotes a command’s arguments for the shell, and appends the options that were given', () => {
     const words = ['with space', "Ada's", '$HOME', '~root', 'a~b', 'order:4711', '-x', '', 'Jürgen', 'two\nlines'];
     const command = shellCommand({ state: '/var/my state', profile: 'staging', server: undefined }, 'echo', ...words);
     expect(command).to.match(/^callkey echo 'with space' .* a~b order:4711 -x /s);

@@ -67,7 +67,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it('moves to a file where the keychain of before is gone, and says what it could not remove', async function () {
+    it('moves to a file when the earlier keychain is gone, and says what it could not delete', async function () {
       if (process.platform !== 'linux') return this.skip();
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });

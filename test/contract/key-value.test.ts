@@ -51,7 +51,7 @@ describe('a key value', () => {
     });
   }
 
-  it('is blotted out of a text as a whole, and so is the beginning of one', () => {
+  it('is redacted from a text as a whole, and so is the beginning of one', () => {
     const blotted = (text: string) => text.replace(keyValueLookalike, '…');
     expect(blotted(`a ${known}4e4SeA, b`)).to.equal('a …, b');
     expect(blotted('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');

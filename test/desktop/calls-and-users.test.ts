@@ -72,7 +72,7 @@ describeDesktop('calls and users in the console', () => {
     expect(await cells('Ada Lovelace', 'Key')).to.deep.equal(['Somebody else’s']);
   });
 
-  it('shows new and changed calls by itself', async () => {
+  it('refreshes the list of calls automatically', async () => {
     const { tenants } = harness;
     await signInAs(harness, 'tied');
     await button('Calls').click();
@@ -111,7 +111,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByText('60 calls').waitFor();
   });
 
-  it('says what became of the calls of all campaigns, and shows those of each', async () => {
+  it('shows the outcomes of the calls of all campaigns together, and the calls of each', async () => {
     const { tenants, page, direct, core } = harness;
     const { keyValue: partnerKey } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
     for (let index = 0; index < 3; index++) await placeCall(core.url, tenants.campaign.id, partnerKey);

@@ -269,7 +269,7 @@ describeDesktop('the lists of the console', () => {
     await focusIn(page.getByLabel('Password'));
   });
 
-  it('filter the activity by person and action', async () => {
+  it('filter the activity by user and action', async () => {
     await list(['One', 'Two']);
     await button('Activity').click();
     await harness.page.getByText('3 events').waitFor();

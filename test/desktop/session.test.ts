@@ -98,7 +98,7 @@ describeDesktop('a session of the console', () => {
     expect((await harness.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
   });
 
-  it('says that it cannot reach the core, and continues by itself when it can', async () => {
+  it('says that it cannot reach the core, and continues automatically when it can', async () => {
     await harness.page.getByLabel('Server address').waitFor();
     await through();
     network.faults.push({ status: 503 });

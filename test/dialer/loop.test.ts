@@ -216,7 +216,7 @@ describe("the dialer's schedule", () => {
     expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'settle a taken', 'claim 1', 'claimed 1', 'hand off c']);
   });
 
-  it('hands off no call that has to be settled as it is, and says what became of it', async () => {
+  it('settles a call that must not be handed off, and reports the result', async () => {
     const conclusion = { state: 'busy', detail: null, endedAt: 1, durationSeconds: null } as const;
     due.push(claimed('doubtful', { handoff: 'doubt' }), claimed('overdue', { handoff: 'taken' }), claimed('late', { notAfter: 1 }));
     await start(4, { ...provider, conclude: () => conclusion });

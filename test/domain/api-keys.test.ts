@@ -106,7 +106,7 @@ describe('a new API key', () => {
     });
   }
 
-  it('is not made by staff who are nowhere', async () => {
+  it('is not created by staff without a tenancy', async () => {
     const refusal = 'forbidden: Select an account or a partner first: the key will have access to that tenancy only.';
     expect(await problemOf(create(staff, { kind: 'none' }))).to.equal(refusal);
   });

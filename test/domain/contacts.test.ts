@@ -45,7 +45,7 @@ function portsOf(erased = 2) {
 }
 const said = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 
-describe('what is known of a person', () => {
+describe('what is stored about a contact', () => {
   it('is exported with an event that does not say of whom', async () => {
     const { ports, calls, asked, events } = portsOf();
     expect(await exportContact(ports, operator, phone)).to.equal(calls);

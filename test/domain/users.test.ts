@@ -132,15 +132,15 @@ describe('a new user', () => {
   });
 });
 
-describe('a user who goes', () => {
-  it('is deleted with keys and sessions', async () => {
+describe('deleting a user', () => {
+  it('deletes their keys and sessions, too', async () => {
     const { ports, deleted, events } = usersOf();
     expect(await deleteUser(ports, actor, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
     expect(deleted).to.deep.equal([['ada', true]]);
     expect(events[0]).to.deep.include({ action: 'user.deleted', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
   });
 
-  it('who was deleted already is not found', async () => {
+  it('fails as not found for a user who was deleted already', async () => {
     const { ports } = usersOf({ isThere: false });
     expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal('not-found: There is no such user.');
   });
@@ -213,7 +213,7 @@ describe('users whom others manage', () => {
       { email: 'new@example.com', name: 'New', userType: 'account', ...more },
     );
 
-  it('are no concern of account users', async () => {
+  it('are not managed by account users', async () => {
     const refusal = 'forbidden: Account users do not manage users.';
     expect(await problemOf(listManagedUsers(usersOf().ports, account))).to.equal(refusal);
     expect(await problemOf(create(account, {}))).to.equal(refusal);
@@ -321,7 +321,7 @@ describe('users whom others manage', () => {
     expect(await problemOf(resetManagedUserPassword(own.ports, partner, { who: partner, address: '' }, 'pat'))).to.equal(refusal);
   });
 
-  it('are shown with what would go with them', async () => {
+  it('are shown with the keys and calls that their deletion affects', async () => {
     expect(await previewDeletion(usersOf().ports, partner, 'ada')).to.deep.include({ apiKeys: [], sessions: 3 });
   });
 

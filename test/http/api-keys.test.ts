@@ -196,7 +196,7 @@ describe('API keys in the console', () => {
         expect((await list()).total).to.equal(0);
       });
 
-      it('answers 404 the second time, and to what never was', async () => {
+      it('answers 404 the second time, and for an unknown id', async () => {
         const { id } = await createKey(core.url, cookie);
         await revoke(id);
         for (const gone of [id, 'no-such-key', '%00', 'x'.repeat(100)]) {
@@ -254,7 +254,7 @@ describe('API keys in the console', () => {
       const identify = async (sha256: string, as = cookie) =>
         ask('POST', `${core.url}/console/api-keys/identify`, { cookie: as, body: { sha256 } });
 
-      it('finds the key in sight by the SHA-256 of its value, and null otherwise', async () => {
+      it('finds a visible key by the SHA-256 of its value, and null otherwise', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         const digest = hash('sha256', keyValue, 'hex');
         expect(identifiedApiKeySchema.parse((await identify(digest)).json).apiKey?.id).to.equal(id);

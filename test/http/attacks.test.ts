@@ -51,7 +51,7 @@ describe('attacks', () => {
       expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     });
 
-    it('a crowd at the door does not count as wrong passwords', async () => {
+    it('sign-ins refused because too many wait do not count as wrong passwords', async () => {
       const from = '203.0.113.7';
       await Promise.all(Array.from({ length: 80 }, () => tryPassword('sue@example.com', password, from)));
       expect((await tryPassword('sue@example.com', password, from)).status).to.equal(201);
@@ -178,7 +178,7 @@ describe('attacks', () => {
       expect([answer.status, answer.json['errors']]).to.deep.equal([422, [{ path: 'variables', message: 'Give at most 50 variables.' }]]);
     });
 
-    describe('a name that lies', () => {
+    describe('a deceptive name', () => {
       const refusal = async (path: string, body: object, as: object) => {
         const answer = await ask('POST', path, { ...as, body });
         expect(answer.status, answer.text).to.equal(422);

@@ -44,7 +44,7 @@ describe('revoking several API keys at once', () => {
       expect(await left()).to.equal(1);
     });
 
-    it('names those out of sight, revoked before, and never created as gone, and revokes the others', async () => {
+    it('reports keys that are not visible, already revoked or unknown as gone, and revokes the others', async () => {
       const [mine, before] = await keys(2);
       const others = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
       await revoke([before?.id ?? '']);

@@ -19,7 +19,7 @@ import {
   password as usualPassword,
 } from '../support/tenants.ts';
 
-describe('calls, people and activity in the console', () => {
+describe('calls, users and activity in the console', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -125,7 +125,7 @@ describe('calls, people and activity in the console', () => {
         }
       });
 
-      it('lose their contact data after the retention, and keep what became of them', async () => {
+      it('lose their contact data after the retention, and keep their outcomes', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (const requestId of ['over', 'queued']) {
@@ -150,7 +150,7 @@ describe('calls, people and activity in the console', () => {
       });
     });
 
-    describe('people', () => {
+    describe('users', () => {
       const people = (cookie: string) => ask('GET', `${core.url}/console/users`, { cookie });
       const names = async (cookie: string) => {
         const { users } = usersSchema.strict().parse((await people(cookie)).json);
@@ -186,7 +186,7 @@ describe('calls, people and activity in the console', () => {
         ['ada', { userType: 'account' }, 403],
       ];
       for (const [who, input, status] of matrix) {
-        it(`${who} ${status === 201 ? 'adds' : 'cannot add'} ${JSON.stringify(input)}`, async () => {
+        it(`${who} ${status === 201 ? 'creates' : 'cannot create'} ${JSON.stringify(input)}`, async () => {
           const ids = { account: tenants.account.id, siblingAccount: tenants.siblingAccount.id, otherAccount: tenants.otherAccount.id };
           const places = new Map(Object.entries({ ...ids, otherPartner: tenants.otherPartner.id }));
           const named = Object.fromEntries(
@@ -203,7 +203,7 @@ describe('calls, people and activity in the console', () => {
         });
       }
 
-      it('are not added under a taken e-mail address', async () => {
+      it('are not created with an e-mail address that is taken', async () => {
         const answer = await add(await as('tia'), { userType: 'account', email: 'ADA@example.com' });
         expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'conflict']);
       });
@@ -244,7 +244,7 @@ describe('calls, people and activity in the console', () => {
     describe('a password that somebody else resets', () => {
       const reset = (cookie: string, user: { id: string }) => ask('POST', `${core.url}/console/users/${user.id}/password`, { cookie });
 
-      it('is a new one-time password, the old one is no good any more, and the sessions end', async () => {
+      it('is a new one-time password, the old one stops working, and the sessions end', async () => {
         const ada = await as('ada');
         const answer = await reset(await as('tia'), tenants.users.account);
         expect(answer.status).to.equal(200);

@@ -164,7 +164,7 @@ describe('the details of an API key', () => {
       expect(events).to.deep.include(activity[0]);
     });
 
-    it('are not found out of sight, once revoked, and for what never was', async () => {
+    it('are not found for a key that is not visible, revoked or unknown', async () => {
       const { id } = await createKey(core.url, cookie);
       const others = await signIn(core.url, 'tom@example.com');
       for (const [gone, as] of [

@@ -190,7 +190,7 @@ describe('the key-authenticated endpoints', () => {
       }
     });
 
-    describe('a campaign out of reach', () => {
+    describe('a campaign that the key has no access to', () => {
       it('answers as one that does not exist, byte for byte', async () => {
         const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
         const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));

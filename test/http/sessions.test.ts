@@ -113,7 +113,7 @@ describe('sessions', () => {
         });
       }
 
-      it('is refused with a one-time password that has grown old', async () => {
+      it('is refused with a one-time password that has expired', async () => {
         const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
         const { password: once } = await createUser(direct.ports, operator, input, null);
         const fresh = await tryPassword('new@example.com', once ?? '');

@@ -128,7 +128,7 @@ describe('who sees, revokes and reaches what', () => {
     const keyOf = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
 
     for (const viewer of [...everyone, 'staff'] as const) {
-      it(`${viewer} lists what is in sight, and no more`, async () => {
+      it(`${viewer} lists the keys that are visible to them, and no others`, async () => {
         const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(viewer))).json);
         expect(apiKeys.map(({ name }) => name).sort()).to.deep.equal([...sees[viewer]].sort());
         expect(total).to.equal(sees[viewer].length);
@@ -202,7 +202,7 @@ describe('who sees, revokes and reaches what', () => {
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
-        it(`${viewer} ${inScope ? 'sees' : 'does not see'} what became of the calls of the ${place}`, async () => {
+        it(`${viewer} ${inScope ? 'sees' : 'does not see'} the calls of the ${place} and their outcomes`, async () => {
           const url = `${core.url}/console/campaigns/${tenants[place].id}/calls`;
           const statuses: number[] = [];
           for (const what of ['', '/summary?timeZone=UTC', `/${calls.get(place)}`])
@@ -216,7 +216,7 @@ describe('who sees, revokes and reaches what', () => {
     }
 
     for (const viewer of everyone) {
-      it(`${viewer} sees the names of keys in sight next to the calls, revoked ones too, and no others`, async () => {
+      it(`${viewer} sees the names of visible keys next to the calls, revoked ones too, and no others`, async () => {
         const [reached = 'campaign'] = reaches[viewer];
         const { id: campaignId } = tenants[reached];
         const names = new Map<string, string>();

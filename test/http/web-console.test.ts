@@ -50,7 +50,7 @@ describe('the console’s page', () => {
     });
   });
 
-  it('has files that browsers keep for good, since their names follow their content', async () => {
+  it('has files that browsers may cache forever, since their names are hashes of their content', async () => {
     const { status, headers } = await ask('GET', `${core.url}${script}`);
     expect([status, headers['cache-control'], headers['content-type']]).to.deep.equal([
       200,

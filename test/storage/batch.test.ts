@@ -94,7 +94,7 @@ describe('a batch', () => {
     expect(await answers).to.deep.equal([1, 2, 3, 4, 5, 6].map((n) => `answer to ${n}`));
   });
 
-  it('runs beside others in as many lanes as there are', async () => {
+  it('runs concurrently with others, up to the limit of batches in flight', async () => {
     const { ask, runs } = controlled({ maxInFlight: 2 });
     for (const n of [1, 2, 3]) {
       void ask(n);
@@ -103,7 +103,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('leaves what does not fit to the next lane', async () => {
+  it('leaves what does not fit to the next batch', async () => {
     const { ask, runs } = controlled({ size: 2, maxInFlight: 2 });
     for (const n of [1, 2, 3, 4]) void ask(n);
     await turns();
@@ -139,7 +139,7 @@ describe('a batch', () => {
     expect((await rest).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
   });
 
-  it('is run again, each request by itself, when one of its rows may be at fault', async () => {
+  it('is retried one request at a time when one of its rows may be at fault', async () => {
     const run = async (inputs: Asked[]) => {
       if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
       return inputs.map(({ n }) => String(n));
@@ -195,7 +195,7 @@ describe('a batch', () => {
     expect([await first, await failure]).to.deep.equal(['answer', 'A batch left a request unanswered.']);
   });
 
-  it('refuses at once what finds two thousand requests waiting', async () => {
+  it('refuses a request at once when two thousand are waiting', async () => {
     const { ask } = controlled();
     void ask(0);
     await turns();
@@ -251,7 +251,7 @@ describe('the deadline of a request', () => {
     expect([late, outcomes].flat().filter((outcome) => outcome === 'waits')).to.have.length(2);
   });
 
-  it('fails it in the queue, while the database stands still, and not those that have time left', async () => {
+  it('fails it in the queue, while the database hangs, and not requests that have time left', async () => {
     const { ask, runs, finish } = controlled();
     const outcomes = outcomesOf(ask(1));
     await turns();

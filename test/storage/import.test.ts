@@ -93,7 +93,7 @@ describe('what an import finds and writes', () => {
       ]);
     });
 
-    it('takes the keys of a user along to the other partner, and gives them back to the one they were made for where the user becomes staff', async () => {
+    it('moves a user’s keys to the new partner, and back to the partner they were created in when the user becomes staff', async () => {
       await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
       if (!credentials) throw new Error('The user was not imported.');

@@ -56,12 +56,12 @@ describe('how many keys there are in all', () => {
       expect(listed).to.deep.equal(counted);
     }
 
-    it('is right after keys were added', async () => {
+    it('is right after keys were created', async () => {
       await expectToBeRight();
       expect((await listedAndCounted()).listed).to.include.members([13, 4, 3, 0]);
     });
 
-    it('is right after some were removed, several at once and one alone', async () => {
+    it('is right after rows were deleted, several at once and one alone', async () => {
       await write()('api_keys').where({ creator_id: tenants.users.partner.id }).delete();
       await write()('api_keys').where({ id: 'key-1' }).delete();
       await expectToBeRight();

@@ -58,7 +58,7 @@ describe('the writer of a SQLite file', () => {
     return () => new Promise((resolve) => statement.finalize(() => resolve()));
   }
 
-  it('acknowledges no call that nobody else sees, and goes on with another connection', async () => {
+  it('acknowledges no call that other connections do not see, and continues on a new connection', async () => {
     const end = await holdCommitsBack();
     expect(await place('held-back')).to.equal('unavailable');
     await end();

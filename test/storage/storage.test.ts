@@ -111,7 +111,7 @@ describe('storage', () => {
     });
   });
 
-  describe('a key that goes on PostgreSQL, with a call of its under way', () => {
+  describe('a key that is revoked on PostgreSQL while a call is being placed with it', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let stuck: pg.Client;
@@ -158,18 +158,18 @@ describe('storage', () => {
       return { placed: requestId === 'one', states };
     }
 
-    itOnPostgres('takes the call along when it is revoked together with its queued calls', async () => {
+    itOnPostgres('cancels that call if its queued calls are cancelled, too', async () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, true));
       expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    itOnPostgres('takes the call along when its creator is deleted together with what is queued', async () => {
+    itOnPostgres('cancels that call if its creator is deleted and queued calls are cancelled', async () => {
       const { ports } = direct;
       const deleted = await placeWhile((viewer) => deleteUser(ports, operator, viewer, true));
       expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    itOnPostgres('leaves the call alone when it is revoked by itself', async () => {
+    itOnPostgres('leaves that call queued if queued calls are not cancelled', async () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, false));
       expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
     });

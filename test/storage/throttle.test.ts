@@ -46,14 +46,14 @@ describe('the counters of attempts', () => {
       expect(await throttle.blockedUntil([one, other], now)).to.equal(now + 2 * window);
     });
 
-    it('count anew once their window is over, each by itself', async () => {
+    it('restart when their own window is over', async () => {
       await take();
       await take();
       expect(await take(now + window)).to.equal(true);
       expect(await points()).to.deep.equal({ one: 1, other: 3 });
     });
 
-    it('count anew where they end further ahead than their window, after a clock has stepped back', async () => {
+    it('restart if the clock has stepped back by more than their window', async () => {
       await take(now + 400 * 86_400_000);
       await take(now + 400 * 86_400_000);
       expect(await throttle.blockedUntil([one], now)).to.equal(null);
@@ -102,7 +102,7 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it('are swept when they are over, or end further ahead than any window', async () => {
+    it('are swept when they are over, or end later than any window from now', async () => {
       const expires = { over: now, live: now + 1, longest: now + longestWindow, ahead: now + longestWindow + 1 };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
       await throttle.sweep(now);

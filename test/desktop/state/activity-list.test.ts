@@ -22,7 +22,7 @@ describe('the filters of the activity', () => {
   const found = (changes: Partial<typeof everything>) => ids(filterEvents(events, { ...everything, ...changes }, 'ada', 'Europe/Berlin'));
 
   it('let everything pass at first', () => expect(found({})).to.deep.equal(['1', '2', '3']));
-  it('find a person; the viewer is You', () => {
+  it('find a user; the viewer is You', () => {
     expect(actorsOf(events, 'ada')).to.deep.equal(['The operator', 'Tom', 'You']);
     expect(found({ person: 'You' })).to.deep.equal(['1']);
   });
