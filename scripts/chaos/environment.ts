@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
-import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
+import type { DatabaseKind } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
-import { createKey, createTenants, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
+import { createKey, createTenants, databaseWithTenants, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
 import type { FoundCall, Ledger } from './ledger.ts';
 import { type Manner, type Provider, secret, startProvider, takes } from './provider.ts';
 
@@ -57,15 +57,19 @@ export async function startCore(trial: Trial, database: string, environment: Rec
   return core;
 }
 
-/** A database with a world in it, a provider, and a core with a key. */
+async function fill(database: string): Promise<{ database: string; tenants: Tenants }> {
+  const direct = await openDirect(database);
+  const tenants = await createTenants(direct.ports).finally(() => direct.close());
+  return { database, tenants };
+}
+
+/** A database with tenants in it, a provider, and a core with a key. */
 export async function openScene(
   trial: Trial,
   options: { database?: string; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean } = {},
 ): Promise<Scene> {
   const { deduplicates = false } = options;
-  const database = options.database ?? (await freshDatabase(trial.kind));
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports).finally(() => direct.close());
+  const { database, tenants } = options.database === undefined ? await databaseWithTenants(trial.kind) : await fill(options.database);
   const provider = await startProvider(options.manner ?? takes, deduplicates);
   trial.cleanup.defer(() => provider.close());
 

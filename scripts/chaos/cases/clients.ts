@@ -10,6 +10,7 @@ import type { Case } from '../run.ts';
 export const clients: Case = {
   name: 'clients',
   title: 'clients slow and hanging up',
+  quickDatabases: ['sqlite'],
   async attack(trial) {
     const scene = await openScene(trial);
     const load = startLoad(scene);

@@ -14,6 +14,7 @@ const days = 24 * hour;
 export const clock: Case = {
   name: 'clock',
   title: 'the clock stepped',
+  quickDatabases: ['sqlite'],
   async attack(trial) {
     const time = settableClock();
     const scene = await openScene(trial, { environment: time.environment });

@@ -62,6 +62,7 @@ const hostility: Manner = (turn, response, request) => manners[turn % manners.le
 export const hostile: Case = {
   name: 'hostile',
   title: 'a hostile provider',
+  quickDatabases: ['sqlite'],
   async attack(trial) {
     const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
     const { pid = 0 } = scene.core().child;

@@ -51,5 +51,6 @@ export const kills: Case = {
 export const killsDeduplicated: Case = {
   name: 'kills-deduplicated',
   title: 'killed again and again, with a provider that de-duplicates',
+  quickDatabases: ['sqlite'],
   attack: (trial) => killAgainAndAgain(trial, true),
 };

@@ -16,7 +16,7 @@ export const patroni: Case = {
   title: 'switched over and failed over by Patroni and etcd',
   databases: ['postgres'],
   // Patroni waits for half a minute before it takes a primary for dead.
-  isLong: true,
+  quickDatabases: [],
   attack,
 };
 

@@ -33,6 +33,7 @@ export const races: Case = {
 export const flood: Case = {
   name: 'flood',
   title: 'one account flooding the queue of another',
+  quickDatabases: ['postgres'],
   async attack(trial) {
     const scene = await openScene(trial, { manner: takesAfter(50) });
     const { ledger, provider, tenants } = scene;

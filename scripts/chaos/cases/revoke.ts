@@ -8,6 +8,7 @@ import type { Case } from '../run.ts';
 export const revoke: Case = {
   name: 'revoke',
   title: 'revoked here, used there',
+  quickDatabases: ['postgres'],
   async attack(trial) {
     const scene = await openScene(trial);
     const urls = [scene.core().url, (await scene.start()).url] as const;

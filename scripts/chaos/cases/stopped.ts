@@ -10,6 +10,7 @@ import type { Case } from '../run.ts';
 export const stopped: Case = {
   name: 'stopped',
   title: 'a dialer stopped beyond its lease',
+  quickDatabases: ['postgres'],
   async attack(trial) {
     const leases = leaseClock(trial);
     const scene = await openScene(trial, { manner: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
