@@ -68,7 +68,7 @@ describe('callkey call', () => {
       });
     });
 
-    it('tells a person how to cancel it', async () => {
+    it('tells a user how to cancel it', async () => {
       const { code, stdout, stderr } = await place(somePhone());
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
@@ -188,9 +188,12 @@ describe('callkey call', () => {
     });
 
     it('ends with 7 where nobody listens', async () => {
-      const { code, stderr } = await its.home.run(['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1']);
+      const args = ['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1', '--json'];
+      const { code, stderr } = await its.home.run(args);
       expect(code).to.equal(7);
-      expect(stderr).to.contain('nothing listens there');
+      const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+      expect(error).to.include({ code: 'unreachable', exitCode: 7 });
+      expect(error.message).to.contain('nothing listens there');
     });
 
     it('ends with 1 on anything else', async () => {
@@ -216,7 +219,7 @@ describe('callkey call', () => {
       });
     }
 
-    it('rests for as long as it is told to, and gives up where that is too long', async () => {
+    it('waits as long as Retry-After says, and gives up where that is too long', async () => {
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
       const began = performance.now();
       expect((await place(somePhone())).code).to.equal(0);
@@ -375,7 +378,7 @@ describe('callkey call', () => {
     });
   });
 
-  describe('manners', () => {
+  describe('as a command-line program', () => {
     it('shows requests with --verbose, without the key, on standard error alone', async () => {
       const { stdout, stderr } = await place(somePhone(), '--verbose', '--json');
       expect(stderr)
@@ -386,7 +389,7 @@ describe('callkey call', () => {
       expect(stdout + stderr).not.to.contain(its.key);
     });
 
-    it('blots out a key that an answer repeats, and what would steer the terminal', async () => {
+    it('redacts a key that an answer repeats, and strips terminal control characters', async () => {
       const detail = `\u001b[31mKey ${its.key}\u0007`;
       its.network.faults.push({ status: 409, body: JSON.stringify({ type: 'urn:x#conflict', title: 'x', status: 409, detail }) });
       const { code, stderr } = await place(somePhone(), '--verbose');
@@ -428,7 +431,6 @@ describe('callkey call', () => {
         [['call'], 'usage', 2],
         [['call', 'cancel', its.tenants.campaign.id, '--last', '--profile', its.key], 'usage', 2],
         [['call', 'cancel', its.tenants.campaign.id, '--request-id', 'nobody'], 'call-not-found', 6],
-        [['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1'], 'unreachable', 7],
       ];
       for (const [args, problem, expected] of failing) {
         const { code, stdout, stderr } = await its.home.run([...args, '--json']);

@@ -3,8 +3,8 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { readConfig } from '../../core/config.ts';
-import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { type CoreProcess, type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
+import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import {
@@ -29,23 +29,29 @@ const untilDraining = async (core: CoreProcess) => {
 };
 
 describe('a core that is told to stop', () => {
-  onEachDatabase((kind) => {
-    let core: CoreProcess;
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    let database: string;
-    let key: string;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let key: string;
+  afterEach(() => direct.close());
 
-    const start = async (environment: Record<string, string>) => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await spawnCore(database, environment);
-      direct = await openDirect(database);
-      key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+  async function withKey<Started extends { url: string }>(
+    kind: DatabaseKind,
+    start: (database: string) => Promise<Started>,
+  ): Promise<Started> {
+    const filled = await databaseWithTenants(kind);
+    tenants = filled.tenants;
+    const core = await start(filled.database);
+    direct = await openDirect(filled.database);
+    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+    return core;
+  }
+
+  describe('by a signal', () => {
+    let core: CoreProcess;
+    const start = async (kind: DatabaseKind, environment: Record<string, string> = {}) => {
+      core = await withKey(kind, (database) => spawnCore(database, environment));
     };
-    afterEach(async () => {
-      core.child.kill('SIGKILL');
-      await direct.close();
-    });
+    afterEach(() => core.child.kill('SIGKILL'));
 
     /** A placed call whose body has not come yet: the core has accepted it, and cannot end it. */
     const halfPlaced = async () => {
@@ -62,13 +68,13 @@ describe('a core that is told to stop', () => {
       };
     };
 
-    for (const [name, signals] of [
-      ['SIGTERM twice', ['SIGTERM', 'SIGTERM']],
-      ['SIGTERM and SIGINT', ['SIGTERM', 'SIGINT']],
-      ['SIGHUP', ['SIGHUP']],
+    for (const [name, signals, kind] of [
+      ['SIGTERM twice', ['SIGTERM', 'SIGTERM'], 'sqlite'],
+      ['SIGTERM and SIGINT', ['SIGTERM', 'SIGINT'], 'postgres'],
+      ['SIGHUP', ['SIGHUP'], 'sqlite'],
     ] as const) {
-      it(`by ${name} at once finishes what it has accepted, and exits with 0`, async () => {
-        await start({});
+      it(`${name} at once finishes what it has accepted, and exits with 0`, async () => {
+        await start(kind);
         const finish = await halfPlaced();
         const ended = once(core.child, 'exit');
         for (const signal of signals) core.child.kill(signal);
@@ -81,7 +87,7 @@ describe('a core that is told to stop', () => {
     }
 
     it('is not ready at once, and takes requests and new connections as before until the delay is over', async () => {
-      await start(long);
+      await start('sqlite', long);
       const ready = () => ask('GET', `${core.managementUrl}/readyz`);
       expect((await ready()).status).to.equal(200);
       const connection = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -108,9 +114,27 @@ describe('a core that is told to stop', () => {
       connection.destroy();
     });
 
+    it('a second later told again ends at once, and not with 0', async () => {
+      await start('sqlite', long);
+      core.child.kill('SIGTERM');
+      await untilDraining(core);
+      const [code] = await (async () => {
+        const ended = once(core.child, 'exit');
+        // Only what comes a second after the first signal counts as another.
+        const again = setInterval(() => core.child.kill('SIGTERM'), 50);
+        return ended.finally(() => clearInterval(again));
+      })();
+      expect(code).to.equal(1);
+    });
+  });
+
+  onEachDatabase((kind) => {
+    const start = (environment: Record<string, string> = {}) => withKey(kind, (database) => startCoreHere(database, { environment }));
+    const untilUnready = (core: RunningCore) => until(async () => (await ask('GET', `${core.managementUrl}/readyz`)).status === 503);
+
     it('loses no request of clients that turn away once it is not ready', async function () {
       this.timeout(30_000);
-      await start({ DRAIN_DELAY: '1' });
+      const core = await start({ DRAIN_DELAY: '1' });
       let isReady = true;
       let accepted = 0;
       const failures: unknown[] = [];
@@ -126,21 +150,20 @@ describe('a core that is told to stop', () => {
         }),
       );
       await until(() => accepted >= 200);
-      const stopped = core.stop();
-      await until(async () => {
-        isReady = (await ask('GET', `${core.managementUrl}/readyz`)).status === 200;
-        return !isReady;
-      });
+      const stopped = core.close();
+      await untilUnready(core);
+      isReady = false;
       await load;
-      expect([await stopped, failures]).to.deep.equal([0, []]);
+      await stopped;
+      expect(failures).to.deep.equal([]);
       const rows: unknown[] = await direct.storage.database.read('calls').pluck('contact_id');
       expect(rows).to.have.length(accepted);
     });
 
     it('writes down when keys were last used', async () => {
-      await start({});
+      const core = await start();
       await placeCall(core.url, tenants.campaign.id, key);
-      expect(await core.stop()).to.equal(0);
+      await core.close();
       const [lastUsed]: unknown[] = await direct.storage.database.read('api_keys').pluck('last_used_at');
       expect(lastUsed).to.be.a('number');
     });
@@ -150,7 +173,7 @@ describe('a core that is told to stop', () => {
       const receiver = await startReceiver((_, response) => {
         answer = () => void response.writeHead(202).end();
       });
-      await start({
+      const core = await start({
         DIALER: 'webhook',
         DIALER_URL: receiver.url,
         DIALER_SECRETS: signingSecret,
@@ -159,10 +182,9 @@ describe('a core that is told to stop', () => {
       const first = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');
       await until(() => receiver.received.length > 0);
       const second = textAt(await placeCall(core.url, tenants.campaign.id, key), 'contactId');
-      const stopped = core.stop();
-      await untilDraining(core);
+      const stopped = core.close();
       answer();
-      expect(await stopped).to.equal(0);
+      await stopped;
       await receiver.close();
       const rows: { contact_id: string; state: string; handoff: string | null }[] = await direct.storage.database.read('calls');
       expect(new Map(rows.map(({ contact_id, state, handoff }) => [contact_id, `${state} ${handoff}`]))).to.deep.equal(
@@ -173,21 +195,10 @@ describe('a core that is told to stop', () => {
       );
     });
   });
+});
 
-  it('and a second later told again ends at once, and not with 0', async () => {
-    const core = await spawnCore(await freshDatabase('sqlite'), long);
-    core.child.kill('SIGTERM');
-    await untilDraining(core);
-    const [code] = await (async () => {
-      const ended = once(core.child, 'exit');
-      // Only what comes a second after the first signal counts as another.
-      const again = setInterval(() => core.child.kill('SIGTERM'), 50);
-      return ended.finally(() => clearInterval(again));
-    })();
-    expect(code).to.equal(1);
-  });
-
-  it('on loopback has no delay, and five seconds elsewhere, unless it is told', () => {
+describe('the delay before a core drains', () => {
+  it('is none on loopback, and five seconds elsewhere, unless it is told', () => {
     const delay = (environment: Record<string, string>) => readConfig(environment).drainDelay;
     expect(['127.0.0.1', '127.1.2.3', 'localhost', '::1'].map((HOST) => delay({ HOST }))).to.deep.equal([0, 0, 0, 0]);
     expect(['0.0.0.0', '::', '192.0.2.1', 'core.example'].map((HOST) => delay({ HOST }))).to.deep.equal([5, 5, 5, 5]);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
 import { bareEnvironment } from '../support/commands.ts';
-import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
+import { type RunningCore, startCoreHere, testSecret } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts';
@@ -63,7 +63,7 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
 }
 
 /** What a test needs to place calls. */
-async function withKey(database: string, core: CoreProcess): Promise<{ tenants: Tenants; key: string; cookie: string }> {
+async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
   const direct = await openDirect(database);
   const tenants = await createTenants(direct.ports);
   await direct.close();
@@ -119,7 +119,7 @@ describe('a core on PostgreSQL', function () {
         await observer.query(`ALTER DATABASE ${name} SET statement_timeout = '7s'`);
         pooler = await startPgBouncer(database, mode);
         if (!pooler) return this.skip();
-        const cores = await Promise.all([spawnCore(pooler.url), spawnCore(pooler.url)]);
+        const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
         // Each commit of a core tells with what settings it was made.
@@ -142,7 +142,7 @@ describe('a core on PostgreSQL', function () {
         const { rows } = await observer.query('SELECT DISTINCT made, patience, scans FROM commits');
         const { rows: kept } = await observer.query('SELECT count(*)::int AS calls FROM calls');
         const ready = await ask('GET', `${core.managementUrl}/readyz`);
-        for (const one of cores) expect(await one.stop()).to.equal(0);
+        for (const one of cores) await one.close();
         await observer.end();
         expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([202]));
         expect([cancelled.status, revoked.status, ready.status]).to.deep.equal([200, 204, 200]);
@@ -163,7 +163,7 @@ describe('a core on PostgreSQL', function () {
   it('is not ready while PostgreSQL takes no writes, and ready again once it does', async () => {
     const database = await freshDatabase('postgres');
     const name = new URL(database).pathname.slice(1);
-    const core = await spawnCore(database);
+    const core = await startCoreHere(database);
     const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
     const observer = await connected(database);
     const statuses: number[] = [];
@@ -177,13 +177,13 @@ describe('a core on PostgreSQL', function () {
       statuses.push(await ready());
     }
     await observer.end();
-    await core.stop();
+    await core.close();
     expect(statuses).to.deep.equal([503, 200]);
   });
 
   it('is not ready, and acknowledges nothing, while a synchronous standby is missing', async () => {
     const database = await freshDatabase('postgres');
-    const core = await spawnCore(database);
+    const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
     const observer = await connected(database);
     const body = { requestId: 'one', contact: { phone: somePhone() } };
@@ -205,7 +205,7 @@ describe('a core on PostgreSQL', function () {
     expect([await place(), await ready()]).to.deep.equal([202, 200]);
     expect((await observer.query('SELECT 1 FROM calls')).rowCount).to.equal(1);
     await observer.end();
-    expect(await core.stop()).to.equal(0);
+    await core.close();
   });
 
   it('is not ready while calls find no room on the disk, and ready again once they do (needs root, to mount one)', async function () {
@@ -224,7 +224,7 @@ describe('a core on PostgreSQL', function () {
       await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
       await server.query('CREATE DATABASE callkey_small TABLESPACE small');
       const database = Object.assign(new URL(direct), { pathname: '/callkey_small' }).href;
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { tenants, key } = await withKey(database, core);
       const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
       const acknowledged: string[] = [];
@@ -245,7 +245,7 @@ describe('a core on PostgreSQL', function () {
       rmSync(join(directory, 'filler'));
       const after = await ready();
       expect([before, last, full, after, await place('after')]).to.deep.equal([200, 503, 503, 200, 202]);
-      await core.stop();
+      await core.close();
       const observer = await connected(database);
       const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
       await observer.end();
@@ -258,7 +258,7 @@ describe('a core on PostgreSQL', function () {
 
   describe('while PostgreSQL is frozen', () => {
     let observer: pg.Client;
-    let core: CoreProcess;
+    let core: RunningCore;
     let placing: { tenants: Tenants; key: string; cookie: string };
     let frozen: number[] = [];
     const thaw = () => {
@@ -269,12 +269,12 @@ describe('a core on PostgreSQL', function () {
     before(async () => {
       const database = await freshDatabase('postgres');
       observer = await connected(database);
-      core = await spawnCore(database);
+      core = await startCoreHere(database);
       placing = await withKey(database, core);
     });
     after(async () => {
       thaw();
-      await core.stop();
+      await core.close();
       await observer.end();
     });
 

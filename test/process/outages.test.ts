@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
-import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
@@ -43,7 +43,7 @@ async function cable(target: URL) {
   };
 }
 
-async function withKey(database: string, core: CoreProcess): Promise<{ tenants: Tenants; key: string; cookie: string }> {
+async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
   const direct = await openDirect(database);
   const tenants = await createTenants(direct.ports);
   await direct.close();
@@ -52,10 +52,10 @@ async function withKey(database: string, core: CoreProcess): Promise<{ tenants: 
 }
 
 describe('when the database cannot be asked', () => {
-  it('a core on PostgreSQL answers 503 and never a stale yes, and recovers by itself', async () => {
+  it('a core on PostgreSQL answers 503 and never a stale yes, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
-    const core = await spawnCore(line.url);
+    const core = await startCoreHere(line.url);
     const { tenants, key, cookie } = await withKey(database, core);
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
@@ -73,13 +73,13 @@ describe('when the database cannot be asked', () => {
     await line.mend();
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
-    expect(await core.stop()).to.equal(0);
+    await core.close();
     await line.cut();
   });
 
-  it('a core on SQLite answers 503 while another process holds the file, and recovers by itself', async () => {
+  it('a core on SQLite answers 503 while another connection holds the file’s lock, and recovers without a restart', async () => {
     const database = await freshDatabase('sqlite');
-    const core = await spawnCore(database);
+    const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
     const holder = new sqlite3.Database(database.slice('sqlite:'.length));
     const execute = (sql: string) =>
@@ -90,10 +90,10 @@ describe('when the database cannot be asked', () => {
     await execute('ROLLBACK');
     await new Promise((resolve) => holder.close(resolve));
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
-    await core.stop();
+    await core.close();
   });
 
-  it('a core on a full disk answers 503, keeps what it has acknowledged, and recovers by itself (needs root, to mount one)', async function () {
+  it('a core on a full disk answers 503, keeps what it has acknowledged, and recovers without a restart (needs root, to mount one)', async function () {
     const directory = freshDirectory();
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });
@@ -103,7 +103,7 @@ describe('when the database cannot be asked', () => {
     }
     try {
       const database = `sqlite:${join(directory, 'callkey.db')}`;
-      const core = await spawnCore(database);
+      const core = await startCoreHere(database);
       const { tenants, key } = await withKey(database, core);
       const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1_000)]));
       const statuses: number[] = [];
@@ -116,7 +116,7 @@ describe('when the database cannot be asked', () => {
       expect(statuses.at(-1)).to.equal(503);
       execFileSync('mount', ['-o', 'remount,size=64m', directory]);
       expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
-      expect(await core.stop()).to.equal(0);
+      await core.close();
       const direct = await openDirect(database);
       const kept: string[] = await direct.storage.database.read('calls').pluck('request_id');
       await direct.close();

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { ConfigError } from '../../core/config.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { openDatabase } from '../../core/storage/open.ts';
-import { type CoreProcess, spawnCore, testSecret } from '../support/core.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
-import { failToStart } from '../support/failed-start.ts';
 import { ask, textAt } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
@@ -30,14 +30,14 @@ async function previousRelease(url: string): Promise<void> {
   await database.close();
 }
 
-const hasMigrated = ({ stdout }: CoreProcess) => stdout.some((line) => line.includes('"schema migrated"'));
+const hasMigrated = ({ log }: RunningCore) => log.some(({ msg }) => msg === 'schema migrated');
 
 describe('an upgrade', () => {
   onEachDatabase((kind) => {
     it('starts two cores at once on the schema of the release before: one migrates it, and both serve', async () => {
       const url = await emptyDatabase(kind);
       await previousRelease(url);
-      const cores = await Promise.all([spawnCore(url), spawnCore(url)]);
+      const cores = await Promise.all([startCoreHere(url), startCoreHere(url)]);
       expect(cores.filter(hasMigrated)).to.have.length(1);
       const [here, there] = cores;
       const placed = await placeCall(here.url, 'campaign', key);
@@ -45,13 +45,13 @@ describe('an upgrade', () => {
       expect([placed.status, gone.status]).to.deep.equal([202, 200]);
       for (const core of cores) {
         expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
-        expect(await core.stop()).to.equal(0);
+        await core.close();
       }
     });
 
     describe('while a newer core has added to the schema', () => {
       let url: string;
-      let core: CoreProcess;
+      let core: RunningCore;
       let direct: Awaited<ReturnType<typeof openDirect>>;
       let campaignId: string;
       let cookie: string;
@@ -60,7 +60,7 @@ describe('an upgrade', () => {
         const { database, tenants } = await databaseWithTenants(kind);
         url = database;
         campaignId = tenants.campaign.id;
-        core = await spawnCore(url);
+        core = await startCoreHere(url);
         direct = await openDirect(url);
         cookie = await signIn(core.url, 'ada@example.com');
         ({ keyValue } = await createKey(core.url, cookie));
@@ -99,24 +99,22 @@ describe('an upgrade', () => {
         expect(await use()).to.deep.equal(works);
         await addTo('999-of-a-later-release');
         expect(await use()).to.deep.equal(works);
-        const { status, stderr } = failToStart({ DATABASE_URL: url, SESSION_SECRETS: testSecret });
-        expect(status).to.equal(1);
-        expect(stderr).to.match(
-          /^DATABASE_URL: [^\n]*newer than this program \(it has 999-of-a-later-release\)\. Run the newer version\.\n$/,
+        const refused: unknown = await startCoreHere(url).catch((error) => error);
+        expect(refused).to.be.instanceOf(ConfigError);
+        expect(String(refused)).to.match(
+          /: DATABASE_URL: [^\n]*newer than this program \(it has 999-of-a-later-release\)\. Run the newer version\.$/,
         );
-        expect(await core.stop()).to.equal(0);
+        await core.close();
       });
 
       it('lets an older core start where the migration calls itself additive, and says so in one line of the log', async () => {
         await addTo('999-of-a-later-release-additive');
-        expect(await core.stop()).to.equal(0);
-        core = await spawnCore(url);
+        await core.close();
+        core = await startCoreHere(url);
         expect(await use()).to.deep.equal(works);
-        const said = core.stdout.filter((line) => line.includes('999-of-a-later-release-additive'));
-        expect(said.map((line) => JSON.parse(line).msg)).to.deep.equal([
-          'a newer release has added to the database: this older core works on it',
-        ]);
-        expect(await core.stop()).to.equal(0);
+        const said = core.log.filter((line) => JSON.stringify(line).includes('999-of-a-later-release-additive'));
+        expect(said.map(({ msg }) => msg)).to.deep.equal(['a newer release has added to the database: this older core works on it']);
+        await core.close();
       });
     });
   });
