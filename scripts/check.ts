@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '../test/support/commands.ts';
+import { whyNoElectron } from '../test/support/electron-runtime.ts';
 import { sharedPostgres } from '../test/support/postgres.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
@@ -24,7 +25,12 @@ const mochaArgs = args.filter((arg) => !paths.includes(arg));
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /** What has not run here yet counts as one second for each kilobyte; a part of a file comes first. */
-const secondsOf = (file: string, part?: string) => seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
+const secondsOf = (file: string, part?: string) => {
+  if (isSkipped(file)) return 0;
+  return seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
+};
+const hasElectron = whyNoElectron === undefined;
+const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
 const keyOf = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
 
 /** One process of mocha, and how many seconds it will take. */
@@ -125,12 +131,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const sources = checkSources();
 // For all files: two builds at once would write over each other, and over what a third has started.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
-const needsConsole = files.some((file) => file.includes(join('test', 'desktop')));
-const [isBuilt, webIsBuilt] = await Promise.all([
+const needsConsole = hasElectron && files.some((file) => file.includes(join('test', 'desktop')));
+const [postgres, isBuilt, webIsBuilt] = await Promise.all([
+  sharedPostgres(),
   needsConsole && build('build of the console', 'build:desktop'),
   build('build of the console for browsers', 'build:web'),
 ]);
-const postgres = await sharedPostgres();
 try {
   const work = async () => {
     for (let next = runs.shift(); next && !isInterrupted; next = runs.shift()) await run(next, postgres.url);

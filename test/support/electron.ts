@@ -1,8 +1,6 @@
-import { ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -10,49 +8,25 @@ import { promisify } from 'node:util';
 import { type ElectronApplication, _electron as electron, type Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { freshDirectory } from './databases.ts';
+import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
 import { openHandles } from './open-handles.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;
-
-const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
-/** The runtime that `npm run desktop` would start. The tests download none. */
-export const electronFolder = ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist');
-export const electronFile = join(electronFolder, nameOfElectron());
-export const electronVersion = () => readFileSync(join(electronFolder, 'version'), 'utf8').trim().replace(/^v/, '');
-
-function nameOfElectron(): string {
-  const pathFile = join(installed, 'path.txt');
-  return existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
-}
-
-/** As root, Chromium refuses to start with its sandbox. */
-export const rootArgs = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-
-/** Why the console cannot start here; undefined if it can. */
-function whyNot(): string | undefined {
-  if (!existsSync(electronFile)) return 'no Electron runtime is installed (npx install-electron)';
-  const { status, stderr } = spawnSync(electronFile, ['--version', ...rootArgs], { encoding: 'utf8', timeout: 10_000 });
-  if (status !== 0) return `the Electron runtime does not start (${stderr.trim().split('\n', 1)[0]})`;
-  if (process.platform !== 'linux' || DISPLAY || WAYLAND_DISPLAY) return undefined;
-  return spawnSync('Xvfb', ['-help']).error ? 'there is no display, and no Xvfb to make one' : undefined;
-}
-const reason = whyNot();
-
+const { DISPLAY, WAYLAND_DISPLAY } = process.env;
 /** Tests in a real Electron. Without one they are skipped with the reason, or fail if they are required. */
 export function describeDesktop(title: string, tests: () => void): void {
   describe(title, function (this: Mocha.Suite) {
     // A start takes a second, but much longer on a busy machine.
     this.timeout(60_000);
-    if (reason === undefined) {
+    if (whyNoElectron === undefined) {
       before(buildConsole);
       after(killConsoles);
       tests();
-    } else if (CALLKEY_REQUIRE_DESKTOP === '1') {
+    } else if (process.env['CALLKEY_REQUIRE_DESKTOP'] === '1') {
       it('is tested', () => {
-        throw new Error(`The desktop tests are required, but ${reason}.`);
+        throw new Error(`The desktop tests are required, but ${whyNoElectron}.`);
       });
-    } else it.skip(`is not tested: ${reason}`);
+    } else it.skip(`is not tested: ${whyNoElectron}`);
   });
 }
 

@@ -8,13 +8,16 @@ class CountingReporter extends Mocha.reporters.Spec {
     super(runner, options);
     const skipped: string[] = [];
     const seconds: Record<string, number> = {};
+    const tested = new Set<string | undefined>();
     let last = performance.now();
+    runner.on('pass', ({ file }) => tested.add(file));
     runner.on('pending', (test) => skipped.push(test.fullTitle()));
     runner.on('suite end', ({ file, parent }) => {
       if (!file || !parent?.root) return;
       const now = performance.now();
       const name = relative('.', file);
-      seconds[name] = (seconds[name] ?? 0) + (now - last) / 1_000;
+      // A file that is skipped here may take its time where it is not.
+      if (tested.has(file)) seconds[name] = (seconds[name] ?? 0) + (now - last) / 1_000;
       last = now;
     });
     runner.once('end', () => {
