@@ -8,9 +8,11 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { cleanUp } from '../test/support/clean-up.ts';
 import { bareEnvironment } from '../test/support/commands.ts';
 import { whyNoElectron } from '../test/support/electron-runtime.ts';
 import { sharedPostgres } from '../test/support/postgres.ts';
+import { makeTemplates } from '../test/support/templates.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
@@ -101,7 +103,7 @@ async function checkSources(): Promise<boolean[]> {
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
 /** Runs files in a process of their own, and shows in one piece what it has written. */
-async function run({ files: given, part }: Run, postgresUrl: string): Promise<void> {
+async function run({ files: given, part }: Run): Promise<void> {
   const [first = '', ...others] = given;
   const name = others.length > 0 ? `${first} and ${others.length} after it` : keyOf(first, part);
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
@@ -110,7 +112,6 @@ async function run({ files: given, part }: Run, postgresUrl: string): Promise<vo
   const { ok, output } = await ended(process.execPath, [...mocha, ...colors, ...mochaArgs, ...given], {
     ...process.env,
     ...bareEnvironment,
-    TEST_POSTGRES_URL: postgresUrl,
     COUNTS_FILE: countsFile,
     CHAOS_PART: part ?? '1/1',
     CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
@@ -132,17 +133,23 @@ const sources = checkSources();
 // For all files: two builds at once would write over each other, and over what a third has started.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
 const needsConsole = hasElectron && files.some((file) => file.includes(join('test', 'desktop')));
+const prepared = sharedPostgres().then(async (postgres) => {
+  process.env['TEST_POSTGRES_URL'] = postgres.url;
+  process.env['TEST_TEMPLATES'] = await makeTemplates();
+  return postgres;
+});
 const [postgres, isBuilt, webIsBuilt] = await Promise.all([
-  sharedPostgres(),
+  prepared,
   needsConsole && build('build of the console', 'build:desktop'),
   build('build of the console for browsers', 'build:web'),
 ]);
 try {
   const work = async () => {
-    for (let next = runs.shift(); next && !isInterrupted; next = runs.shift()) await run(next, postgres.url);
+    for (let next = runs.shift(); next && !isInterrupted; next = runs.shift()) await run(next);
   };
   await Promise.all(Array.from({ length: atOnce }, work));
 } finally {
+  await cleanUp();
   await postgres.stop();
 }
 mkdirSync(dirname(secondsFile), { recursive: true });

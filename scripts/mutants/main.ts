@@ -23,7 +23,7 @@ const directory = mkdtempSync(join(inMemory() ?? tmpdir(), 'callkey-mutants-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 Object.assign(process.env, { TMPDIR: directory, TEST_DATABASES: 'sqlite' });
 // Made once, before anything is broken: each run only copies it.
-process.env['TEST_SQLITE_TEMPLATE'] = (await freshDatabase('sqlite')).replace('sqlite:', '');
+process.env['TEST_TEMPLATES'] = JSON.stringify({ 'without rows sqlite': { database: await freshDatabase('sqlite') } });
 
 /** A folder in memory, where there is one with room: SQLite waits for a disk at each commit. Containers often have 64 MB there. */
 function inMemory(): string | undefined {

@@ -15,34 +15,54 @@ export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASE
 
 let postgres: Promise<PostgresServer> | undefined;
 const templates = new Set<Map<DatabaseKind, unknown>>();
+
+/** What TEST_TEMPLATES names: those that `npm test` has made for all files, by name and kind. */
+const given: Record<string, { database: string; content: never }> = JSON.parse(process.env['TEST_TEMPLATES'] ?? '{}');
 const directories: string[] = [];
 
 /**
  * Makes databases that begin alike, as copies of one of each kind: a copy takes less than what it has in it.
  *
+ * @param name of the templates in TEST_TEMPLATES
  * @param fill fills a database that has the whole schema, and no rows, and disconnects
  * @returns a function that makes another copy: its DATABASE_URL, and what `fill` returned
  */
 export function databases<Content>(
+  name: string,
   fill: (databaseUrl: string) => Promise<Content>,
-): (kind: DatabaseKind) => Promise<{ database: string; content: Content }> {
-  const made = new Map<DatabaseKind, Promise<{ database: string; content: Content }>>();
+): { templateOf(kind: DatabaseKind): Promise<Template<Content>>; copyOf(kind: DatabaseKind): Promise<Template<Content>> } {
+  const made = new Map<DatabaseKind, Promise<Template<Content>>>();
   templates.add(made);
   const make = async (kind: DatabaseKind) => {
+    const shared = given[`${name} ${kind}`];
+    if (shared && (await isShared(kind))) return shared;
     const database = await migratedDatabase(kind);
     return { database, content: await fill(database) };
   };
-  return async (kind) => {
+  const templateOf = (kind: DatabaseKind) => {
     const template = made.get(kind) ?? make(kind);
     made.set(kind, template);
-    const { database, content } = await template;
-    return { database: await copy(database), content };
+    return template;
+  };
+  return {
+    templateOf,
+    async copyOf(kind) {
+      const { database, content } = await templateOf(kind);
+      return { database: await copy(database), content };
+    },
   };
 }
 
+type Template<Content> = { database: string; content: Content };
+
+/** A PostgreSQL server of this process's own has no template of another's. */
+async function isShared(kind: DatabaseKind): Promise<boolean> {
+  return kind === 'sqlite' || (await thePostgres()).url === process.env['TEST_POSTGRES_URL'];
+}
+
 async function migratedDatabase(kind: DatabaseKind): Promise<string> {
-  const given = process.env['TEST_SQLITE_TEMPLATE'];
-  if (kind === 'sqlite' && given !== undefined) return copy(`sqlite:${given}`);
+  const shared = given[`without rows ${kind}`];
+  if (shared && (await isShared(kind))) return copy(shared.database);
   const database = await emptyDatabase(kind);
   const storage = openStorage(locationOf(database), systemClock, unobserved);
   await storage.migrate().finally(() => storage.close());
@@ -63,11 +83,11 @@ function locationOf(databaseUrl: string) {
   return location;
 }
 
-const withoutRows = databases(async () => undefined);
+export const withoutRows = databases('without rows', async () => undefined);
 
 /** @returns the DATABASE_URL of a fresh database that has the whole schema, and no rows */
 export async function freshDatabase(kind: DatabaseKind): Promise<string> {
-  return (await withoutRows(kind)).database;
+  return (await withoutRows.copyOf(kind)).database;
 }
 
 /** @returns the DATABASE_URL of a database without a schema; on SQLite, without a file */

@@ -79,14 +79,14 @@ export async function createTenants(ports: Ports) {
 /** Long before any clock of a test. */
 const createdAt = fakeClock('2026-01-01T00:00:00.000Z');
 
-const filledWithTenants = databases(async (databaseUrl) => {
+export const withTenants = databases('with tenants', async (databaseUrl) => {
   const direct = await openDirect(databaseUrl, createdAt);
   return createTenants(direct.ports).finally(() => direct.close());
 });
 
 /** A fresh database that has the tenants. */
 export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
-  const { database, content: tenants } = await filledWithTenants(kind);
+  const { database, content: tenants } = await withTenants.copyOf(kind);
   return { database, tenants };
 }
 

@@ -1,0 +1,11 @@
+import { databaseKinds, withoutRows } from './databases.ts';
+import { withTenants } from './tenants.ts';
+
+/** Makes the databases that all test files begin with a copy of. @returns what TEST_TEMPLATES says to them */
+export async function makeTemplates(): Promise<string> {
+  const named = Object.entries({ 'without rows': withoutRows, 'with tenants': withTenants });
+  const templates = named.flatMap(([name, { templateOf }]) =>
+    databaseKinds.map(async (kind) => [`${name} ${kind}`, await templateOf(kind)] as const),
+  );
+  return JSON.stringify(Object.fromEntries(await Promise.all(templates)));
+}
