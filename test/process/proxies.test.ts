@@ -26,7 +26,7 @@ describe('two cores behind a proxy, as core/deploy configures it', () => {
 
   for (const kind of proxyKinds) {
     it(`lose no request and take none twice while both restart in turn, behind ${kind}`, async function () {
-      this.timeout(60_000);
+      this.timeout(120_000);
       if (!hasOpenssl) skip(this, 'openssl is not installed');
       if (!hasProxy(kind)) skip(this, `${kind} is not installed`);
       const ports = { port: await freePort(), managementPort: await freePort() };
@@ -61,7 +61,7 @@ describe('two cores behind a proxy, as core/deploy configures it', () => {
             if (typeof gone === 'string' || gone.status !== 200) failures.push(gone);
             else cancelled++;
           }
-          await setTimeout(5);
+          await setTimeout(20);
         }
       };
       const loads = Promise.all([1, 2, 3, 4].map(load));
