@@ -6,7 +6,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from '../test/support/clean-up.ts';
 import { freshDirectory } from '../test/support/databases.ts';
-import { buildConsole, consoleArgs, consoleEnvironment, electronFile } from '../test/support/electron.ts';
+import { buildConsole, consoleArgs, consoleEnvironment } from '../test/support/electron.ts';
+import { electronFile } from '../test/support/electron-runtime.ts';
 import { spreadOf } from './bench/spread.ts';
 import { type Marks, stages } from './first-paint-marks.ts';
 

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
-import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 
 describeBrowser('a page that nobody touches', () => {

@@ -4,7 +4,8 @@ import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-co
 import { violationsOn } from '../support/axe.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
-import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { heapOf } from '../support/heap.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
@@ -145,7 +146,7 @@ describeBrowser('the console in a browser', () => {
 
   it('over https, holds the cookie to this host (with a certificate made by openssl)', async function () {
     if (!hasOpenssl) this.skip();
-    const secure = await openCore(undefined, selfSignedCertificate());
+    const secure = await openCore({ environment: selfSignedCertificate() });
     const browser = await sharedBrowser();
     const trusting = await browser.newContext({ ignoreHTTPSErrors: true });
     const tab = await trusting.newPage();

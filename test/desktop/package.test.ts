@@ -9,7 +9,8 @@ import { gunzipSync } from 'node:zlib';
 import { FuseState, FuseV1Options, getCurrentFuseWire } from '@electron/fuses';
 import { expect } from 'chai';
 import { freshDirectory } from '../support/databases.ts';
-import { consoleEnvironment, describeDesktop, electronFolder, electronVersion, rootArgs, watchOver } from '../support/electron.ts';
+import { consoleEnvironment, describeDesktop, watchOver } from '../support/electron.ts';
+import { electronFolder, electronVersion, rootArgs } from '../support/electron-runtime.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CoreHarness, openCore, signInAs } from '../support/console-harness.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { chooseCommand, describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';

@@ -6,15 +6,8 @@ import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
 import { screens, showCommand } from '../../desktop/screens.ts';
 import { freshDirectory } from '../support/databases.ts';
-import {
-  consoleArgs,
-  consoleEnvironment,
-  describeDesktop,
-  electronFile,
-  launchConsole,
-  type RunningConsole,
-  watchOver,
-} from '../support/electron.ts';
+import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
+import { electronFile } from '../support/electron-runtime.ts';
 import { until } from '../support/until.ts';
 
 /** A message box, which the test answers with a button's number. */

@@ -6,18 +6,10 @@ import { isKeyValue } from '#contract/key-value.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  openDirect,
-  placeCall,
-  signIn,
-  somePhone,
-  type Tenants,
-} from '../support/tenants.ts';
+import { createKey, type DirectAccess, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('API keys in the console', () => {
   onEachDatabase((kind) => {
@@ -30,11 +22,10 @@ describe('API keys in the console', () => {
 
     beforeEach(async () => {
       clock = fakeClock('2026-11-21T09:00:00.000Z');
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ database, core, direct, tenants } = await openCore({ kind, clock }));
       cookie = await signIn(core.url, 'ada@example.com');
     });
+    // A test may have started another core instead.
     afterEach(async () => {
       await direct.close();
       await core.close();

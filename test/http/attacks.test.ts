@@ -4,44 +4,34 @@ import { apiKeysSchema, callsSchema } from '#contract/console.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { createUser } from '../../core/domain/users.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  password,
-  placeCall,
-  signIn,
-  somePhone,
-  type Tenants,
-} from '../support/tenants.ts';
+import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Each of these has let somebody in, or brought something down, once. */
 describe('attacks', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
     let cookie: string;
     let key: string;
 
     before(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' }, passwords: costlyPasswords() });
-      direct = await openDirect(database);
+      ({ database, core, direct, tenants, close } = await openCore({
+        kind,
+        environment: { TRUSTED_PROXIES: '127.0.0.1' },
+        passwords: costlyPasswords(),
+      }));
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const tryPassword = (email: string, attempt: string, from: string) =>
       ask('POST', `${core.url}/console/session`, { body: { email, password: attempt }, headers: { 'X-Forwarded-For': from } });

@@ -1,28 +1,24 @@
 import { expect } from 'chai';
 import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('revoking several API keys at once', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
     let cookie: string;
 
     beforeEach(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database);
-      direct = await openDirect(database);
+      ({ core, direct, tenants, close } = await openCore({ kind }));
       cookie = await signIn(core.url, 'ada@example.com');
     });
-    afterEach(async () => {
-      await direct.close();
-      await core.close();
-    });
+    afterEach(() => close());
 
     const send = (body: unknown, as = cookie) => ask('POST', `${core.url}/console/api-keys/revocations`, { cookie: as, body });
     const revoke = async (ids: string[], more: object = {}, as = cookie) => {

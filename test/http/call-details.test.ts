@@ -1,35 +1,31 @@
 import { expect } from 'chai';
 import { callDetailsSchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, textAt } from '../support/http.ts';
-import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('the details of a call', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
     let cookie: string;
     let keyValue: string;
 
     before(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
-      direct = await openDirect(database, clock);
+      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { DIALER: 'off' } }));
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
       cookie = await signIn(core.url, 'ada@example.com');
       ({ keyValue } = await createKey(core.url, cookie, 'Order system'));
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const place = async (more: object = {}) => {
       const body = { contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' }, ...more };

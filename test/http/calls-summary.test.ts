@@ -1,19 +1,11 @@
 import { expect } from 'chai';
 import { allCallsSummarySchema, callsSummarySchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  placeCall,
-  signIn,
-  type Tenants,
-} from '../support/tenants.ts';
+import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 const nothingElse = { detail: null, durationSeconds: null };
 
@@ -21,24 +13,19 @@ describe('the summary of a campaign’s calls', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
     let cookie: string;
     let key: { id: string; keyValue: string };
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
-      direct = await openDirect(database, clock);
+      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { DIALER: 'off' } }));
       cookie = await signIn(core.url, 'ada@example.com');
       key = await createKey(core.url, cookie);
     });
-    afterEach(async () => {
-      await direct.close();
-      await core.close();
-    });
+    afterEach(() => close());
 
     const summarize = (query = '?timeZone=UTC', campaign = tenants.campaign.id, as = cookie) =>
       ask('GET', `${core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });

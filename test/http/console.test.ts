@@ -3,15 +3,14 @@ import { activitySchema, callsSchema, createdUserSchema, deletionSchema, resetPa
 import { operator } from '../../core/domain/audit.ts';
 import { eraseOldContacts } from '../../core/domain/retention.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
 import {
   createKey,
   type DirectAccess,
-  databaseWithTenants,
   onDemand,
-  openDirect,
   placeCall,
   signIn,
   somePhone,
@@ -23,20 +22,15 @@ describe('calls, users and activity in the console', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
     });
-    afterEach(async () => {
-      await direct.close();
-      await core.close();
-    });
+    afterEach(() => close());
 
     const as = (name: string) => signIn(core.url, `${name}@example.com`);
     const staffIn = async (tenancy: object) => {

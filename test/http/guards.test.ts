@@ -14,8 +14,8 @@ import { problems } from '../../core/http/problems.ts';
 import { requestId } from '../../core/http/request-id.ts';
 import { createLog } from '../../core/log.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type Ask, ask, codeOf, overSocket } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
@@ -182,7 +182,7 @@ describe('the report of an outcome', () => {
 
   before(async () => {
     const dialer = { DIALER: 'webhook', DIALER_URL: 'http://127.0.0.1:9/', DIALER_SECRETS: signingSecret };
-    harness = await openCore(clock, dialer);
+    harness = await openCore({ clock, environment: dialer });
   });
   after(() => harness.close());
 

@@ -3,18 +3,10 @@ import { activitySchema, apiKeyDetailsSchema } from '#contract/console.ts';
 import { forgetOldCounts } from '../../core/domain/retention.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  placeCall,
-  signIn,
-  type Tenants,
-} from '../support/tenants.ts';
+import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('the details of an API key', () => {
   onEachDatabase((kind) => {
@@ -27,11 +19,10 @@ describe('the details of an API key', () => {
 
     beforeEach(async () => {
       clock = fakeClock('2026-11-21T09:00:00.000Z');
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ database, core, direct, tenants } = await openCore({ kind, clock }));
       cookie = await signIn(core.url, 'ada@example.com');
     });
+    // A test may have started another core instead.
     afterEach(async () => {
       await direct.close();
       await core.close();

@@ -1,43 +1,29 @@
 import { expect } from 'chai';
 import { apiKeysSchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  placeCall,
-  signIn,
-  type Tenants,
-} from '../support/tenants.ts';
+import { createKey, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('Callkey-Key-Expires', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
     let core: RunningCore;
-    let direct: DirectAccess;
+    let close: CoreHarness['close'];
     let tenants: Tenants;
-    let database: string;
     let cookie: string;
     let key: string;
     let end: string | null | undefined;
 
     before(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ core, tenants, close } = await openCore({ kind, clock }));
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: '2026-12-20' })).keyValue;
       end = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys[0]?.expiresAt;
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const headerOf = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
     const place = (by: string, body?: object) => placeCall(core.url, tenants.campaign.id, by, body);

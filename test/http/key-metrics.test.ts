@@ -1,26 +1,22 @@
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, type DirectAccess, databaseWithTenants, openDirect, signIn } from '../support/tenants.ts';
+import { createKey, signIn } from '../support/tenants.ts';
 
 describe('the metric of API keys', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
-    let direct: DirectAccess;
+    let close: CoreHarness['close'];
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      const { database } = await databaseWithTenants(kind);
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ core, close } = await openCore({ kind, clock }));
     });
-    afterEach(async () => {
-      await direct.close();
-      await core.close();
-    });
+    afterEach(() => close());
 
     const counted = async () => {
       const { text } = await ask('GET', `${core.managementUrl}/metrics`);

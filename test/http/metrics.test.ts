@@ -3,10 +3,11 @@ import { expect } from 'chai';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 const deploy = new URL('../../core/deploy/', import.meta.url);
 
@@ -15,19 +16,15 @@ describe('the metrics', () => {
     const clock = fakeClock();
     let database: string;
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
 
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ database, core, direct, tenants, close } = await openCore({ kind, clock }));
     });
-    afterEach(async () => {
-      await direct.close();
-      await core.close();
-    });
+    afterEach(() => close());
 
     const scrape = async () => (await ask('GET', `${core.managementUrl}/metrics`)).text;
     const figure = (text: string, name: string) =>

@@ -5,6 +5,7 @@ import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
 import { paths } from '#contract/paths.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
 import {
@@ -23,21 +24,16 @@ import { until } from '../support/until.ts';
 describe('the key-authenticated endpoints', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
     let key: string;
 
     before(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database);
-      direct = await openDirect(database);
+      ({ core, direct, tenants, close } = await openCore({ kind }));
       key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const place = (body: object) => placeCall(core.url, tenants.campaign.id, key, body);
     const cancelUrl = (rest: string) => `${onDemand(core.url, tenants.campaign.id)}/${rest}`;

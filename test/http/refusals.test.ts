@@ -4,10 +4,11 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { deleteUser } from '../../core/domain/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, overSocket } from '../support/http.ts';
-import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
 
@@ -15,18 +16,16 @@ describe('refusals', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
     let endpoint: string;
     let good: string;
     const keys: Record<string, string> = {};
 
     before(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock });
-      direct = await openDirect(database, clock);
+      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
       endpoint = `/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand`;
       const cookie = await signIn(core.url, 'ada@example.com');
       good = (await createKey(core.url, cookie)).keyValue;
@@ -50,10 +49,7 @@ describe('refusals', () => {
       // Past the end of the short key's day, and short of the session's limits.
       clock.set('2026-11-23T00:00:00.000Z');
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const send = ({ method = 'POST', path, headers = [], body }: Sent) =>
       overSocket(

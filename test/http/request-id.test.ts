@@ -1,29 +1,25 @@
 import { expect } from 'chai';
-import { startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, onDemand, type openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 const uuid = /^[0-9a-f-]{36}$/;
 
 describe('each answer', () => {
-  let core: Awaited<ReturnType<typeof startCoreHere>>;
+  let core: RunningCore;
+  let close: CoreHarness['close'];
   let direct: Awaited<ReturnType<typeof openDirect>>;
   let tenants: Tenants;
-  let database: string;
   let cookie: string;
   let key: string;
 
   before(async () => {
-    ({ database, tenants } = await databaseWithTenants('sqlite'));
-    core = await startCoreHere(database);
-    direct = await openDirect(database);
+    ({ core, direct, tenants, close } = await openCore());
     cookie = await signIn(core.url, 'ada@example.com');
     ({ keyValue: key } = await createKey(core.url, cookie));
   });
-  after(async () => {
-    await direct.close();
-    await core.close();
-  });
+  after(() => close());
 
   const calls = () => onDemand(core.url, tenants.campaign.id);
   const session = (headers: Record<string, string> = {}) => ask('GET', `${core.url}/console/session`, { cookie, headers });

@@ -6,28 +6,25 @@ import { operator } from '../../core/domain/audit.ts';
 import { createUser, deleteUser } from '../../core/domain/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, password, signIn, type Tenants } from '../support/tenants.ts';
+import { type DirectAccess, password, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('sessions', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
     let clock: FakeClock;
 
     before(async () => {
       clock = fakeClock();
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-      direct = await openDirect(database, clock);
+      ({ database, core, direct, tenants, close } = await openCore({ kind, clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } }));
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
     const tryPassword = (email: string, attempt: string, headers: Record<string, string> = {}, cookie?: string) =>

@@ -5,19 +5,11 @@ import { operator } from '../../core/domain/audit.ts';
 import { importAll } from '../../core/domain/import.ts';
 import { importFileSchema } from '../../core/domain/import-file.ts';
 import { createUser } from '../../core/domain/users.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  openDirect,
-  password,
-  placeCall,
-  signIn,
-  type Tenants,
-} from '../support/tenants.ts';
+import { createKey, type DirectAccess, password, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
 
@@ -84,17 +76,15 @@ const emails: Record<Who | 'staff', string> = {
 describe('who sees, revokes and reaches what', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let tenants: Tenants;
-    let database: string;
     const cookies = new Map<string, string>();
     const keys = new Map<string, { id: string; keyValue: string }>();
     const calls = new Map<Place, string>();
 
     before(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      core = await startCoreHere(database);
-      direct = await openDirect(database);
+      ({ core, direct, tenants, close } = await openCore({ kind }));
       for (const who of [...everyone, 'staff'] as const) {
         const cookie = await signIn(core.url, `${emails[who]}@example.com`);
         cookies.set(who, cookie);
@@ -112,10 +102,7 @@ describe('who sees, revokes and reaches what', () => {
         calls.set(place, textAt(await placeCall(core.url, tenants[place].id, keyOf(who).keyValue), 'contactId'));
       }
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
     const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
     const madeIn = (who: Who) => {

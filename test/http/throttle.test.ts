@@ -1,38 +1,35 @@
 import { expect } from 'chai';
-import type { Passwords } from '../../core/domain/ports.ts';
 import { sweepSessions } from '../../core/domain/sessions.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreOptions, type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, password, signIn } from '../support/tenants.ts';
+import { type DirectAccess, password, signIn } from '../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
+    let close: CoreHarness['close'];
     let direct: DirectAccess;
     let clock: FakeClock;
 
     before(async () => {
       clock = fakeClock();
-      ({ database } = await databaseWithTenants(kind));
-      core = await start();
-      direct = await openDirect(database, clock);
+      ({ database, core, direct, close } = await openCore({ kind, clock, environment }));
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
       await counters().delete();
       await direct.storage.database.write('sessions').delete();
     });
-    after(async () => {
-      await direct.close();
-      await core.close();
-    });
+    after(() => close());
 
-    const start = (options: { passwords?: Passwords } = {}) =>
-      startCoreHere(database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' }, ...options });
+    const environment = { TRUSTED_PROXIES: '127.0.0.1' };
+    /** Another core on the same database. */
+    const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
     const counters = () => direct.storage.database.write('sign_in_attempts');
     /** Another address than that of the other guesses. */
     const elsewhere = '203.0.113.1';
@@ -181,7 +178,7 @@ describe('the sign-in throttle', () => {
       });
 
       it('are counted over all processes', async () => {
-        const other = await start();
+        const other = await startAnother();
         for (let attempt = 0; attempt < 10; attempt++) await tryPassword('both@example.com', 'wrong');
         const answer = await tryPassword('both@example.com', 'wrong', { at: other });
         await other.close();
@@ -192,7 +189,7 @@ describe('the sign-in throttle', () => {
     describe('where a check takes its time', () => {
       let busy: RunningCore;
       before(async () => {
-        busy = await start({ passwords: costlyPasswords() });
+        busy = await startAnother({ passwords: costlyPasswords() });
       });
       after(() => busy.close());
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { type Browser, chromium } from 'playwright-core';
-import { rootArgs } from './electron.ts';
+import { rootArgs } from './electron-runtime.ts';
 import { buildWebConsole } from './web-build.ts';
 
 const { CHROMIUM_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;

@@ -1,37 +1,11 @@
 import type { Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
-import { type RunningCore, startCoreHere } from './core.ts';
+import { type CoreHarness, openCore } from './core-harness.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, password, type Tenants } from './tenants.ts';
+import { password, type Tenants } from './tenants.ts';
 
-/** A core with two partners and their users. */
-export type CoreHarness = {
-  /** Its DATABASE_URL. */
-  database: string;
-  core: RunningCore;
-  direct: DirectAccess;
-  tenants: Tenants;
-  close(): Promise<void>;
-};
-
-/** The same, and a console with nobody signed in. */
+/** A core with tenants, and a console with nobody signed in. */
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
-
-export async function openCore(clock?: Clock, environment: Record<string, string> = {}): Promise<CoreHarness> {
-  const { database, tenants } = await databaseWithTenants('sqlite');
-  const core = await startCoreHere(database, { environment, ...(clock ? { clock } : {}) });
-  const direct = await openDirect(database, clock);
-  return {
-    database,
-    core,
-    direct,
-    tenants,
-    async close() {
-      await direct.close();
-      await core.close();
-    },
-  };
-}
 
 export async function openConsole({ clock, ...launch }: { clock?: Clock } & LaunchOptions = {}): Promise<ConsoleHarness> {
   return openHarness(await launchConsole(launch), clock, ({ close }) => close());
@@ -70,7 +44,7 @@ async function openHarness(
   clock: Clock | undefined,
   leave: (desktop: RunningConsole) => Promise<void>,
 ): Promise<ConsoleHarness> {
-  const served = await openCore(clock);
+  const served = await openCore({ clock });
   return {
     ...served,
     desktop,

@@ -26,14 +26,12 @@ const environmentOf = (databaseUrl: string) => ({
 export type LogLine = Readonly<Record<string, unknown>>;
 export type RunningCore = Core & { log: LogLine[] };
 
+export type CoreOptions = { clock?: Clock | undefined; environment?: Record<string, string>; passwords?: Passwords };
+
 /** A whole core within the test's own process, with a clock that the test may move. */
 export async function startCoreHere(
   databaseUrl: string,
-  {
-    clock = systemClock,
-    environment = {},
-    passwords = cheapPasswords(),
-  }: { clock?: Clock; environment?: Record<string, string>; passwords?: Passwords } = {},
+  { clock = systemClock, environment = {}, passwords = cheapPasswords() }: CoreOptions = {},
 ): Promise<RunningCore> {
   const config = readConfig({ ...environmentOf(databaseUrl), ...environment });
   const log: LogLine[] = [];

@@ -1,15 +1,10 @@
 import { CliHome } from './cli.ts';
-import { type RunningCore, startCoreHere } from './core.ts';
-import { freshDatabase } from './databases.ts';
+import { type CoreHarness, openCore } from './core-harness.ts';
 import { type FaultyProxy, faultyProxy } from './faulty-proxy.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from './tenants.ts';
+import { createKey, signIn } from './tenants.ts';
 
 /** What an integrator has, and a look at it from beside: a core on SQLite that dials nobody, and a key of Ada's for its campaigns. */
-type Integrator = {
-  readonly core: RunningCore;
-  readonly database: string;
-  readonly direct: DirectAccess;
-  readonly tenants: Tenants;
+type Integrator = Readonly<Omit<CoreHarness, 'close'>> & {
   readonly key: string;
   /** The way to the core. No test finds what an earlier one left of it. */
   readonly network: FaultyProxy;
@@ -19,7 +14,7 @@ type Integrator = {
 
 /** Has all tests of a suite share one. Its members are there from the first hook of the suite on. */
 export function sharedIntegrator(): Integrator {
-  let shared: Omit<Integrator, 'home'> | undefined;
+  let shared: Opened | undefined;
   let home: CliHome | undefined;
   before(async () => {
     shared = await openIntegrator();
@@ -32,8 +27,7 @@ export function sharedIntegrator(): Integrator {
   });
   after(async () => {
     await shared?.network.close();
-    await shared?.direct.close();
-    await shared?.core.close();
+    await shared?.close();
   });
   return {
     get core() {
@@ -60,13 +54,13 @@ export function sharedIntegrator(): Integrator {
   };
 }
 
-async function openIntegrator(): Promise<Omit<Integrator, 'home'>> {
-  const database = await freshDatabase('sqlite');
-  const core = await startCoreHere(database, { environment: { DIALER: 'off' } });
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports);
-  const key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-  return { core, database, direct, tenants, key, network: await faultyProxy(core.url) };
+type Opened = Omit<Integrator, 'home'> & Pick<CoreHarness, 'close'>;
+
+async function openIntegrator(): Promise<Opened> {
+  const harness = await openCore({ environment: { DIALER: 'off' } });
+  const { url } = harness.core;
+  const { keyValue: key } = await createKey(url, await signIn(url, 'ada@example.com'));
+  return { ...harness, key, network: await faultyProxy(url) };
 }
 
 function there<Part>(part: Part | undefined): Part {

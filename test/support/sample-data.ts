@@ -2,7 +2,7 @@ import type { CallState } from '#contract/calls.ts';
 import { createApiKey } from '../../core/domain/api-keys.ts';
 import type { User } from '../../core/domain/model.ts';
 import { fakeClock } from './clock.ts';
-import type { CoreHarness } from './console-harness.ts';
+import type { CoreHarness } from './core-harness.ts';
 import { ask, textAt } from './http.ts';
 import { onDemand } from './tenants.ts';
 

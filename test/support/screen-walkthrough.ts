@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { sharedBrowser } from './chromium.ts';
-import { asksForServer, type CoreHarness, openCore, signInAs } from './console-harness.ts';
+import { asksForServer, signInAs } from './console-harness.ts';
+import { type CoreHarness, openCore } from './core-harness.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn } from './sample-data.ts';
