@@ -1,35 +1,57 @@
-import { effect } from '@preact/signals';
-import { screen, showScreen } from '../renderer/state/navigation.ts';
+import { batch, effect } from '@preact/signals';
+import { chosenCampaign, screen, showScreen } from '../renderer/state/navigation.ts';
 import { session } from '../renderer/state/session.ts';
 import { type ScreenName, screens, screensFor } from '../screens.ts';
 
-const addressOf = (name: ScreenName) => `#/${name}`;
-const screenAt = (hash: string) => screens.find(({ name }) => addressOf(name) === hash)?.name;
+type Place = { name: ScreenName; campaignId: string };
 
-/** Gives each screen an address, such as `/#/calls`, so that a browser's Back and Forward go through the screens. */
+function addressOf({ name, campaignId }: Place): string {
+  return name === 'calls' && campaignId !== '' ? `#/calls/${campaignId}` : `#/${name}`;
+}
+
+/** The inverse; null for an address of no screen. */
+function placeAt(hash: string): Place | null {
+  const [start, wanted, campaignId = '', ...rest] = hash.split('/');
+  const found = screens.find(({ name }) => name === wanted);
+  if (start !== '#' || !found || rest.length > 0 || (campaignId !== '' && found.name !== 'calls')) return null;
+  return { name: found.name, campaignId };
+}
+
+const currentPlace = (): Place => ({ name: screen.peek(), campaignId: chosenCampaign.peek() });
+
+/** Gives each screen, and the calls of each campaign, an address, such as `/#/calls`: a browser's Back and Forward go through them. */
 export function followAddresses(): void {
-  screen.value = screenAt(location.hash) ?? screen.peek();
+  const first = placeAt(location.hash);
+  if (first) {
+    screen.value = first.name;
+    chosenCampaign.value = first.campaignId;
+  }
   effect(() => {
     if (!session.value) return;
     const available = screensFor(session.value.viewer.userType).map(({ name }) => name);
     const [home] = screens;
-    const current = available.includes(screen.value) ? screen.value : home.name;
-    screen.value = current;
-    const shown = screenAt(location.hash);
-    if (shown === current) return;
-    const isElsewhere = shown !== undefined && available.includes(shown);
-    history[isElsewhere ? 'pushState' : 'replaceState'](null, '', addressOf(current));
+    screen.value = available.includes(screen.value) ? screen.value : home.name;
+    const address = addressOf({ name: screen.value, campaignId: chosenCampaign.value });
+    if (location.hash === address) return;
+    const shown = placeAt(location.hash);
+    const isElsewhere = shown !== null && available.includes(shown.name);
+    history[isElsewhere ? 'pushState' : 'replaceState'](null, '', address);
   });
   addEventListener('popstate', goToAddress);
 }
 
 function goToAddress(): void {
   const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
-  const wanted = screenAt(location.hash);
+  const wanted = placeAt(location.hash);
   if (dialog) {
     // Going back leaves the dialog, not the screen under it; a dialog with a secret asks first.
-    history.pushState(null, '', addressOf(screen.peek()));
+    history.pushState(null, '', addressOf(currentPlace()));
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
-  } else if (wanted) showScreen(wanted);
-  else history.replaceState(null, '', addressOf(screen.peek()));
+  } else if (wanted) {
+    // At once: the address of a campaign on another screen would go into the history.
+    batch(() => {
+      if (wanted.name === 'calls') chosenCampaign.value = wanted.campaignId;
+      showScreen(wanted.name);
+    });
+  } else history.replaceState(null, '', addressOf(currentPlace()));
 }

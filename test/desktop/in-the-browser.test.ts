@@ -92,9 +92,9 @@ describeBrowser('the console in a browser', () => {
     await signInAs({ ...harness, page }, user);
   };
 
-  const sessions: Partial<Record<'account' | 'staff', string>> = {};
+  const sessions: Partial<Record<'account' | 'partner' | 'staff', string>> = {};
   /** Opens the page with a session that the tests share: they do not sign out of it. */
-  async function open(address = harness.core.url, user: 'account' | 'staff' = 'account'): Promise<void> {
+  async function open(address = harness.core.url, user: keyof typeof sessions = 'account'): Promise<void> {
     const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
     sessions[user] = cookies;
     const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
@@ -213,6 +213,23 @@ describeBrowser('the console in a browser', () => {
       await page.goForward();
       await heading('Calls').waitFor();
       expect(await page.evaluate('document.activeElement.textContent')).to.equal('Calls');
+    });
+
+    it('names the campaign whose calls show, and Back leads to all campaigns', async () => {
+      await open(harness.core.url, 'partner');
+      await button('Calls').click();
+      await page.getByLabel('Campaign').selectOption('Appointment reminders');
+      await page.waitForURL(/#\/calls\/[0-9a-f-]{36}$/);
+      const address = page.url();
+      expect(await page.getByLabel('Campaign').inputValue()).to.equal(address.split('/').at(-1));
+      await page.goBack();
+      await page.getByLabel('Campaign').getByText('All campaigns').and(page.locator(':checked')).waitFor({ state: 'attached' });
+      expect(await path()).to.equal('/#/calls');
+      await page.goForward();
+      await page.getByPlaceholder('Contact, phone number or request id').waitFor();
+      await page.goto('about:blank');
+      await open(address, 'partner');
+      await page.getByPlaceholder('Contact, phone number or request id').waitFor();
     });
 
     it('opens its screen', async () => {

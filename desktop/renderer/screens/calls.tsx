@@ -11,7 +11,7 @@ import { callCsvHead, callCsvRow } from '../state/call-list.ts';
 import { ownZone } from '../state/clock.ts';
 import { pluralize } from '../state/format.ts';
 import { callStateLabels } from '../state/labels.ts';
-import { type ScreenProps, scrollToTop } from '../state/navigation.ts';
+import { chosenCampaign, type ScreenProps, scrollToTop } from '../state/navigation.ts';
 import { summaryMs } from '../state/outcomes.ts';
 import type { Resource } from '../state/resource.ts';
 import { AllCalls } from './all-calls.tsx';
@@ -22,15 +22,16 @@ import { useCalls, useDebounced } from './use-calls.ts';
 
 const typingMs = 250;
 
-type CallsSettings = { campaignId: string; state: CallState | null; search: string; pages: number };
+type CallsSettings = { state: CallState | null; search: string; pages: number };
 
 /** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint tells a call's outcome. */
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
-  const [settings, change] = useView<CallsSettings>('calls', { campaignId: '', state: null, search: '', pages: 1 });
+  const [settings, change] = useView<CallsSettings>('calls', { state: null, search: '', pages: 1 });
   const [first] = campaigns.state.value.value?.campaigns ?? [];
   const choose = (campaignId: string) => {
-    change({ campaignId, pages: 1 });
+    chosenCampaign.value = campaignId;
+    change({ pages: 1 });
     scrollToTop();
     focusCampaignSelect();
   };
@@ -50,15 +51,15 @@ export function Calls({ title }: ScreenProps) {
   return (
     <Loadable resource={campaigns} what="your campaigns">
       {(view) => {
-        const chosen = view.campaigns.length === 1 ? first : view.campaigns.find(({ id }) => id === settings.campaignId);
+        const chosen = view.campaigns.length === 1 ? first : view.campaigns.find(({ id }) => id === chosenCampaign.value);
         if (!chosen) return <AllCalls title={title} campaigns={view} onChoose={choose} />;
-        const { id: campaignId } = chosen;
         return (
           <CampaignCalls
-            key={campaignId}
+            key={chosen.id}
             title={title}
             campaigns={view}
-            settings={{ ...settings, campaignId }}
+            campaignId={chosen.id}
+            settings={settings}
             onChange={change}
             onChoose={choose}
           />
@@ -71,13 +72,14 @@ export function Calls({ title }: ScreenProps) {
 type CampaignCallsProps = {
   title: string;
   campaigns: CampaignsView;
+  campaignId: string;
   settings: CallsSettings;
   onChange: (changes: Partial<CallsSettings>) => void;
   onChoose: (campaignId: string) => void;
 };
 
-function CampaignCalls({ title, campaigns, settings, onChange, onChoose }: CampaignCallsProps) {
-  const { campaignId, state, pages } = settings;
+function CampaignCalls({ title, campaigns, campaignId, settings, onChange, onChoose }: CampaignCallsProps) {
+  const { state, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
   const resource = useCalls({ campaignId, state, search }, pages);
   const [openId, setOpenId] = useState<string | null>(null);

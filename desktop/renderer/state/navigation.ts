@@ -10,6 +10,9 @@ const [home] = screens;
 /** The screen that the user chose last. */
 export const screen = signal<ScreenName>(home.name);
 
+/** The campaign whose calls the user chose last; empty for all campaigns together. */
+export const chosenCampaign = signal('');
+
 /** A dialog over a screen. The menu opens it as well as the screen itself. */
 type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'palette';
 export const openDialog = signal<DialogName | null>(null);
@@ -43,6 +46,7 @@ export function showKey(id: string): void {
 
 export function resetNavigation(): void {
   screen.value = home.name;
+  chosenCampaign.value = '';
   openDialog.value = null;
   wantedKey.value = null;
 }
