@@ -8,6 +8,7 @@ import Koa from 'koa';
 import { paths, pathTo } from '#contract/paths.ts';
 import { sign } from '#contract/signature.ts';
 import { Problem } from '../../core/domain/problem.ts';
+import { readBytes } from '../../core/http/body.ts';
 import { clientAddress } from '../../core/http/client-address.ts';
 import type { State } from '../../core/http/context.ts';
 import { problems } from '../../core/http/problems.ts';
@@ -325,6 +326,17 @@ describe('what a request throws', () => {
 });
 
 describe('a request', () => {
+  it('ends where its client hangs up, before its body is read or meanwhile', async () => {
+    const early = new IncomingMessage(new Socket()).destroy();
+    await once(early, 'close');
+    const late = new IncomingMessage(new Socket());
+    const failures = [early, late].map((req) => readBytes(req).catch((error: unknown) => error));
+    late.destroy(new Error('aborted'));
+    for (const problem of await Promise.all(failures))
+      expect(problem).to.include({ code: 'malformed-request', message: 'The body ended before it was complete.' });
+    expect(await failures[1]).to.have.nested.property('cause.message', 'aborted');
+  });
+
   it('counts as secure over TLS itself, and over no other connection where no proxy is trusted', () => {
     const app = new Koa<State>();
     const { isSecure } = clientAddress([]);
