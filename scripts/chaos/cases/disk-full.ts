@@ -12,6 +12,7 @@ const variables = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`v${n
 export const diskFull: Case = {
   name: 'disk-full',
   title: 'the disk full',
+  quickDatabases: [],
   async attack(trial) {
     const disk = smallDisk(trial, trial.kind === 'sqlite' ? 48 : 192);
     const cluster = trial.kind === 'postgres' ? await startCluster(trial, disk.directory) : null;

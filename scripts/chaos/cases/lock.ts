@@ -14,6 +14,7 @@ const held = { sqlite: 12_000, postgres: 9_000 };
 export const lock: Case = {
   name: 'lock',
   title: 'the database locked by another process',
+  quickDatabases: ['postgres'],
   async attack(trial) {
     const scene = await openScene(trial);
     const rounds = trial.isQuick ? 1 : 2;

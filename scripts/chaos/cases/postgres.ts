@@ -35,11 +35,14 @@ export const restart = faultOfServer('restart', 'PostgreSQL restarted at once', 
   }
 });
 
-export const freeze = faultOfServer('freeze', 'PostgreSQL frozen, then going on', async (cluster, scene) => {
-  cluster.signal('SIGSTOP');
-  await Promise.all([expectReady(scene, false, 'while the server is frozen'), pause(14_000)]);
-  cluster.signal('SIGCONT');
-});
+export const freeze: Case = {
+  ...faultOfServer('freeze', 'PostgreSQL frozen, then going on', async (cluster, scene) => {
+    cluster.signal('SIGSTOP');
+    await Promise.all([expectReady(scene, false, 'while the server is frozen'), pause(14_000)]);
+    cluster.signal('SIGCONT');
+  }),
+  quickDatabases: [],
+};
 
 export const terminate = faultOfServer('terminate', 'sessions terminated again and again', async (cluster, { trial }, load) => {
   const end = performance.now() + (trial.isQuick ? 2_000 : 10_000);

@@ -9,6 +9,7 @@ import type { Case } from '../run.ts';
 export const races: Case = {
   name: 'races',
   title: 'cancels racing with two dialers',
+  quickDatabases: ['postgres'],
   async attack(trial) {
     const scene = await openScene(trial);
     const { ledger, campaignId, key, provider } = scene;
