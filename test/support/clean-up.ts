@@ -10,7 +10,7 @@ export function afterEachFile(task: Task): void {
   afterFile.push(task);
 }
 
-/** Registers what removes the files that the tests of a process share. */
+/** Registers what ends or removes what the tests of a process share. */
 export function atTheEnd(task: Task): void {
   atEnd.push(task);
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterEachFile } from './clean-up.ts';
+import { atTheEnd } from './clean-up.ts';
 import type { Job } from './script-host.ts';
 
 export type Ended = { code: number; stdout: string; stderr: string };
@@ -30,7 +30,7 @@ export async function spawnScript(
 let host: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs a script of the project, in its turn, in a process that it shares with the others of this file. */
+/** Runs a script of the project, in its turn, in a process that it shares with the others of this process. */
 export function runScript(
   script: string,
   args: string[],
@@ -43,7 +43,7 @@ export function runScript(
 }
 
 async function inHost(job: Job): Promise<Ended> {
-  host ??= fork(pathOf('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  host ??= startHost();
   const heard = new AbortController();
   const answer = once(host, 'message', heard);
   const end = once(host, 'exit', heard).then(([code]) => Promise.reject(new Error(`The scripts' process ended with ${code}.`)));
@@ -56,12 +56,22 @@ async function inHost(job: Job): Promise<Ended> {
   }
 }
 
-afterEachFile(async () => {
+function startHost(): ChildProcess {
+  const started = fork(pathOf('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  // It stays for the next file.
+  started.unref();
+  started.channel?.unref();
+  started.once('exit', () => {
+    host = undefined;
+  });
+  return started;
+}
+
+atTheEnd(async () => {
   if (!host) return;
   const ended = once(host, 'exit');
   host.kill('SIGKILL');
   await ended;
-  host = undefined;
 });
 
 const pathOf = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));

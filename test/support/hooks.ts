@@ -58,10 +58,10 @@ function temporary(): string[] {
   return names.map((name) => `the temporary ${name}`);
 }
 
-/** A process that goes on, but for those that all tests share and `endProcesses` ends: the database server, and the one that runs scripts. */
+/** A process that goes on, but for the database server that all tests share and `endProcesses` ends. */
 function isForgotten(handle: unknown): handle is ChildProcess {
   if (!(handle instanceof ChildProcess) || handle.exitCode !== null || handle.signalCode !== null) return false;
-  return !/postgres$/.test(handle.spawnfile) && !handle.spawnargs.at(-1)?.endsWith('script-host.ts');
+  return !/postgres$/.test(handle.spawnfile);
 }
 
 function leftOpen(): string[] {
