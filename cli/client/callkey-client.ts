@@ -1,21 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
-import {
-  apiKeyHeader,
-  cancelledCallSchema,
-  isRequestId,
-  keyExpiresHeader,
-  type PlaceCall,
-  placedCallSchema,
-  replayedHeader,
-} from '#contract/calls.ts';
+import { apiKeyHeader, cancelledCallSchema, keyExpiresHeader, type PlaceCall, placedCallSchema, replayedHeader } from '#contract/calls.ts';
 import { parseJson } from '#contract/json.ts';
-import { isKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { readServerAddress } from '#contract/server-address.ts';
-import { isIdentifier } from '#contract/text.ts';
 import type { Answer } from './answer.ts';
+import { bodyOf, checkId, checkOptions, checkReference, checkSignal } from './arguments.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { CallkeyError } from './errors.ts';
 import { problemError } from './problem-error.ts';
@@ -32,14 +23,13 @@ export class CallkeyClient {
   readonly #options: ClientOptions;
   readonly #server: string;
   readonly #dispatcher: Dispatcher;
+  readonly #closing = new AbortController();
 
-  /** @throws CallkeyError `usage` where the address or the key value cannot be one */
+  /** @throws CallkeyError `usage` where an option cannot be one */
   constructor(options: ClientOptions) {
+    checkOptions(options);
     const read = readServerAddress(options.server);
     if (!read.ok) throw new CallkeyError('usage', read.problem);
-    // JavaScript callers may leave it out.
-    if (!isKeyValue(options.keyValue ?? ''))
-      throw new CallkeyError('usage', 'The keyValue is no API key, or mistyped. Copy the whole key again.');
     this.#options = options;
     this.#server = read.address;
     this.#dispatcher = createDispatcher(read.address, options.connections ?? 8);
@@ -47,10 +37,9 @@ export class CallkeyClient {
 
   /** Places a call, once however often it is asked to. `conflict`: the request id has placed another call. */
   async place(campaignId: string, call: Call, { signal }: RequestOptions = {}): Promise<PlacedCall> {
-    const body: PlaceCall = call;
-    checkId('campaign', campaignId, isIdentifier);
-    checkId('request', call.requestId, isRequestId);
-    const answer = await this.#send('POST', pathTo(paths.placeCall, { campaignId }), JSON.stringify(body), signal);
+    checkId('campaign', campaignId);
+    const body = bodyOf(call satisfies PlaceCall);
+    const answer = await this.#send('POST', pathTo(paths.placeCall, { campaignId }), body, signal);
     const placed = readAnswer(answer, 202, placedCallSchema);
     if (placed.requestId !== call.requestId) throw unexpectedAnswer(answer);
     return { ...placed, replayed: answer.headers[replayedHeader.toLowerCase()] === 'true' };
@@ -58,7 +47,8 @@ export class CallkeyClient {
 
   /** Cancels a call that has not been dialed; one that is cancelled already, too. `conflict`: it has been dialed. `notFound`: there is none. */
   async cancel(campaignId: string, call: CallReference, { signal }: RequestOptions = {}): Promise<CancelledCall> {
-    checkId('campaign', campaignId, isIdentifier);
+    checkId('campaign', campaignId);
+    checkReference(call);
     const answer = await this.#send('DELETE', cancelPath(campaignId, call), null, signal);
     const cancelled = readAnswer(answer, 200, cancelledCallSchema);
     const isAnother = 'contactId' in call ? cancelled.contactId !== call.contactId : cancelled.requestId !== call.requestId;
@@ -66,21 +56,32 @@ export class CallkeyClient {
     return cancelled;
   }
 
-  /** Ends requests in flight and closes all connections. */
+  /** Ends requests in flight, which then reject as `unreachable`, and closes all connections. */
   close(): Promise<void> {
+    const message = 'The client was closed before an answer came. The call may have been placed: place it again under the same request id.';
+    this.#closing.abort(new CallkeyError('unreachable', message));
     return this.#dispatcher.destroy();
   }
 
-  #send(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal | undefined): Promise<Answer> {
+  async #send(method: 'POST' | 'DELETE', path: string, body: string | null, given: AbortSignal | undefined): Promise<Answer> {
+    checkSignal(given);
+    const closing = this.#closing.signal;
+    if (closing.aborted) throw new CallkeyError('usage', 'The client is closed. Make another one.');
+    const signal = given ? AbortSignal.any([given, closing]) : closing;
     const { retry, trace } = this.#options;
     const onRetry = (reason: string) => {
       trace?.(`! ${reason}; trying again`);
       retry?.onRetry?.(reason);
     };
-    return withRetries(() => this.#sendOnce(method, path, body, signal), this.#server, { ...retry, onRetry }, signal);
+    return withRetries(
+      () => untilAborted(signal, () => this.#sendOnce(method, path, body, signal)),
+      this.#server,
+      { ...retry, onRetry },
+      signal,
+    );
   }
 
-  async #sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal | undefined): Promise<Answer> {
+  async #sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal): Promise<Answer> {
     const { keyValue, trace, onKeyEndsSoon, onAnswer, userAgent } = this.#options;
     const { origin, pathname } = new URL(this.#server);
     const headers = {
@@ -96,7 +97,7 @@ export class CallkeyClient {
       method,
       headers: { ...headers, [apiKeyHeader]: keyValue },
       body,
-      signal: signal ?? null,
+      signal,
     });
     const text = await response.body.text();
     trace?.(`< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
@@ -108,19 +109,21 @@ export class CallkeyClient {
   }
 }
 
-function cancelPath(campaignId: string, call: CallReference): string {
-  if ('contactId' in call) {
-    checkId('contact', call.contactId, isIdentifier);
-    return pathTo(paths.cancelCallByContact, { campaignId, contactId: call.contactId });
-  }
-  checkId('request', call.requestId, isRequestId);
-  return pathTo(paths.cancelCallByRequest, { campaignId, requestId: call.requestId });
+/** Rejects with the signal's reason at once: undici looks at a signal only where it has a connection, and the request's turn has come. */
+function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
-/** Another text could lead to another path. JavaScript callers may leave it out altogether. */
-function checkId(of: string, id: unknown, isOne: (text: string) => boolean): void {
-  if (typeof id === 'string' && isOne(id)) return;
-  throw new CallkeyError('usage', `${JSON.stringify(id)} is no ${of} id.`);
+function cancelPath(campaignId: string, call: CallReference): string {
+  if ('contactId' in call) return pathTo(paths.cancelCallByContact, { campaignId, contactId: call.contactId });
+  return pathTo(paths.cancelCallByRequest, { campaignId, requestId: call.requestId });
 }
 
 function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {

@@ -1,5 +1,5 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { CallkeyError } from './errors.ts';
+import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from 'undici';
+import { CallkeyError, errorCode } from './errors.ts';
 
 const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
@@ -20,7 +20,28 @@ export function createDispatcher(server: string, connections: number): Dispatche
   };
   // Without TLS a proxy would see the key; and only this very machine is spoken to without.
   if (server.startsWith('http:')) return new Agent(options);
-  return new EnvHttpProxyAgent({ ...options, httpProxy: '', httpsProxy: proxyAddress() });
+  // Its connection to the proxy, and the proxy's answer, know nothing of `connect` and `headersTimeout`.
+  const { connect } = timeouts;
+  return new EnvHttpProxyAgent({ ...options, connectTimeout: connect, clientFactory: toProxy, httpProxy: '', httpsProxy: proxyAddress() });
+}
+
+const connectToProxy = buildConnector({ timeout: timeouts.connect });
+
+/** Connections to a proxy. Where there is none, the error says so: the server is not to blame. */
+function toProxy(proxy: URL): Dispatcher {
+  return new Pool(proxy, {
+    headersTimeout: timeouts.answer,
+    connect: (target, callback) =>
+      connectToProxy(target, (...[error, socket]) => {
+        if (error === null) callback(null, socket);
+        else callback(isOfNetwork(error) ? new errors.ProxyConnectionError(error) : error, null);
+      }),
+  });
+}
+
+/** Not of the proxy's certificate. */
+function isOfNetwork(error: Error): boolean {
+  return /^E(?!RR_)|^UND_ERR_CONNECT_TIMEOUT$/.test(errorCode(error) ?? '');
 }
 
 /** @returns empty where there is none */
@@ -29,10 +50,19 @@ function proxyAddress(): string {
   if (given === '') return '';
   // As curl and others take it.
   const address = given.includes('://') ? given : `http://${given}`;
-  if (/^(https?|socks5?):$/.test(URL.parse(address)?.protocol ?? '')) return address;
+  const url = URL.parse(address);
+  if (url && /^(https?|socks5?):$/.test(url.protocol) && isDecodable(url.username + url.password)) return address;
   // It may hold a password: it is not repeated.
   throw new CallkeyError(
     'usage',
-    'HTTPS_PROXY is no address of a proxy. Set it to one such as http://proxy.example.com:3128, or unset it.',
+    'HTTPS_PROXY is no address of a proxy. Set it to one such as http://proxy.example.com:3128, or unset it. Write a % of its password as %25.',
   );
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== undefined;
+  } catch {
+    return false;
+  }
 }

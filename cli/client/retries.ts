@@ -1,7 +1,7 @@
 // By hand: undici's RetryAgent cuts a Retry-After short at its own longest pause, and p-retry does not read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
-import { temporaryReason } from './connection-errors.ts';
+import { type NoAnswer, noAnswerOf } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
 
@@ -45,15 +45,18 @@ export async function withRetries(
   timing: Timing = systemTiming,
 ): Promise<Answer> {
   const waitsUntil = until && signal ? AbortSignal.any([until, signal]) : (until ?? signal);
+  let mayHaveArrived = false;
   for (let attempt = 1; ; attempt++) {
-    const outcome = await send().catch((error: unknown) => {
+    const outcome: Answer | NoAnswer = await send().catch((error: unknown) => {
       signal?.throwIfAborted();
-      return temporaryReason(error, server);
+      return noAnswerOf(error, server);
     });
-    if (typeof outcome !== 'string' && !temporaryStatuses.includes(outcome.status)) return outcome;
+    const isAnswer = 'status' in outcome;
+    if (isAnswer && !temporaryStatuses.includes(outcome.status)) return outcome;
 
-    const reason = typeof outcome === 'string' ? outcome : `it answers ${outcome.status}`;
-    const requested = typeof outcome === 'string' ? 0 : parseRetryAfter(outcome.headers['retry-after'], timing.now());
+    mayHaveArrived ||= isAnswer || outcome.mayHaveArrived;
+    const reason = isAnswer ? `it answers ${outcome.status}` : outcome.reason;
+    const requested = isAnswer ? parseRetryAfter(outcome.headers['retry-after'], timing.now()) : 0;
     if (requested > longestRetryAfter) {
       const seconds = Math.ceil(requested / 1000);
       throw new CallkeyError('unreachable', `${server} asks for a pause of ${seconds} s.`);
@@ -63,7 +66,9 @@ export async function withRetries(
       await timing.wait(Math.max(requested, backoff(attempt, timing.random())), waitsUntil);
     }
     if (attempt >= attempts || until?.aborted) {
-      throw new CallkeyError('unreachable', `Could not reach ${server} (${attempt} attempts): ${reason}.`);
+      const attemptsMade = attempt === 1 ? '1 attempt' : `${attempt} attempts`;
+      const message = `Could not reach ${server} (${attemptsMade}): ${reason}.`;
+      throw new CallkeyError('unreachable', message, { isUnsent: !mayHaveArrived });
     }
   }
 }

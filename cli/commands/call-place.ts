@@ -38,7 +38,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
     inDoubt ||= recorded.adopted;
     const placed = await client.place(campaignId, recorded.call).catch(async (error: unknown) => {
       if (!(error instanceof CallkeyError)) throw error;
-      if (error.kind === 'unreachable') throw withAdvice(error, recorded.call);
+      if (error.kind === 'unreachable') throw withAdvice(error, recorded);
       // A first attempt that was refused has placed nothing; a retry may follow one that has.
       if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
       throw error;
@@ -107,10 +107,11 @@ function flagOf(path: string): string {
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-function withAdvice(error: CallkeyError, { requestId }: Call): CallkeyError {
+function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recorded): CallkeyError {
+  const what = error.isUnsent && !adopted ? 'The call was not sent.' : 'The call may have been placed or not.';
   return new CallkeyError(
     'unreachable',
-    `${error.message} The call may have been placed or not. Run the same command again: it sends the same request id (${requestId}), and places no second call.`,
+    `${error.message} ${what} Run the same command again: it sends the same request id (${requestId}), and places no second call.`,
     { code: error.code, cause: error },
   );
 }

@@ -187,13 +187,13 @@ describe('callkey call', () => {
       expect(await callsTo(phone)).to.have.length(1);
     });
 
-    it('ends with 7 where nobody listens', async () => {
+    it('ends with 7 where nobody listens, and says that nothing was sent', async () => {
       const args = ['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1', '--json'];
       const { code, stderr } = await its.home.run(args);
       expect(code).to.equal(7);
       const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
       expect(error).to.include({ code: 'unreachable', exitCode: 7 });
-      expect(error.message).to.contain('nothing listens there');
+      expect(error.message).to.match(/nothing listens there. The call was not sent/);
     });
 
     it('ends with 1 on anything else', async () => {

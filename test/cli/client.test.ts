@@ -87,6 +87,56 @@ describe('CallkeyClient', () => {
     expect(its.network.seen).to.deep.equal([]);
   });
 
+  it('ends at once, unsent, a request whose turn has not come when its signal aborts', async () => {
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    const client = connect({ connections: 1 });
+    const first = client.place(its.tenants.campaign.id, newCall('turn-1'));
+    await until(() => its.network.seen.length === 1);
+    const controller = new AbortController();
+    const second = errorOf(client.place(its.tenants.campaign.id, newCall('turn-2'), { signal: controller.signal }));
+    controller.abort();
+    expect(await second).to.equal(controller.signal.reason);
+    held.resolve();
+    await first;
+    await client.place(its.tenants.campaign.id, newCall('turn-3'));
+    expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['turn-1', 'turn-3']);
+  });
+
+  it('ends what is in flight when it is closed, and says that the call may have been placed', async () => {
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    const client = connect();
+    const placing = errorOf(client.place(its.tenants.campaign.id, newCall('closed-1')));
+    await until(() => its.network.seen.length === 1);
+    await client.close();
+    const error = await placing;
+    expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable', isUnsent: false });
+    expect(error)
+      .to.have.property('message')
+      .that.matches(/closed.*may have been placed/);
+    held.resolve();
+    await until(async () => (await callsOf('closed-1')).length === 1);
+  });
+
+  it('ends the pause before a retry when it is closed', async () => {
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
+    const client = connect({ retry: { onRetry: () => void client.close() } });
+    expect(await errorOf(client.place(its.tenants.campaign.id, newCall('closed-2')))).to.include({ kind: 'unreachable' });
+    expect(its.network.seen).to.have.length(1);
+  });
+
+  it('sends nothing once it is closed, and may be closed again', async () => {
+    const client = connect();
+    await client.close();
+    await client.close();
+    for (const asked of [client.place(its.tenants.campaign.id, newCall('closed-3')), client.cancel('some', { requestId: 'closed-3' })]) {
+      const error = await errorOf(asked);
+      expect(error).to.include({ kind: 'usage', message: 'The client is closed. Make another one.' });
+    }
+    expect(its.network.seen).to.deep.equal([]);
+  });
+
   it('ends the pause before a retry when its signal aborts', async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
     const controller = new AbortController();
@@ -119,6 +169,49 @@ describe('CallkeyClient', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
   }
+
+  // As from JavaScript, which no compiler has checked.
+  const misuses: [string, (client: CallkeyClient, campaignId: string) => Promise<unknown>][] = [
+    // @ts-expect-error
+    ['a call that is none', (client, id) => client.place(id)],
+    // @ts-expect-error
+    ['a call that is null', (client, id) => client.place(id, null)],
+    // @ts-expect-error
+    ['a call with a BigInt', (client, id) => client.place(id, { ...newCall('misuse-1'), variables: { number: 1n } })],
+    // @ts-expect-error
+    ['a signal that is none', (client, id) => client.place(id, newCall('misuse-2'), { signal: {} })],
+    // @ts-expect-error
+    ['no call to cancel', (client, id) => client.cancel(id)],
+  ];
+  for (const [what, misuse] of misuses) {
+    it(`refuses ${what}, and sends nothing`, async () => {
+      expect(await errorOf(misuse(connect(), its.tenants.campaign.id)))
+        .to.be.instanceOf(CallkeyError)
+        .and.include({ kind: 'usage' });
+      expect(its.network.seen).to.deep.equal([]);
+    });
+  }
+
+  for (const [option, wrong] of [
+    ['connections', { connections: 0 }],
+    ['connections', { connections: Number.NaN }],
+    ['attempts', { retry: { attempts: 0 } }],
+    ['userAgent', { userAgent: 'a\nb' }],
+    ['userAgent', { userAgent: 'Bücher' }],
+    ['server', { server: undefined }],
+  ] as const) {
+    it(`names ${option} where it is ${JSON.stringify(wrong)}`, () => {
+      // @ts-expect-error as from JavaScript
+      expect(() => connect(wrong))
+        .to.throw(CallkeyError, option)
+        .with.property('kind', 'usage');
+    });
+  }
+
+  it('refuses to be made of nothing', () => {
+    // @ts-expect-error as from JavaScript
+    expect(() => new CallkeyClient()).to.throw(CallkeyError, 'options');
+  });
 
   it('takes no server to which the key would go in the clear', () => {
     expect(() => connect({ server: 'http://calls.example.com' })).to.throw(CallkeyError, 'https');

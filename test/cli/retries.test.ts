@@ -102,18 +102,32 @@ describe('retries', () => {
     ['UND_ERR_HEADERS_TIMEOUT', 'no answer in time'],
     ['UND_ERR_BODY_TIMEOUT', 'no complete answer in time'],
     ['UND_ERR_HEADERS_OVERFLOW', 'the answer has too many headers'],
-    ['EHOSTUNREACH', 'EHOSTUNREACH'],
+    ['EHOSTUNREACH', 'there is no way to that host'],
+    ['UND_ERR_PRX_CONN', 'the proxy of HTTPS_PROXY does not answer'],
+    ['EPIPE', 'EPIPE'],
   ] as const) {
     it(`says in words what ${code} means, where there are some`, async () => {
       const { result } = await sendInto([systemError(code)], { attempts: 1 });
-      expect(result).to.have.property('message', `Could not reach http://core (1 attempts): ${reason}.`);
+      expect(result).to.have.property('message', `Could not reach http://core (1 attempt): ${reason}.`);
+    });
+  }
+
+  for (const [what, outcomes, isUnsent] of [
+    ['says that nothing was sent where no attempt found a connection', ['ENOTFOUND', 'ECONNREFUSED', 'UND_ERR_PRX_CONN'], true],
+    ['leaves open whether a request has arrived that was sent once', ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'], false],
+    ['leaves open whether a request has arrived that a core could not answer', [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
+  ] as const) {
+    it(what, async () => {
+      const errors = outcomes.map((outcome) => (typeof outcome === 'string' ? systemError(outcome) : outcome));
+      const { result } = await sendInto(errors, { attempts: 3 });
+      expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable', isUnsent });
     });
   }
 
   it('says that an answer is not HTTP, which may be about a call that was placed', async () => {
     const { result } = await sendInto([new errors.HTTPParserError('Invalid')], { attempts: 1 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
-    expect(result).to.have.property('message', 'Could not reach http://core (1 attempts): the answer is not HTTP.');
+    expect(result).to.have.property('message', 'Could not reach http://core (1 attempt): the answer is not HTTP.');
   });
 
   const final: [string, RegExp][] = [
@@ -125,6 +139,10 @@ describe('retries', () => {
     ['CERT_NOT_YET_VALID', /not valid yet.*clock/],
     ['ERR_TLS_CERT_ALTNAME_INVALID', /another name/],
     ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', /do not agree on TLS.*version/],
+    ['ERR_SSL_UNSUPPORTED_PROTOCOL', /do not agree on TLS.*version/],
+    ['ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE', /do not agree on TLS.*certificate of the client/],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', /do not agree on TLS.*certificate of the client/],
   ];
   for (const [code, says] of final) {
     it(`does not send again after ${code}, which no other try changes, and says what does`, async () => {

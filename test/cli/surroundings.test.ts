@@ -209,8 +209,8 @@ describe('where callkey runs', () => {
         .and.not.match(/trying again/);
     });
 
-    /** An HTTP proxy as companies have them: it sees where a client connects to, and nothing of what it says there. */
-    async function tunnel(status = 200) {
+    /** An HTTP proxy as companies have them: it sees where a client connects to, and nothing of what it says there. With null it never answers. */
+    async function tunnel(status: number | null = 200) {
       const asked: string[] = [];
       const sockets = new Set<Duplex>();
       const proxy = createServer((_, response) => response.writeHead(500).end('Only CONNECT.'));
@@ -218,6 +218,7 @@ describe('where callkey runs', () => {
       proxy.on('connect', ({ url = '', headers }, client) => {
         keep(client);
         asked.push(`${url} ${headers['proxy-authorization'] ?? ''}`.trim());
+        if (status === null) return;
         if (status !== 200) {
           client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`);
           return;
@@ -281,12 +282,30 @@ describe('where callkey runs', () => {
       }
     });
 
-    it('ends with 2 on a proxy address that is none, without repeating its password', async () => {
-      const { code, stderr } = await its.home.run(placeArgs(somePhone()), {
-        environment: { CALLKEY_SERVER: server, HTTPS_PROXY: 'ftp://ada:secret@proxy.example.com' },
+    for (const address of ['ftp://ada:secret@proxy.example.com', 'http://ada:secret%@proxy.example.com']) {
+      it(`ends with 2 on a proxy address that is none, without repeating its password: ${address.replace('secret', '…')}`, async () => {
+        const environment = { CALLKEY_SERVER: server, HTTPS_PROXY: address };
+        const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
+        expect(code).to.equal(2);
+        expect(stderr).to.contain('HTTPS_PROXY').and.not.contain('secret');
       });
-      expect(code).to.equal(2);
-      expect(stderr).to.contain('HTTPS_PROXY').and.not.contain('secret');
+    }
+
+    it('says that it is the proxy that does not answer: where there is none, and where it says nothing', async function () {
+      // Twice the time that a connection or an answer may take.
+      this.timeout(40_000);
+      const gone = await tunnel();
+      await gone.close();
+      const silent = await tunnel(null);
+      const doctor = async (address: string) => {
+        const environment = { ...trusting(), HTTPS_PROXY: `http://${address}` };
+        const { code, stdout } = await its.home.run(['doctor'], { environment });
+        return [code, /FAIL +server +(.*)/.exec(stdout)?.[1]];
+      };
+      const [withoutProxy, withSilentProxy] = await Promise.all([doctor(gone.address), doctor(silent.address)]);
+      await silent.close();
+      expect(withoutProxy).to.deep.equal([7, `Could not reach ${server} (1 attempt): the proxy of HTTPS_PROXY does not answer.`]);
+      expect(withSilentProxy).to.deep.equal([7, `Could not reach ${server} (1 attempt): no answer in time.`]);
     });
   });
 });

@@ -1,0 +1,57 @@
+// What callers in JavaScript may get wrong, where no compiler has checked it.
+import { inspect } from 'node:util';
+import { z } from 'zod';
+import { isRequestId } from '#contract/calls.ts';
+import { isKeyValue } from '#contract/key-value.ts';
+import { isIdentifier } from '#contract/text.ts';
+import { CallkeyError } from './errors.ts';
+import type { Call, CallReference, ClientOptions } from './types.ts';
+
+const count = z.int().min(1).max(10_000).optional();
+const optionsSchema = z.looseObject({
+  server: z.string(),
+  keyValue: z.string().refine(isKeyValue, 'This is no API key, or mistyped. Copy the whole key again.'),
+  connections: count,
+  retry: z.looseObject({ attempts: count }).optional(),
+  userAgent: z
+    .string()
+    .regex(/^[\x20-\x7e]+$/, 'Give plain ASCII text, as HTTP wants it.')
+    .optional(),
+});
+
+/** @throws CallkeyError `usage`, which repeats no value */
+export function checkOptions(options: ClientOptions): void {
+  const { error } = optionsSchema.safeParse(options);
+  if (error) throw new CallkeyError('usage', `The options of CallkeyClient are wrong.\n${z.prettifyError(error)}`);
+}
+
+/** Another text could lead to another path. @throws CallkeyError `usage` */
+export function checkId(of: 'campaign' | 'contact' | 'request', id: unknown): void {
+  const isOne = of === 'request' ? isRequestId : isIdentifier;
+  if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} is no ${of} id.`);
+}
+
+/** @throws CallkeyError `usage` */
+export function checkReference(call: CallReference): void {
+  if (isObject(call) && 'contactId' in call) checkId('contact', call.contactId);
+  else checkId('request', isObject(call) && 'requestId' in call ? call.requestId : undefined);
+}
+
+/** @returns the body of a request. @throws CallkeyError `usage` */
+export function bodyOf(call: Call): string {
+  checkId('request', isObject(call) ? call.requestId : undefined);
+  try {
+    return JSON.stringify(call);
+  } catch (cause) {
+    throw new CallkeyError('usage', 'The call cannot be written as JSON: it contains itself, or a BigInt.', { cause });
+  }
+}
+
+/** @throws CallkeyError `usage` */
+export function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new CallkeyError('usage', 'The signal is no AbortSignal.');
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
