@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
-import { rename, rm } from 'node:fs/promises';
+import { rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls.ts';
 import { parseJson } from '#contract/json.ts';
@@ -17,18 +18,27 @@ type PendingCall = {
   /** Whether an earlier command chose the request id and died without an answer. */
   adopted: boolean;
   settle(): Promise<void>;
+  /** Leaves it to the next command, where no answer arrived. */
+  release(): void;
 };
 
 const entrySchema = z.object({ requestId: z.string(), digest: z.string(), at: z.number() });
 
 /** After a day, the same command means another call. */
 const lifetime = 24 * 60 * 60 * 1000;
-/** No command waits this long for its answer: a living process of that number is another one, which the system gave the number again. */
-const longestWait = 10 * 60 * 1000;
+
+/**
+ * A command that waits for its answer touches its file this often, and one that finds the file untouched for the second of these times takes
+ * it for dead. Process numbers would not tell: they are given again, and mean nothing in another container. Where a stopped or starved
+ * command is taken for dead, both send one request id: that is one call too few, never one too many.
+ */
+const [betweenBeats, longestSilence] = [100, 1_000];
 
 const advice = `Nothing was sent. ${stateAdvice} Or give the call an id of your own, --request-id ID: then nothing has to be kept.`;
 
-const nameForm = /^([0-9a-f-]{36})\.(\d+)\.json$/;
+/** The second part is another one for each command: where two find the same file, only one can rename it. */
+const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
+const newPath = (folders: Folders, requestId: string) => join(folderOf(folders), `${requestId}.${randomUUID()}.json`);
 const folderOf = (folders: Folders) => join(folders.state, 'pending');
 
 /** Adopts the call that an earlier, dead command left pending; or records a new one. */
@@ -43,28 +53,49 @@ export async function beginCall(folders: Folders, server: string, campaignId: st
 async function begin(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
   const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
   const adopted = await adopt(folders, digest);
-  const requestId = adopted ?? randomUUID();
-  const path = join(folderOf(folders), `${requestId}.${process.pid}.json`);
-  if (adopted === undefined) await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }), advice);
-  return { requestId, adopted: adopted !== undefined, settle: () => rm(path, { force: true }) };
+  const { requestId, path } = adopted ?? (await record(folders, digest));
+  const beat = setInterval(() => utimes(path, new Date(), new Date()).catch(() => undefined), betweenBeats).unref();
+  const release = () => clearInterval(beat);
+  return { requestId, adopted: adopted !== undefined, settle: () => rm(path, { force: true }), release };
 }
 
-async function adopt(folders: Folders, digest: string): Promise<string | undefined> {
-  for (const { name, requestId, pid } of await pendingFiles(folders)) {
+type Held = { requestId: string; path: string };
+
+async function record(folders: Folders, digest: string): Promise<Held> {
+  const requestId = randomUUID();
+  const path = newPath(folders, requestId);
+  await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }), advice);
+  return { requestId, path };
+}
+
+async function adopt(folders: Folders, digest: string): Promise<Held | undefined> {
+  for (const { name, requestId } of await pendingFiles(folders)) {
     const path = join(folderOf(folders), name);
     const entry = entrySchema.safeParse(parseJson((await readIfExists(path)) ?? '')).data;
     if (!entry) continue;
-    const age = Date.now() - entry.at;
-    if (age > lifetime) await rm(path, { force: true });
-    else if (entry.digest === digest && !(isAlive(pid) && age < longestWait) && (await claim(path, folders, requestId))) return requestId;
+    if (Date.now() - entry.at > lifetime) await rm(path, { force: true });
+    else if (entry.digest === digest && (await isSilent(path))) {
+      const claimed = newPath(folders, requestId);
+      if (await claim(path, claimed)) return { requestId, path: claimed };
+    }
   }
   return undefined;
 }
 
-/** Where two commands find the same file, only one can rename it. */
-async function claim(path: string, folders: Folders, requestId: string): Promise<boolean> {
+/** Compares the file's times with each other and with no clock, which may have been set. */
+async function isSilent(path: string): Promise<boolean> {
+  const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
+  const before = await touchedAt();
+  for (let waited = 0; waited < longestSilence; waited += betweenBeats) {
+    await wait(betweenBeats);
+    if ((await touchedAt()) !== before) return false;
+  }
+  return true;
+}
+
+async function claim(path: string, claimed: string): Promise<boolean> {
   try {
-    await rename(path, join(folderOf(folders), `${requestId}.${process.pid}.json`));
+    await rename(path, claimed);
     return true;
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return false;
@@ -79,20 +110,9 @@ export async function deletePendingCall(folders: Folders, requestId: string): Pr
   }
 }
 
-async function pendingFiles(folders: Folders): Promise<{ name: string; requestId: string; pid: number }[]> {
+async function pendingFiles(folders: Folders): Promise<{ name: string; requestId: string }[]> {
   return (await listIfExists(folderOf(folders))).flatMap((name) => {
-    const [, requestId, pid] = nameForm.exec(name) ?? [];
-    return requestId === undefined ? [] : [{ name, requestId, pid: Number(pid) }];
+    const requestId = nameForm.exec(name)?.[1];
+    return requestId === undefined ? [] : [{ name, requestId }];
   });
-}
-
-function isAlive(pid: number): boolean {
-  // The earlier process with our own number is dead: in a container, each command may get the same number.
-  if (pid === process.pid) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) === 'EPERM';
-  }
 }

@@ -36,13 +36,14 @@ export async function callPlace(context: Context, campaignId: string, options: C
   try {
     const recorded = await record(context, server, campaignId, call);
     inDoubt ||= recorded.adopted;
-    const placed = await client.place(campaignId, recorded.call).catch(async (error: unknown) => {
+    const answer = client.place(campaignId, recorded.call).catch(async (error: unknown) => {
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'unreachable') throw withAdvice(error, recorded);
       // A first attempt that was refused has placed nothing; a retry may follow one that has.
       if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
       throw error;
     });
+    const placed = await answer.finally(recorded.release);
     await recorded.settle();
     context.output.answer(placed, textOf(context, placed, call.contact.phone));
   } finally {
@@ -55,7 +56,7 @@ function sentNothing({ code }: CallkeyError): boolean {
   return code === 'untrusted-certificate' || code === 'proxy-refused';
 }
 
-type Recorded = { call: Call; adopted: boolean; settle(): Promise<void>; undo(): Promise<void> };
+type Recorded = { call: Call; adopted: boolean; settle(): Promise<void>; undo(): Promise<void>; release(): void };
 
 /** Writes to the disk which call is about to be sent. */
 async function record(context: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
@@ -73,7 +74,7 @@ async function record(context: Context, server: string, campaignId: string, call
     await settle();
     await rememberLastCall(context, server, campaignId, lastBefore);
   };
-  return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo };
+  return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo, release: () => pending?.release() };
 }
 
 function callOf({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {

@@ -1,13 +1,16 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { CliHome } from '../support/cli.ts';
-import type { Ended } from '../support/commands.ts';
+import { CliHome, cliMain } from '../support/cli.ts';
+import { bareEnvironment, type Ended } from '../support/commands.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { ask } from '../support/http.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, signIn, somePhone } from '../support/tenants.ts';
 
 describe('callkey call', () => {
@@ -267,6 +270,25 @@ describe('callkey call', () => {
         await process.ended;
         expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
         expect(await callsTo(phone)).to.have.length(1);
+      });
+
+      it('sends the same request id though another process has its number now', async function () {
+        // In namespaces of their own, processes are numbered from 1: 2 is the command, then the bystander.
+        const inNamespace = (script: string, args: string[]): [string, string[]] => [
+          'unshare',
+          ['--map-root-user', '--pid', '--fork', '--kill-child', 'sh', '-c', script, process.execPath, cliMain, ...args],
+        ];
+        const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory } };
+        if (spawnSync(...inNamespace('true', []), options).status !== 0) skip(this, 'no unshare that may');
+        const args = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone()];
+        its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+        const killed = spawn(...inNamespace('"$0" "$@" & wait', [...args, '--verbose']), options);
+        await new Promise<void>((resolve) => killed.stderr.on('data', (text) => String(text).includes('< 503') && resolve()));
+        killed.kill('SIGKILL');
+        await once(killed, 'close');
+        const { stderr } = await promisify(execFile)(...inNamespace('sleep 60 & "$0" "$@"', args), options);
+        expect(stderr).to.contain('Sending its request id');
+        expect([sentIds().length, new Set(sentIds()).size]).to.deep.equal([2, 1]);
       });
 
       it('is a call of its own while the first still runs', async () => {
