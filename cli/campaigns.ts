@@ -23,7 +23,7 @@ const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
 export async function campaignOf(context: Context, given: string | undefined): Promise<string> {
   const text = given ?? (context.environment['CALLKEY_CAMPAIGN'] || undefined);
   if (text === undefined) throw new CallkeyError('usage', 'No campaign was given. Give its id or its alias, or set CALLKEY_CAMPAIGN.');
-  const aliases = await readAliases(context);
+  const aliases = aliasForm.test(text) ? await readAliases(context) : {};
   return checkedCampaign(Object.hasOwn(aliases, text) ? (aliases[text] ?? text) : text);
 }
 
@@ -57,7 +57,7 @@ async function change(context: Context, changed: (aliases: Record<string, string
   const { profileName } = await settingsOf(context);
   const all = await readAll(context.folders);
   const aliases: Aliases = { ...all, [profileName]: changed(all[profileName] ?? {}) };
-  await writeDurably(fileOf(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`);
+  await writeDurably(fileOf(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`, 'Commands take the id of a campaign, too.');
 }
 
 async function readAll(folders: Folders): Promise<Aliases> {

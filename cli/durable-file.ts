@@ -1,6 +1,6 @@
 // By hand: write-file-atomic does not sync the folder, so that a power cut could undo its rename.
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CallkeyError, errorCode } from './client/errors.ts';
 
@@ -9,23 +9,26 @@ export const privateFile = 0o600;
 export const privateFolder = 0o700;
 
 /** What to do where a command cannot keep what it has to remember. */
-export const stateAdvice = 'Name a folder that this user can write to: --state DIR.';
+export const stateAdvice = 'Name a folder that this user can read and write: --state DIR.';
 
 const diskReasons: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: "the user's share of the disk is used up",
   EROFS: 'the file system is read-only',
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
+  EACCES: 'this user has no permission',
+  EPERM: 'this user has no permission',
+  EISDIR: 'it is a folder',
+  ENOENT: 'no folder can be made there',
   ENOTDIR: 'a part of the path is no folder',
   // mkdir says so of a file where a folder has to be.
   EEXIST: 'a part of the path is no folder',
 };
 
-/** Why the system could not write, in words. */
+/** Why the system could not write or read, in words. */
 export function diskReason(error: unknown): string {
-  const code = errorCode(error);
-  return (code && diskReasons[code]) ?? (error instanceof Error ? error.message : String(error));
+  const reason = error instanceof CallkeyError ? (error.cause ?? error) : error;
+  const code = errorCode(reason);
+  return (code && diskReasons[code]) ?? (reason instanceof Error ? reason.message : String(reason));
 }
 
 export function diskError(error: unknown, what: string, advice = ''): CallkeyError {
@@ -49,7 +52,7 @@ export async function writeDurably(path: string, text: string, advice?: string):
 
 async function replace(path: string, text: string): Promise<void> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: privateFolder });
+  await makeFolder(folder);
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(temporary, 'wx', privateFile);
@@ -67,6 +70,31 @@ async function replace(path: string, text: string): Promise<void> {
   await syncFolder(folder);
 }
 
+/**
+ * Makes a folder and those above it, which only the owner can read. By hand: the recursive mkdir of Node.js calls a read-only disk a missing
+ * folder, and never ends where the system has no folder to make, as in /proc.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdirUnlessThere(path);
+  } catch (error) {
+    const above = dirname(path);
+    if (errorCode(error) !== 'ENOENT' || above === path) throw error;
+    await makeFolder(above);
+    await mkdirUnlessThere(path);
+  }
+}
+
+async function mkdirUnlessThere(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: privateFolder });
+  } catch (error) {
+    // Systems differ in what they say of a folder that is there: a drive of Windows may not be made.
+    const found = await stat(path).catch(() => undefined);
+    if (!found?.isDirectory()) throw error;
+  }
+}
+
 /** A power cut may undo a rename until its folder is synced (fsync(2)). Windows has no such call. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
@@ -78,22 +106,31 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** @returns undefined where there is no such file */
-export function readIfExists(path: string): Promise<string | undefined> {
-  return unlessMissing(readFile(path, 'utf8'), undefined);
+/** @returns undefined where there is no such file @throws CallkeyError `failed` */
+export function readIfExists(path: string, advice?: string): Promise<string | undefined> {
+  return unlessMissing(readFile(path, 'utf8'), undefined, path, advice);
 }
 
-/** @returns the names in a folder; none where there is no such folder */
-export function listIfExists(folder: string): Promise<string[]> {
-  return unlessMissing(readdir(folder), []);
+/** @returns the names in a folder; none where there is no such folder @throws CallkeyError `failed` */
+export function listIfExists(folder: string, advice?: string): Promise<string[]> {
+  return unlessMissing(readdir(folder), [], folder, advice);
 }
 
-async function unlessMissing<Found, Missing>(reading: Promise<Found>, missing: Missing): Promise<Found | Missing> {
+async function unlessMissing<Found, Missing>(
+  reading: Promise<Found>,
+  missing: Missing,
+  path: string,
+  advice = 'Correct its permissions, or move it away.',
+): Promise<Found | Missing> {
   try {
     return await reading;
   } catch (error) {
     // ENOTDIR: service users often have /dev/null for a home.
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return missing;
-    throw error;
+    throw unreadable(path, error, advice);
   }
+}
+
+export function unreadable(path: string, error: unknown, advice: string): CallkeyError {
+  return new CallkeyError('failed', `Could not read ${path}: ${diskReason(error)}. ${advice}`, { code: 'not-readable', cause: error });
 }

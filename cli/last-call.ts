@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '#contract/json.ts';
-import { CallkeyError } from './client/errors.ts';
 import { diskReason, readIfExists, writeDurably } from './durable-file.ts';
 import type { Output } from './output.ts';
 import type { Folders } from './xdg.ts';
@@ -22,7 +21,7 @@ export async function rememberLastCall({ folders, output }: Remembering, server:
   try {
     await writeLastCall(folders, server, campaignId, last);
   } catch (error) {
-    output.note(`call cancel --last will not know this call: ${diskReason(error instanceof CallkeyError ? error.cause : error)}.`);
+    output.note(`call cancel --last will not know this call: ${diskReason(error)}.`);
   }
 }
 

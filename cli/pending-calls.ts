@@ -71,7 +71,7 @@ async function record(folders: Folders, digest: string): Promise<Held> {
 async function adopt(folders: Folders, digest: string): Promise<Held | undefined> {
   for (const { name, requestId } of await pendingFiles(folders)) {
     const path = join(folderOf(folders), name);
-    const entry = entrySchema.safeParse(parseJson((await readIfExists(path)) ?? '')).data;
+    const entry = entrySchema.safeParse(parseJson((await readIfExists(path, advice)) ?? '')).data;
     if (!entry) continue;
     if (Date.now() - entry.at > lifetime) await rm(path, { force: true });
     else if (entry.digest === digest && (await isSilent(path))) {
@@ -111,7 +111,7 @@ export async function deletePendingCall(folders: Folders, requestId: string): Pr
 }
 
 async function pendingFiles(folders: Folders): Promise<{ name: string; requestId: string }[]> {
-  return (await listIfExists(folderOf(folders))).flatMap((name) => {
+  return (await listIfExists(folderOf(folders), advice)).flatMap((name) => {
     const requestId = nameForm.exec(name)?.[1];
     return requestId === undefined ? [] : [{ name, requestId }];
   });

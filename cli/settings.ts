@@ -70,8 +70,11 @@ async function readProfiles(folders: Folders): Promise<Profiles> {
   return new Map(Object.entries(parsed.data));
 }
 
+/** What to do where a key cannot be stored. */
+export const storageAdvice = 'Set CALLKEY_SERVER, and CALLKEY_API_KEY or CALLKEY_API_KEY_FILE: what is set need not be stored.';
+
 function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
-  return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`);
+  return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`, storageAdvice);
 }
 
 /** @throws CallkeyError `usage` where the key would be sent in the clear, or the text is no address */

@@ -1,8 +1,9 @@
 import { CallkeyError } from '../client/errors.ts';
 import { formatCount } from '../output.ts';
 import type { Folders } from '../xdg.ts';
-import type { CallFile, CheckedFile } from './call-file.ts';
-import { deleteRun, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
+import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
+import { FirstLines } from './line-numbers.ts';
+import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** What a command wants to place. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
@@ -15,14 +16,28 @@ export function runRequest(server: string, profile: string, campaignId: string, 
   return { server, profile, campaignId, path, content, reading, calls: good, skipped: bad.size, ownRequestIds };
 }
 
-/** @throws CallkeyError `conflict`, see pickRun */
-export async function chooseRun(folders: Folders, request: RunRequest, again: boolean): Promise<Run> {
-  const choice = pickRun(await readRuns(folders), request, again);
+/** @throws CallkeyError `conflict`, see decideRun */
+export async function chooseRun(folders: Folders, request: RunRequest, file: CallFile, checked: CheckedFile, again: boolean): Promise<Run> {
+  const choice = await decideRun(await readRuns(folders), request, file, checked, again);
   if ('continued' in choice) return choice.continued;
   const startedAt = new Date().toISOString();
   const run = await startRun(folders, { ...request, version: 1, repetition: again ? newRepetition() : '', startedAt });
   for (const replaced of choice.replaced) await deleteRun(replaced);
   return run;
+}
+
+/** @throws CallkeyError `conflict` where contacts might be called twice: see pickRun, and lines that this path had when it was placed last */
+export async function decideRun(
+  runs: readonly Run[],
+  request: RunRequest,
+  file: CallFile,
+  checked: CheckedFile,
+  again: boolean,
+): Promise<RunChoice> {
+  const choice = pickRun(runs, request, again);
+  const before = 'continued' in choice || again ? undefined : placedBefore(runs, request);
+  if (before) await refuseSameLines(before, file, checked);
+  return choice;
 }
 
 /**
@@ -32,7 +47,7 @@ export async function chooseRun(folders: Folders, request: RunRequest, again: bo
  * @throws CallkeyError `conflict` where an earlier version of the file was placed in part: contacts might be called twice
  */
 export function pickRun(runs: readonly Run[], request: RunRequest, again: boolean): RunChoice {
-  const sameTarget = runs.filter(({ header }) => header.server === request.server && header.campaignId === request.campaignId);
+  const sameTarget = runs.filter((run) => isOfTarget(run, request));
   const sameFile = sameTarget.filter(({ header }) => header.content === request.content && isReadAlike(header, request));
   const continued = sameFile.find((run) => run.completedAt === null) ?? (again ? undefined : sameFile[0]);
   if (continued) return { continued };
@@ -50,8 +65,30 @@ function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): bo
   if (header.ownRequestIds && request.ownRequestIds) return false;
   // Its lines have the same request ids, and would be other calls.
   if (header.content === request.content) return !isReadAlike(header, request);
-  if (header.path === null || header.path !== request.path) return false;
-  return completedAt === null || header.skipped > 0;
+  return completedAt === null && header.path !== null && header.path === request.path;
+}
+
+/** The run that placed what the path held last. Its lines tell an edited file from another one: a daily export may have the same name. */
+export function placedBefore(runs: readonly Run[], request: RunRequest): Run | undefined {
+  const before = runs.find((run) => isOfTarget(run, request) && run.header.path !== null && run.header.path === request.path);
+  return before && !(before.header.ownRequestIds && request.ownRequestIds) ? before : undefined;
+}
+
+async function refuseSameLines(before: Run, file: CallFile, { bad }: CheckedFile): Promise<void> {
+  const lines = new FirstLines(before.header.calls);
+  for await (const { line, call } of earlierLines(before)) {
+    if (call !== undefined) lines.add(markOf(call), line);
+  }
+  for await (const { line, call } of goodLines(file, bad)) {
+    const earlier = lines.find(markOf(callDigest(call)));
+    if (earlier !== undefined) throw placedAlready(before, line, earlier);
+  }
+}
+
+const markOf = (digest: string) => ({ high: Number.parseInt(digest, 16), low: 0 });
+
+function isOfTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
+  return header.server === server && header.campaignId === campaignId;
 }
 
 function readOtherwise({ header }: Run): CallkeyError {
@@ -63,12 +100,21 @@ function readOtherwise({ header }: Run): CallkeyError {
   );
 }
 
-function placedInPart({ header, placed, completedAt }: Run): CallkeyError {
-  const total = header.calls + header.skipped;
-  const count = completedAt === null ? placed.size : header.calls;
+function placedAlready({ header, completedAt }: Run, line: number, earlier: number): CallkeyError {
+  const was = line === earlier ? '' : `, where it was line ${earlier}`;
   return new CallkeyError(
     'conflict',
-    `${header.path} has changed since ${formatCount(count)} of its ${formatCount(total)} lines were placed: placing it now would call those contacts twice. ` +
+    `${header.path} has changed since it was placed, at ${completedAt}, and line ${line} was in it then${was}: placing it now would call that contact twice. ` +
+      'Nothing was sent. Put the lines that are not placed in a file of their own; or add --again to place every line of the file as it is now.',
+    { code: 'file-changed' },
+  );
+}
+
+function placedInPart({ header, placed }: Run): CallkeyError {
+  const total = header.calls + header.skipped;
+  return new CallkeyError(
+    'conflict',
+    `${header.path} has changed since ${formatCount(placed.size)} of its ${formatCount(total)} lines were placed: placing it now would call those contacts twice. ` +
       'Nothing was sent. Restore the file and run the same command again; or put the lines that are not placed in a file of their own; ' +
       'or add --again to give up the earlier run and place every line of the file as it is now.',
     { code: 'file-changed' },

@@ -47,16 +47,26 @@ export class FirstLines {
   }
 
   /** Keeps the line unless an earlier one has the mark. @returns the earlier line */
-  add({ high, low }: Mark, line: number): number | undefined {
+  add(mark: Mark, line: number): number | undefined {
+    const slot = this.#slotOf(mark);
+    const earlier = this.#lines[slot];
+    if (earlier) return earlier;
+    this.#high[slot] = mark.high;
+    this.#low[slot] = mark.low;
+    this.#lines[slot] = line;
+    return undefined;
+  }
+
+  find(mark: Mark): number | undefined {
+    return this.#lines[this.#slotOf(mark)] || undefined;
+  }
+
+  /** The mark's own, or else the free one for it. */
+  #slotOf({ high, low }: Mark): number {
     // Fibonacci hashing: the upper bits of the product depend on all bits of the mark.
     const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;
     let slot = Math.floor((hash / 0x1_0000_0000) * this.#capacity);
-    for (; this.#lines[slot]; slot = (slot + 1) % this.#capacity) {
-      if (this.#high[slot] === high && this.#low[slot] === low) return this.#lines[slot];
-    }
-    this.#high[slot] = high;
-    this.#low[slot] = low;
-    this.#lines[slot] = line;
-    return undefined;
+    while (this.#lines[slot] && (this.#high[slot] !== high || this.#low[slot] !== low)) slot = (slot + 1) % this.#capacity;
+    return slot;
   }
 }

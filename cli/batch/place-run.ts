@@ -7,7 +7,7 @@ import { formatCount, type Output } from '../output.ts';
 import { type CallFile, type CallLine, type CheckedFile, goodLines } from './call-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
-import { earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
+import { callDigest, earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 
 /** A run, and what it needs. */
 type Batch = {
@@ -77,7 +77,7 @@ async function placeLine(
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
   try {
     const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, identified);
-    const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt };
+    const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt, call: callDigest(call) };
     run.placed.add(line);
     reportPlaced(output, placed, requestId, replayed);
     progress.step();

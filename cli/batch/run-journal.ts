@@ -4,8 +4,9 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
+import type { PlaceCall } from '#contract/calls.ts';
 import { parseJson } from '#contract/json.ts';
-import { diskError, listIfExists, privateFile, stateAdvice, writeDurably } from '../durable-file.ts';
+import { diskError, listIfExists, privateFile, stateAdvice, unreadable, writeDurably } from '../durable-file.ts';
 import type { Folders } from '../xdg.ts';
 import { LineSet } from './line-numbers.ts';
 import { readingSchema } from './reading.ts';
@@ -13,7 +14,7 @@ import { keepHeapSmall } from './small-heap.ts';
 
 /**
  * The placing of one file in one campaign. Its journal is $XDG_STATE_HOME/callkey/runs/*.jsonl: this header, then an entry for each line
- * of the file that was placed, then the end. It holds the numbers of lines, and no phone number or name.
+ * of the file that was placed, then the end. It holds the numbers and digests of lines, and no phone number or name.
  */
 const headerSchema = z.object({
   version: z.literal(1),
@@ -43,6 +44,8 @@ const placedSchema = z.object({
   requestId: z.string().optional(),
   contactId: z.string(),
   placedAt: z.string(),
+  /** By which an edited file is found to have the line still (callDigest). Journals of an earlier version have none. */
+  call: z.string().optional(),
 });
 export type PlacedLine = z.infer<typeof placedSchema>;
 const endSchema = z.object({ completedAt: z.string() });
@@ -60,7 +63,9 @@ export type Run = {
 
 const folderOf = (folders: Folders) => join(folders.state, 'runs');
 
-/** A journal is deleted this long after its last entry. */
+const advice = `Nothing was sent. ${stateAdvice}`;
+
+/** A journal is deleted this long after its last entry, once another run starts. */
 const retention = 90 * 24 * 60 * 60 * 1000;
 
 /**
@@ -69,6 +74,11 @@ const retention = 90 * 24 * 60 * 60 * 1000;
  */
 export function lineRequestId({ campaignId, content, repetition }: RunHeader, line: number): string {
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
+}
+
+/** By what a line asks for, whatever its number, its request id and the order of its columns. Of 48 bits, which a number can hold. */
+export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
+  return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 12);
 }
 
 /** The short name that `call resume RUN` takes. */
@@ -80,7 +90,8 @@ export async function startRun(folders: Folders, header: RunHeader): Promise<Run
   const { server, campaignId, content, reading, repetition } = header;
   const digest = hash('sha256', JSON.stringify([server, campaignId, content, reading, repetition]));
   const file = join(folderOf(folders), `${digest.slice(0, 32)}.jsonl`);
-  await writeDurably(file, `${JSON.stringify(header)}\n`, `Nothing was sent. ${stateAdvice}`);
+  await writeDurably(file, `${JSON.stringify(header)}\n`, advice);
+  await deleteOldRuns(folders);
   return { header, file, placed: new LineSet(), completedAt: null };
 }
 
@@ -90,13 +101,25 @@ export function newRepetition(): string {
 
 /** All runs, the newest first. */
 export async function readRuns(folders: Folders): Promise<Run[]> {
-  const names = (await listIfExists(folderOf(folders))).filter((name) => name.endsWith('.jsonl'));
   const runs: Run[] = [];
-  for (const name of names) {
-    const run = await readRun(join(folderOf(folders), name));
+  for (const file of await journalsOf(folders)) {
+    const run = await readRun(file);
     if (run) runs.push(run);
   }
   return runs.toSorted((one, other) => (one.header.startedAt < other.header.startedAt ? 1 : -1));
+}
+
+async function journalsOf(folders: Folders): Promise<string[]> {
+  const names = await listIfExists(folderOf(folders), advice);
+  return names.filter((name) => name.endsWith('.jsonl')).map((name) => join(folderOf(folders), name));
+}
+
+async function deleteOldRuns(folders: Folders): Promise<void> {
+  for (const file of await journalsOf(folders)) {
+    const found = await stat(file).catch(() => undefined);
+    // What cannot be deleted now is tried again the next time.
+    if (found && Date.now() - found.mtimeMs > retention) await rm(file, { force: true }).catch(() => undefined);
+  }
 }
 
 /** The end of the file is where its end is noted: journals of whole files, which may be long, are not read through. */
@@ -106,15 +129,15 @@ async function readRun(file: string): Promise<Run | undefined> {
   const found = await stat(file).catch(() => undefined);
   // Another command may have deleted it since the folder was listed.
   if (!found) return undefined;
-  if (Date.now() - found.mtimeMs > retention) {
-    await rm(file, { force: true }).catch(() => undefined);
-    return undefined;
+  try {
+    if (found.size > tailBytes) {
+      const tail = await parseJournal(file, concatenated(linesOf(file, 0, 4096), linesOf(file, found.size - tailBytes)));
+      if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet() };
+    }
+    return await parseJournal(file, linesOf(file));
+  } catch (error) {
+    throw unreadable(file, error, advice);
   }
-  if (found.size > tailBytes) {
-    const tail = await parseJournal(file, concatenated(linesOf(file, 0, 4096), linesOf(file, found.size - tailBytes)));
-    if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet() };
-  }
-  return parseJournal(file, linesOf(file));
 }
 
 async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenerator<Item> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, realpath, rm } from 'node:fs/promises';
+import { type FileHandle, open, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { diskError, privateFile, privateFolder, stateAdvice } from '../durable-file.ts';
+import { diskError, makeFolder, privateFile, stateAdvice } from '../durable-file.ts';
 import type { Folders } from '../xdg.ts';
 
 /** A file of calls, open: it is read several times, and no part of it is kept. */
@@ -69,7 +69,7 @@ function sourceOf(file: FileHandle, name: string, path: string | null): Source {
 async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise<FileHandle> {
   const path = join(folders.state, `${randomUUID()}.tmp`);
   try {
-    await mkdir(folders.state, { recursive: true, mode: privateFolder });
+    await makeFolder(folders.state);
     const file = await open(path, 'wx+', privateFile);
     await rm(path);
     for await (const chunk of pipe) await file.writeFile(chunk);

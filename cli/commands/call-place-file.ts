@@ -47,7 +47,8 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   const { server, settings, client } = await connect(context, { retry, connections: options.concurrency });
   try {
     const checked = await checkFile(context, file, options.skipInvalid);
-    const run = await chooseRun(context.folders, runRequest(server, settings.profileName, campaignId, file, checked), options.again);
+    const request = runRequest(server, settings.profileName, campaignId, file, checked);
+    const run = await chooseRun(context.folders, request, file, checked, options.again);
     noteEarlierWork(context, run, checked, file.name);
     if (run.completedAt === null) await rememberLastCall(context, server, campaignId, { fromFile: true });
     progress = createProgress(context.streams.stderr, checked.good, run.placed.size);

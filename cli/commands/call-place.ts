@@ -64,7 +64,8 @@ async function record(context: Context, server: string, campaignId: string, call
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
   if (pending?.adopted) output.note(`This command ended without an answer before. Sending its request id ${requestId} again.`);
-  const lastBefore = await readLastCall(folders, server, campaignId);
+  // Whatever is unreadable there is replaced, or else noted as what cannot be written.
+  const lastBefore = await readLastCall(folders, server, campaignId).catch(() => undefined);
   await rememberLastCall(context, server, campaignId, { requestId });
   const settle = async () =>
     pending?.settle().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { type CallFile, type CallLine, goodLines } from '../batch/call-file.ts';
 import { checkFile } from '../batch/check-report.ts';
-import { pickRun, runRequest } from '../batch/choose-run.ts';
+import { decideRun, runRequest } from '../batch/choose-run.ts';
 import { LineSet } from '../batch/line-numbers.ts';
 import { earlierLines, lineRequestId, type Run, readRuns } from '../batch/run-journal.ts';
 import { type Context, settingsOf } from '../context.ts';
@@ -18,7 +18,7 @@ export async function dryRun(context: Context, campaignId: string, file: CallFil
   const { server, profileName } = await settingsOf(context);
   const request = runRequest(server ?? '', profileName, campaignId, file, checked);
   // Throws what the run itself would throw.
-  const choice = pickRun(server === null ? [] : await readRuns(context.folders), request, options.again);
+  const choice = await decideRun(server === null ? [] : await readRuns(context.folders), request, file, checked, options.again);
   const placed = 'continued' in choice ? await placedOf(choice.continued) : new LineSet();
   const header = 'continued' in choice ? choice.continued.header : { ...request, version: 1 as const, repetition: '', startedAt: '' };
   let shown = 0;

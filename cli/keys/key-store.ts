@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { writeDurably } from '../durable-file.ts';
-import type { KeyPlace, Settings } from '../settings.ts';
+import { type KeyPlace, type Settings, storageAdvice } from '../settings.ts';
 import { shellCommand, shellWord } from '../shell-command.ts';
 import type { Environment, Folders } from '../xdg.ts';
 import { openKeychain } from './keychain.ts';
@@ -34,7 +34,7 @@ function openKeyFile(profileName: string, folders: Folders): KeyStore {
     read: () => readPrivately(path),
     async write(keyValue) {
       await refuseLink(path);
-      await writeDurably(path, `${keyValue}\n`);
+      await writeDurably(path, `${keyValue}\n`, storageAdvice);
     },
     async delete() {
       const isThere = (await lstat(path).catch(() => undefined)) !== undefined;

@@ -453,6 +453,24 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal([1]);
     });
 
+    it('refuses a file that was edited after it was placed whole, wherever its lines are now; and takes the new lines alone', async () => {
+      const path = file(csvOf(3));
+      await place(path);
+      its.network.seen.length = 0;
+      file(`var.x,name,phone\n,Eve,${phone(9)}\n,Ada 2,${phone(2)}\n`);
+      for (const more of [[], ['--dry-run'], ['--skip-invalid']]) {
+        const { code, stderr } = await place(path, ...more);
+        expect(code, stderr).to.equal(5);
+        expect(stderr).to.match(/has changed since it was placed.*line 3 was in it then, where it was line 4.*file of their own.*--again/);
+      }
+      expect(its.network.seen).to.deep.equal([]);
+      expect((await place(file(`phone,name\n${phone(9)},Eve\n`))).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(4));
+      file(csvOf(3, 1));
+      expect((await place(path, '--again')).code).to.equal(0);
+      expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 2, 2]);
+    });
+
     it('takes a changed file whose lines have request ids of their own', async () => {
       const line = (n: number) => `${phone(n)},own-${files}-${n}`;
       its.network.faults.push('pass', { status: 401 });

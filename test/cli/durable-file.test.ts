@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
@@ -29,7 +29,7 @@ describe('a file that is written durably', () => {
     expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-writable' });
     expect(error)
       .to.have.property('message')
-      .that.matches(/^Could not write \/.*\/file: EISDIR: .*\. Name another\.$/);
+      .that.matches(/^Could not write \/.*\/file: it is a folder\. Name another\.$/);
     expect(readdirSync(folder)).to.deep.equal(['file']);
   });
 
@@ -47,8 +47,10 @@ describe('why the disk refuses', () => {
     ['ENOSPC', 'the disk is full', 'disk-full'],
     ['EDQUOT', "the user's share of the disk is used up", 'disk-full'],
     ['EROFS', 'the file system is read-only', 'not-writable'],
-    ['EACCES', 'this user may not write there', 'not-writable'],
-    ['EPERM', 'this user may not write there', 'not-writable'],
+    ['EACCES', 'this user has no permission', 'not-writable'],
+    ['EPERM', 'this user has no permission', 'not-writable'],
+    ['ENOENT', 'no folder can be made there', 'not-writable'],
+    ['EISDIR', 'it is a folder', 'not-writable'],
     ['ENOTDIR', 'a part of the path is no folder', 'not-writable'],
     ['EEXIST', 'a part of the path is no folder', 'not-writable'],
     ['XENOSPC', 'x', 'not-writable'],
@@ -64,6 +66,8 @@ describe('why the disk refuses', () => {
     expect([diskReason(new Error('odd')), diskReason('odd')]).to.deep.equal(['odd', 'odd']);
     const known = new CallkeyError('usage', 'known');
     expect(diskError(known, 'Could not write it')).to.equal(known);
+    expect(diskReason(known)).to.equal('known');
+    expect(diskReason(new CallkeyError('failed', 'Could not write it', { cause: failure('ENOSPC') }))).to.equal('the disk is full');
   });
 });
 
@@ -82,6 +86,12 @@ describe('what may be missing', () => {
   });
 
   it('is an error where it is there and cannot be read', async () => {
-    expect(await errorOf(readIfExists(freshDirectory()))).to.have.property('code', 'EISDIR');
+    const folder = freshDirectory();
+    const error = await errorOf(readIfExists(folder, 'Move it.'));
+    expect(error)
+      .to.be.instanceOf(CallkeyError)
+      .and.include({ kind: 'failed', code: 'not-readable', message: `Could not read ${folder}: it is a folder. Move it.` });
+    symlinkSync('loop', join(folder, 'loop'));
+    expect(await errorOf(listIfExists(join(folder, 'loop')))).to.have.property('code', 'not-readable');
   });
 });

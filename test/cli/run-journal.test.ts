@@ -2,7 +2,9 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, 
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
+import type { PlaceCall } from '#contract/calls.ts';
 import {
+  callDigest,
   deleteRun,
   earlierLines,
   lineRequestId,
@@ -162,13 +164,40 @@ describe('the journals of runs', () => {
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });
 
-  it('are deleted ninety days after the last entry, and not before', async () => {
+  it('are deleted ninety days after the last entry, and not before, when another run starts; reading them deletes none', async () => {
     const [kept, old] = [await start(), await start({ content: 'old' })];
     const now = Date.now() / 1_000;
     utimesSync(kept.file, now, now - seconds(90) + 60);
     utimesSync(old.file, now, now - seconds(90) - 60);
-    expect(await readRuns(folders)).to.deep.equal([kept]);
+    expect(await readRuns(folders)).to.have.deep.members([kept, old]);
+    const next = await start({ content: 'new' });
+    expect(await readRuns(folders)).to.have.deep.members([kept, next]);
     expect([kept, old].map(({ file }) => existsSync(file))).to.deep.equal([true, false]);
+  });
+
+  it('that cannot be read are named, with what to do', async () => {
+    const { file } = await start();
+    rmSync(file);
+    mkdirSync(file);
+    const failure: unknown = await readRuns(folders).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-readable' });
+    expect(String(failure)).to.contain(`Could not read ${file}: it is a folder. Nothing was sent. Name a folder`);
+  });
+
+  it('know a line by what it asks for, whatever its request id and the order of its variables', () => {
+    const contact = { phone: '+493012345678', name: 'Ada' };
+    const digest = callDigest({ contact, variables: { a: '1', b: '2' } });
+    expect(digest).to.match(/^[0-9a-f]{12}$/);
+    expect(callDigest({ requestId: 'own', contact, variables: { b: '2', a: '1' } })).to.equal(digest);
+    const others: PlaceCall[] = [
+      { contact, variables: { a: '1', b: '3' } },
+      { contact },
+      { contact: { phone: contact.phone } },
+      { contact: { ...contact, timeZone: 'Europe/Berlin' } },
+      { contact, notBefore: done },
+      { contact, notAfter: done },
+    ];
+    expect(new Set([digest, ...others.map(callDigest)]).size).to.equal(7);
   });
 
   it('are deleted when a run is given up, even twice', async () => {

@@ -1,13 +1,15 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
-import { ndjson } from '../support/cli.ts';
+import { cliMain, ndjson } from '../support/cli.ts';
+import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
@@ -111,6 +113,62 @@ describe('where callkey runs', () => {
       const stopped = await its.home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
       expect(stopped.stderr).to.contain(`Run callkey call resume --state '${state[1]}' to go on`);
       expect((await its.home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
+    });
+  });
+
+  describe('a state folder', () => {
+    const folder = (path: string) => mkdirSync(join(its.home.directory, path), { recursive: true });
+    const only = (path: string) => its.home.files().find((file) => file.path.includes(path))?.path ?? '';
+
+    it('where there can be none ends the command with 1', async () => {
+      const args = [cliMain, ...placeArgs(somePhone()), '--state', '/proc/callkey-test'];
+      const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
+      const { code, stderr } = await promisify(execFile)(process.execPath, args, { env, timeout: 20_000, killSignal: 'SIGKILL' }).catch(
+        (error) => error,
+      );
+      expect(code, stderr).to.equal(1);
+      expect(stderr).to.contain('no folder can be made there. Nothing was sent.');
+    });
+
+    it('that cannot be read is named, and does not keep a call with a request id of its own', async () => {
+      await its.home.run(placeArgs(somePhone()));
+      const last = only('/last/');
+      rmSync(join(its.home.directory, last));
+      folder(last);
+      folder('.config/callkey/campaigns.json');
+      const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--request-id', 'unreadable'));
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('cancel --last will not know this call: it is a folder.');
+      const named = await its.home.run(['call', 'cancel', 'reminders', '--last']);
+      expect(named.code).to.equal(1);
+      expect(named.stderr).to.match(/Could not read .*campaigns\.json: it is a folder\./);
+    });
+
+    it('on a read-only disk is named as such, and so is one for names and keys (needs root, to mount one)', async function () {
+      const home = freshDirectory();
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'callkey-test', home], { stdio: 'ignore' });
+      } catch {
+        skip(this, 'only root can mount');
+      }
+      try {
+        const run = (args: string[], input = '') => its.home.run(args, { environment: { HOME: home }, input });
+        const placed = await run(placeArgs(somePhone()));
+        expect(placed.code).to.equal(1);
+        expect(placed.stderr).to.match(/the file system is read-only\. Nothing was sent\..*--state DIR/);
+        const alias = await run(['campaign', 'alias', 'reminders', its.tenants.campaign.id]);
+        expect(alias.stderr).to.match(/the file system is read-only\. .*the id of a campaign/);
+        const key = await run(['key', 'set', '--insecure-storage'], its.key);
+        expect(key.stderr).to.match(/the file system is read-only\. Set CALLKEY_SERVER, and CALLKEY_API_KEY/);
+        const from = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-'], {
+          environment: { HOME: home },
+          input: 'phone',
+        });
+        expect(from.stderr).to.match(/the file system is read-only\. Nothing was sent/);
+        expect(its.network.seen).to.deep.equal([]);
+      } finally {
+        execFileSync('umount', ['-l', home]);
+      }
     });
   });
 

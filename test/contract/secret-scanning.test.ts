@@ -52,6 +52,9 @@ describe('the patterns for secret scanners', () => {
       ['alone', (text: string) => text],
       ['between quotes', (text: string) => `key = "${text}"`],
       ['in a header', (text: string) => `X-API-Key: ${text}\r\n`],
+      ['after an escape', (text: string) => `"Authorization:\\n${text}"`],
+      ['after a percent code', (text: string) => `%20${text}%3D${text.slice(0, 20)}`],
+      ['before an underscore', (text: string) => `${text}_old`],
       ['in an address', (text: string) => `https://calls.example.com/?key=${text}&more=1`],
     ] as const) {
       it(`of ${scanner} find every key ${where}`, () => {
@@ -69,7 +72,7 @@ describe('the patterns for secret scanners', () => {
       if (spawnSync('perl', perl('-e', '1')).status !== 0) skip(this, 'no re::engine::RE2 for perl');
     });
     // What is found in each line, between spaces.
-    const program = 'my $form = shift; while (<STDIN>) { my @found; push @found, $1 while /($form)/g; print "@found\\n" }';
+    const program = 'my $form = shift; while (<STDIN>) { my @found; push @found, $1 while /$form/g; print "@found\\n" }';
 
     for (const scanner of ['gitleaks', 'TruffleHog'] as const) {
       it(`that of ${scanner} finds every key, and leaves near misses alone`, () => {
@@ -97,12 +100,18 @@ describe('the patterns for secret scanners', () => {
       if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'no python3');
     });
     const script = fileURLToPath(new URL('find_keys.py', folder));
-    const run = (input: string) => spawnSync('python3', [script], { input, encoding: 'utf8' });
+    const run = (input: string | Buffer) => spawnSync('python3', [script], { input, encoding: 'utf8' });
 
     it('names the line of every key, and shows none', () => {
       const { status, stdout, stderr } = run(keys.map((each) => `+ key: ${each}\n`).join(''));
       expect([status, stderr]).to.deep.equal([1, '']);
       expect(stdout).to.equal(keys.map((_, index) => `line ${index + 1}: an API key\n`).join(''));
+    });
+
+    it('finds a key in UTF-16, whichever byte comes first', () => {
+      const little = Buffer.from(`\ufeffname\r\n${key}\r\n`, 'utf16le');
+      for (const input of [little, Buffer.from(little).swap16()])
+        expect(run(input)).to.include({ status: 1, stdout: 'line 2: an API key\n', stderr: '' });
     });
 
     it('leaves alone what has the form of a key and another checksum, and all near misses', () => {

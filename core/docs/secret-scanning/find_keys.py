@@ -19,6 +19,8 @@ def is_key(text):
 
 found = False
 for number, line in enumerate(sys.stdin.buffer, 1):
+    # Without its zeros, UTF-16 reads as ASCII: Windows PowerShell writes it with >.
+    line = line.replace(b"\0", b"")
     for text in re.findall(r"svc_sk_live_[0-9A-Za-z]{49}(?![0-9A-Za-z])", line.decode(errors="replace")):
         if is_key(text):
             found = True
