@@ -73,8 +73,9 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
 }
 
 function chainedEvent(row: AuditEventRow): ChainedEvent {
-  const { seq = null, hash = null, at } = row;
-  return { seq: required(seq, 'seq'), hash: required(hash, 'hash'), at, fields: fieldsOf(row) };
+  const { seq = null, hash, at } = row;
+  // None where somebody has removed it. No event follows from that.
+  return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: fieldsOf(row) };
 }
 
 /** All columns that an event has said from the first release on. Never in another order: every hash would differ. */

@@ -63,6 +63,15 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     });
   }
 
+  it('shows one whose hash was removed, and the one after it', async () => {
+    await addEvents(5);
+    await chain().extend();
+    await events().where({ seq: 3 }).update({ hash: null });
+    const { code, faults } = await verify();
+    const numbers = faults.map((fault) => /^Event (\d) does not follow/.exec(fault)?.[1]);
+    expect([code, numbers]).to.deep.equal([1, ['3', '4']]);
+  });
+
   it('shows by an earlier seal that the whole chain was rebuilt', async () => {
     await addEvents(5);
     await chain().extend();

@@ -85,12 +85,10 @@ describe('the chain of audit events in the database', () => {
       });
     });
 
-    it('fails where its newest hash is gone, or that of an event: it does not begin again', async () => {
+    it('fails where its newest hash is gone: it does not begin again', async () => {
       const message = (failing: Promise<unknown>) => failing.catch((error: Error) => error.message);
       await addEvents(1);
       await chain.extend();
-      await events().update({ hash: null });
-      expect(await message(chain.read(0, 1, 1))).to.equal('The database has a row without hash.');
       await addEvents(1);
       const { write } = direct.storage.database;
       const kept = required((await write('audit_chain').first()) ?? null, 'the chain');
