@@ -5,7 +5,7 @@ import type { CallOptions } from './commands/call-place.ts';
 import type { Context } from './context.ts';
 import { examples, type RunAction } from './program-parts.ts';
 
-type PaceOptions = { concurrency: number; rate?: number };
+type PaceOptions = { concurrency?: number; rate?: number };
 type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string; country?: string };
 type PlaceOptions = CallOptions & PaceOptions & FileOnlyOptions & { from?: string; dryRun?: boolean };
 
@@ -90,10 +90,11 @@ function addPlace(call: Command, runAction: RunAction): void {
 async function callPlaceAny(context: Context, campaign: string | undefined, { from, ...options }: PlaceOptions): Promise<void> {
   const { skipInvalid = false, again = false, columns, country, dryRun = false, ...call } = options;
   if (from === undefined) {
-    if (skipInvalid || again || columns !== undefined || country !== undefined)
+    const forFiles = [columns, country, call.concurrency, call.rate, skipInvalid || undefined, again || undefined];
+    if (forFiles.some((option) => option !== undefined))
       throw new CallkeyError(
         'usage',
-        '--columns, --country, --skip-invalid and --again work with --from FILE only. Add it, or leave them out.',
+        '--columns, --country, --concurrency, --rate, --skip-invalid and --again work with --from FILE only. Add it, or leave them out.',
       );
     const { callPlace } = await import('./commands/call-place.ts');
     return callPlace(context, await campaignIdOf(context, campaign), { ...call, dryRun });
@@ -113,11 +114,11 @@ async function campaignIdOf(context: Context, campaign: string | undefined): Pro
 
 function addPaceOptions(command: Command, when = ''): Command {
   return command
-    .option('--concurrency <n>', `${when}how many requests run at once`, wholeNumberUpTo(256), 8)
+    .option('--concurrency <n>', `${when}how many requests run at once (default: 8)`, wholeNumberUpTo(256))
     .option('--rate <n>', `${when}how many calls to place a second, at most`, rate);
 }
 
-function paceOf({ concurrency, rate }: PaceOptions) {
+function paceOf({ concurrency = 8, rate }: PaceOptions) {
   return { concurrency, rate };
 }
 

@@ -1,5 +1,7 @@
 import { CallkeyClient } from './client/callkey-client.ts';
+import type { CallkeyError } from './client/errors.ts';
 import type { ClientOptions } from './client/types.ts';
+import { exitCodes, failureOf } from './exit-codes.ts';
 import { keySetCommand, readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
@@ -17,6 +19,12 @@ export type Context = {
 
 export function settingsOf({ options, environment, folders }: Context): Promise<Settings> {
   return readSettings(options, environment, folders);
+}
+
+/** Ends a command whose answer says what is wrong. A program finds it where it finds every error, too. */
+export function endWith({ output }: Context, error: CallkeyError): void {
+  process.exitCode = exitCodes[error.kind];
+  if (output.json) output.error(failureOf(error));
 }
 
 export type Connection = { server: string; settings: Settings; client: CallkeyClient };

@@ -1,4 +1,5 @@
-import type { ErrorKind } from './client/errors.ts';
+import type { CallkeyError, ErrorKind } from './client/errors.ts';
+import type { Failure } from './output.ts';
 
 /** Scripts decide by these, so a code never changes its meaning. */
 export const exitCodes = {
@@ -13,7 +14,7 @@ export const exitCodes = {
 } as const satisfies Record<ErrorKind | 'done', number>;
 
 /** What an error is called with --json where it has no code of its own. */
-export const errorCodes = {
+const errorCodes = {
   failed: 'failed',
   usage: 'usage',
   keyRefused: 'unauthorized',
@@ -22,3 +23,7 @@ export const errorCodes = {
   notFound: 'not-found',
   unreachable: 'unreachable',
 } as const satisfies Record<ErrorKind, string>;
+
+export function failureOf({ kind, code, message }: CallkeyError): Failure {
+  return { code: code ?? errorCodes[kind], message, exitCode: exitCodes[kind] };
+}

@@ -5,7 +5,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
 import { diskReason } from './durable-file.ts';
-import { errorCodes, exitCodes } from './exit-codes.ts';
+import { exitCodes, failureOf } from './exit-codes.ts';
 import { Interrupted } from './interrupt.ts';
 import { refuseKeyArguments } from './keys/key-argument.ts';
 import { createOutput, type Output, redact } from './output.ts';
@@ -29,7 +29,7 @@ function createContext(): Context {
   createdOutput = createOutput(process, options, outputLost.signal);
   const { state, ...folders } = xdgFolders(process.env, home());
   if (options.state === '') throw new CallkeyError('usage', '--state: name a folder.');
-  const stateFolder = options.state === undefined ? state : resolve(options.state);
+  const stateFolder = options.state === undefined ? state : absolute(options.state);
   return {
     options,
     environment: process.env,
@@ -38,6 +38,14 @@ function createContext(): Context {
     streams: process,
     version,
   };
+}
+
+function absolute(path: string): string {
+  try {
+    return resolve(path);
+  } catch {
+    throw new CallkeyError('usage', '--state: give an absolute path. The folder that the command runs in is gone.');
+  }
 }
 
 /** A folder in which nothing can be kept, which commands say, with what to do. */
@@ -76,14 +84,10 @@ function fail(error: unknown): void {
     // Ends by the signal itself: a shell loop around this command then ends, too.
     process.kill(process.pid, error.signal);
   } else {
-    const kind = error instanceof CallkeyError ? error.kind : 'failed';
-    const code = error instanceof CallkeyError ? error.code : undefined;
-    process.exitCode = exitCodes[kind];
-    output.error({
-      code: code ?? errorCodes[kind],
-      message: error instanceof Error ? error.message : String(error),
-      exitCode: exitCodes[kind],
-    });
+    const known =
+      error instanceof CallkeyError ? error : new CallkeyError('failed', error instanceof Error ? error.message : String(error));
+    process.exitCode = exitCodes[known.kind];
+    output.error(failureOf(known));
     if (error instanceof Error && !(error instanceof CallkeyError)) output.trace(error.stack ?? '');
   }
 }

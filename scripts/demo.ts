@@ -46,6 +46,7 @@ async function fill(ports: Ports): Promise<string> {
   await key(grace, 'Front desk tablet', { kind: 'none' });
   await key(paul, 'Nightly sync', { kind: 'years', years: 5 });
 
+  const port = process.env['PORT'] || '8080';
   return `The database now has a partner with two accounts, three campaigns, five users and three API keys.
 
 Sign in with the password  ${password}  as
@@ -55,18 +56,18 @@ Sign in with the password  ${password}  as
   tess@northwind.example   a partner user, tied to one account
   sam@callkey.example      service staff
 
-Start the core with  npm start  and, in another terminal, place a first call with the key of Ada's practice software:
+Start the core with  ${port === '8080' ? '' : `PORT=${port} `}npm start  and, in another terminal, place a first call with the key of Ada's practice software:
 
 export CALLKEY_API_KEY=${keyValue}
 printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
-  curl -i http://127.0.0.1:8080/api/v1/campaigns/${reminders.id}/contacts/on-demand \\
+  curl -i http://127.0.0.1:${port}/api/v1/campaigns/${reminders.id}/contacts/on-demand \\
   -H @- -H 'Content-Type: application/json' \\
   -d '{"requestId":"first-call","contact":{"phone":"+353861234567","name":"Ada Lovelace"}}'
 
 and cancel it, before it is dialed:
 
 printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
-  curl -i -X DELETE http://127.0.0.1:8080/api/v1/campaigns/${reminders.id}/contacts/on-demand/by-request-id/first-call -H @-
+  curl -i -X DELETE http://127.0.0.1:${port}/api/v1/campaigns/${reminders.id}/contacts/on-demand/by-request-id/first-call -H @-
 
 (The key goes through a pipe, since every user of the machine can see the arguments of a command.)
 `;

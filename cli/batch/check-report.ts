@@ -1,5 +1,5 @@
 import { CallkeyError } from '../client/errors.ts';
-import { formatCount, type Output, type Streams } from '../output.ts';
+import { counted, formatCount, type Output, type Streams } from '../output.ts';
 import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 
@@ -34,8 +34,8 @@ function createCheckReport(output: Output, counter: Counter): CheckReport & { en
       if (++twice <= mostNotes) note(`line ${line}: warning: it has the phone number of line ${earlier}, and is a call of its own.`);
     },
     end() {
-      if (bad > mostNotes) output.note(`${formatCount(bad - mostNotes)} more wrong lines are not shown. Add --json to see them all.`);
-      if (twice > 0) output.note(`Warning: ${formatCount(twice)} lines have the phone number of an earlier line. Each of them is a call.`);
+      if (bad > mostNotes) output.note(`Not shown: ${counted(bad - mostNotes, 'more wrong line')}. Add --json to see them all.`);
+      if (twice > 0) output.note(`Warning: the phone number of an earlier line is on ${counted(twice, 'line')}. Each of them is a call.`);
     },
   };
 }
@@ -46,7 +46,7 @@ function badLineText({ line, errors }: BadLine): string {
 
 function refuseBadLines(output: Output, { name }: CallFile, { good, bad }: CheckedFile, skipInvalid: boolean): void {
   if (bad.size === 0) return;
-  const count = `${formatCount(bad.size)} of ${formatCount(good + bad.size)} lines of ${name} are wrong.`;
+  const count = `${formatCount(bad.size)} of ${counted(good + bad.size, 'line')} of ${name} ${bad.size === 1 ? 'is' : 'are'} wrong.`;
   if (good === 0)
     throw new CallkeyError('usage', `${count} Nothing was sent. Correct them and run the command again.`, { code: 'invalid' });
   if (!skipInvalid) {

@@ -1,5 +1,5 @@
 import { CallkeyError } from '../client/errors.ts';
-import { formatCount } from '../output.ts';
+import { counted, formatCount } from '../output.ts';
 import type { Folders } from '../xdg.ts';
 import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
 import { FirstLines } from './line-numbers.ts';
@@ -114,7 +114,7 @@ function placedInPart({ header, placed }: Run): CallkeyError {
   const total = header.calls + header.skipped;
   return new CallkeyError(
     'conflict',
-    `${header.path} has changed since ${formatCount(placed.size)} of its ${formatCount(total)} lines were placed: placing it now would call those contacts twice. ` +
+    `${header.path} has changed since ${formatCount(placed.size)} of its ${counted(total, 'line')} ${placed.size === 1 ? 'was' : 'were'} placed: placing it now would call those contacts twice. ` +
       'Nothing was sent. Restore the file and run the same command again; or put the lines that are not placed in a file of their own; ' +
       'or add --again to give up the earlier run and place every line of the file as it is now.',
     { code: 'file-changed' },

@@ -1,6 +1,7 @@
 import { CsvError, type Options, parse } from 'csv-parse';
 import { parse as parseAtOnce } from 'csv-parse/sync';
 import { CallkeyError } from '../client/errors.ts';
+import { counted } from '../output.ts';
 import { type CallColumn, callColumns, internationalNumber, isRounded, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 
@@ -13,6 +14,8 @@ type Line = { line: number; cells: string[] };
 
 export type CsvFormat = {
   delimiter: string;
+  /** The number of the line with the header, or one before it. */
+  firstLine: number;
   /** By position; null for a column that is not used. */
   cells: (Cell | null)[];
   /** The names of the columns that are not used. */
@@ -22,9 +25,10 @@ export type CsvFormat = {
 /** More than a call may have, so that a quote that never closes does not read the whole file as one cell. */
 const longestRecord = 256 * 1024;
 
-function optionsFor(delimiter: string): Options {
+function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
   return {
     delimiter,
+    from_line: firstLine,
     trim: true,
     skip_empty_lines: true,
     // Spreadsheets leave rows of delimiters behind.
@@ -37,8 +41,10 @@ function optionsFor(delimiter: string): Options {
 
 /** Finds out how a CSV file (RFC 4180) with a header is to be read. @param start its first lines @throws CallkeyError `usage` */
 export function csvFormat(start: string, name: string, { columns }: Reading): CsvFormat {
-  const delimiter = delimiterOf(start);
-  const names = headerOf(start, name, delimiter);
+  // Excel's own first line.
+  const [, given] = /^sep=(.)[\r\n]/i.exec(start) ?? [];
+  const layout = given === undefined ? { delimiter: delimiterOf(start), firstLine: 1 } : { delimiter: given, firstLine: 2 };
+  const names = headerOf(start, name, layout);
   const cells = names.map((header) => cellOf(header, columns, name));
   const used = cells.filter((cell) => cell !== null);
   const seen = new Set<string>();
@@ -52,7 +58,10 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
       throw new CallkeyError('usage', `${name} has no column "${theirs}". It has: ${shortened(names.join(', '), 1_000)}.`);
   }
   if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no column phone in its first line. ${known}`);
-  return { delimiter, cells, ignored: names.filter((_, index) => cells[index] === null) };
+  const ignored = names
+    .map((header, index) => header || `column ${index + 1}, which has no name`)
+    .filter((_, index) => cells[index] === null);
+  return { ...layout, cells, ignored };
 }
 
 /** The one that the header has most often outside of quotes. */
@@ -66,9 +75,9 @@ function delimiterOf(start: string): string {
   return [',', ';', '\t'].reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-function headerOf(start: string, name: string, delimiter: string): string[] {
+function headerOf(start: string, name: string, layout: Pick<CsvFormat, 'delimiter' | 'firstLine'>): string[] {
   try {
-    const [header]: string[][] = parseAtOnce(start, { ...optionsFor(delimiter), to: 1 });
+    const [header]: string[][] = parseAtOnce(start, { ...optionsFor(layout), to: 1 });
     if (header) return header;
   } catch (error) {
     throw broken(error, name);
@@ -76,7 +85,7 @@ function headerOf(start: string, name: string, delimiter: string): string[] {
   throw new CallkeyError('usage', `${name} is empty. Give it a header and calls.`);
 }
 
-/** With --columns, other columns may have any name and are not used. */
+/** With --columns, other columns may have any name and are not used; a spreadsheet may leave one without a name behind the others. */
 function cellOf(header: string, columns: Reading['columns'], file: string): Cell | null {
   const mapped = Object.entries(columns).find(([, theirs]) => theirs === header)?.[0];
   const ours = mapped ?? ownName(header);
@@ -84,7 +93,7 @@ function cellOf(header: string, columns: Reading['columns'], file: string): Cell
     const column = callColumns.find((known) => known === ours);
     return column ? { column } : { variable: ours.slice(variablePrefix.length) };
   }
-  if (Object.keys(columns).length > 0) return null;
+  if (header === '' || Object.keys(columns).length > 0) return null;
   throw new CallkeyError('usage', `${file} has an unknown column: "${shortened(header, 60)}". ${known}`);
 }
 
@@ -105,7 +114,7 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
   const lines: Line[] = [];
   let countedTwice = 0;
   const parser = parse({
-    ...optionsFor(format.delimiter),
+    ...optionsFor(format),
     // Taken from here, not from the parser's readable side, which drops the lines before an error.
     on_record(cells, { lines: lastLine }) {
       // A cell in quotes may hold several lines, of which the parser reports the last. It counts CR LF there as two.
@@ -142,7 +151,7 @@ function countOf(form: RegExp, cells: readonly string[]): number {
 /** Leaves out empty cells: a column has a cell on every line, also where the call has no such field. */
 function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
-    return { line, path: '', reason: `This line has ${cells.length} cells, the header has ${header.length}.` };
+    return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, the header has ${header.length}.` };
   const fields: Record<string, string> = {};
   const contact: Record<string, string> = {};
   const variables: Record<string, string> = {};

@@ -8,6 +8,9 @@ type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 /** How the files of spreadsheets themselves begin: .xlsx and .ods, .xls. */
 const spreadsheetMarks = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
+/** With a byte order mark, or by the zeros that are three of four bytes. */
+const utf32 = /^(?:\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0])/;
+
 export type Examined = {
   /** SHA-256 of the file, in hexadecimal. */
   content: string;
@@ -31,6 +34,7 @@ export async function examine(source: Source): Promise<Examined> {
     utf8.add(chunk);
   }
   if (spreadsheetMarks.includes(start.subarray(0, 4).toString('latin1'))) throw spreadsheetFile(source.name);
+  if (utf32.test(start.toString('latin1', 0, 4))) throw noEncoding(source.name);
   const encoding = utf16Of(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
   if (encoding === 'windows-1252' && start.includes(0)) throw noText(source.name);
   if (encoding === 'windows-1252' && utf8.isPartly()) throw mixed(source.name);
@@ -93,6 +97,10 @@ function spreadsheetFile(name: string): CallkeyError {
 
 function noText(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} is no text file. Give a CSV or NDJSON file, and not a compressed one.`);
+}
+
+function noEncoding(name: string): CallkeyError {
+  return new CallkeyError('usage', `${name} is UTF-32. Save it as UTF-8.`);
 }
 
 function mixed(name: string): CallkeyError {

@@ -3,7 +3,7 @@ import { CallkeyError, errorCode } from '../client/errors.ts';
 import type { Call } from '../client/types.ts';
 import { diskReason } from '../durable-file.ts';
 import { type Interrupt, Interrupted } from '../interrupt.ts';
-import { formatCount, type Output } from '../output.ts';
+import { counted, formatCount, type Output } from '../output.ts';
 import { type CallFile, type CallLine, type CheckedFile, goodLines } from './call-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
@@ -112,7 +112,7 @@ function reportPlaced(output: Output, { line, contactId, placedAt }: PlacedLine,
 
 function stateOf({ run, checked }: Batch): string {
   const placed = run.completedAt === null ? run.placed.size : checked.good;
-  return `${formatCount(placed)} of ${formatCount(checked.good)} lines are placed.`;
+  return `${formatCount(placed)} of ${counted(checked.good, 'line')} ${placed === 1 ? 'is' : 'are'} placed.`;
 }
 
 function resumeAdvice({ run, resumeCommand }: Batch): string {
@@ -142,7 +142,7 @@ function throwUnlessUnread(batch: Batch): void {
 }
 
 function someRefused(count: number, first: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(first.kind, `The server refused ${formatCount(count)} lines, for the reasons above. ${stateOf(batch)}`, {
+  return new CallkeyError(first.kind, `The server refused ${counted(count, 'line')}, as said above. ${stateOf(batch)}`, {
     code: first.code,
     cause: first,
   });

@@ -20,6 +20,7 @@ const chunkBytes = 64 * 1024;
 
 /** @param from a path, or `-` for standard input @throws CallkeyError `usage` */
 export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>, folders: Folders): Promise<Source> {
+  if (from === '') throw new CallkeyError('usage', '--from: name a file, or give - for standard input.');
   if (from === '-') return sourceOf(await spool(stdin, folders), 'Standard input', null);
   const file = await open(from).catch((error: unknown) => {
     throw unreadable(from, error);

@@ -12,7 +12,7 @@ import { filePolicy } from '../client/retries.ts';
 import { type Context, connect } from '../context.ts';
 import { interruptOnSignals } from '../interrupt.ts';
 import { rememberLastCall } from '../last-call.ts';
-import { formatCount } from '../output.ts';
+import { counted, formatCount } from '../output.ts';
 import { shellCommand } from '../shell-command.ts';
 import { dryRun } from './dry-run.ts';
 
@@ -27,6 +27,7 @@ export type FileOptions = Pace & {
 
 /** Places one call for each line of a file, also where the command is stopped and run again. */
 export async function callPlaceFile(context: Context, campaignId: string, from: string, options: FileOptions): Promise<void> {
+  if (from === '-' && context.streams.stdin.isTTY) context.output.note('Reading calls from the terminal. End them with Ctrl-D.');
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
     const file = await openCallFile(source, options.reading);
@@ -82,6 +83,8 @@ function noteEarlierWork({ output }: Context, run: Run, { good }: CheckedFile, n
   if (run.completedAt !== null) {
     output.note(`${name} was placed whole, at ${run.completedAt}. Nothing was sent. Add --again to place every line once more.`);
   } else if (run.placed.size > 0) {
-    output.note(`Resuming: ${formatCount(run.placed.size)} of ${formatCount(good)} lines were placed before.`);
+    output.note(
+      `Resuming: ${formatCount(run.placed.size)} of ${counted(good, 'line')} ${run.placed.size === 1 ? 'was' : 'were'} placed before.`,
+    );
   }
 }

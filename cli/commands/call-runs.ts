@@ -29,7 +29,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
 function discardedText(run: Run): string {
   const what = `Discarded ${runName(run)}.`;
   if (run.completedAt !== null) return what;
-  const placed = `The ${formatCount(run.placed.size)} calls that it placed stay placed.`;
+  const placed = `The calls that it placed (${formatCount(run.placed.size)}) stay placed.`;
   // The file alone makes the same request ids again; a repetition's are lost with its journal.
   return run.header.repetition === '' || run.header.ownRequestIds
     ? `${what} ${placed} Placing the same file again places only the others.`

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { campaignOf } from '../campaigns.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { CallkeyError } from '../client/errors.ts';
-import { type Context, connect } from '../context.ts';
-import { errorCodes, exitCodes } from '../exit-codes.ts';
+import { type Context, connect, endWith } from '../context.ts';
+import { failureOf } from '../exit-codes.ts';
 import { newerVersion } from '../newer-version.ts';
 
 type Check = { check: string; ok: boolean; detail: string };
@@ -27,8 +27,8 @@ export async function doctor(context: Context, campaign: string | undefined): Pr
     list.fail('settings', error);
   });
   const text = checks.map(({ check, ok, detail }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${detail}`).join('\n');
-  context.output.answer({ ok: failure === undefined, ...(failure && { code: failure.code ?? errorCodes[failure.kind] }), checks }, text);
-  if (failure) process.exitCode = exitCodes[failure.kind];
+  context.output.answer({ ok: failure === undefined, ...(failure && { code: failureOf(failure).code }), checks }, text);
+  if (failure) endWith(context, failure);
 }
 
 async function versionText(context: Context): Promise<string> {

@@ -4,7 +4,7 @@ import { decideRun, runRequest } from '../batch/choose-run.ts';
 import { LineSet } from '../batch/line-numbers.ts';
 import { earlierLines, lineRequestId, type Run, readRuns } from '../batch/run-journal.ts';
 import { type Context, settingsOf } from '../context.ts';
-import { formatCount } from '../output.ts';
+import { counted, formatCount } from '../output.ts';
 
 type DryRunOptions = { skipInvalid: boolean; again: boolean };
 
@@ -32,9 +32,9 @@ export async function dryRun(context: Context, campaignId: string, file: CallFil
     if (output.lost.aborted) return;
   }
   if (shown > mostShown) output.note(`… and ${formatCount(shown - mostShown)} more. Add --json to see them all.`);
-  const before = placed.size > 0 ? ` ${formatCount(placed.size)} were placed before and are skipped.` : '';
+  const before = placed.size > 0 ? ` Placed before, and skipped: ${formatCount(placed.size)}.` : '';
   output.note(
-    `Would place ${formatCount(checked.good - placed.size)} of ${formatCount(checked.good + checked.bad.size)} lines of ${file.name}.${before} Nothing was sent.`,
+    `Would place ${formatCount(checked.good - placed.size)} of ${counted(checked.good + checked.bad.size, 'line')} of ${file.name}.${before} Nothing was sent.`,
   );
 }
 

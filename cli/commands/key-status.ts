@@ -1,5 +1,5 @@
-import { type Context, settingsOf } from '../context.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { CallkeyError } from '../client/errors.ts';
+import { type Context, endWith, settingsOf } from '../context.ts';
 import { keySetCommand, openKeyStore, readGivenKey } from '../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
@@ -17,7 +17,10 @@ export async function keyStatus(context: Context): Promise<void> {
     return;
   }
   answer(context, { profile, server, stored: null }, `none; run ${keySetCommand(profile)} to store one`);
-  process.exitCode = exitCodes.notFound;
+  endWith(
+    context,
+    new CallkeyError('notFound', `No key is stored for the profile ${profile}. Run ${keySetCommand(profile)} to store one.`),
+  );
 }
 
 type Status = { profile: string; server: string | null; stored: string | null };

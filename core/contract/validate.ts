@@ -10,6 +10,16 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(fieldErrorsOf) };
 }
 
+/** What a value of another kind has to be, in words. */
+const kinds: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
 function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
@@ -19,5 +29,7 @@ function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
   // A record says of a key only that it is wrong; the key's own schema says how.
   const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
-  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : message }];
+  const wanted = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
+  const said = wanted === undefined ? message : `This has to be ${wanted}.`;
+  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : said }];
 }

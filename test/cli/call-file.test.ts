@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
 import { type BadLine, type CallLine, checkCalls, goodLines, openCallFile } from '../../cli/batch/call-file.ts';
+import { readNdjson } from '../../cli/batch/ndjson.ts';
 import { parseColumns, parseCountry, type Reading } from '../../cli/batch/reading.ts';
 import { openSource } from '../../cli/batch/source.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
@@ -234,7 +235,7 @@ describe('a file of calls', () => {
     ['is no phone number', 'phone\n12\n', [2, 'contact.phone', /E\.164/]],
     ['has a number that a spreadsheet rounded', 'phone\n4.91E+11\n', [2, 'contact.phone', /"4\.91E\+11".*spreadsheet.*as text/]],
     ['has a number that a German spreadsheet rounded', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
-    ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cells, the header has 2.']],
+    ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cell, the header has 2.']],
     ['has an empty phone', 'phone,name\n,Ada\n', [2, 'contact.phone', 'This field is required.']],
     ['is not JSON', `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', 'This is not JSON.']],
     ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'This field is not known.']],
@@ -252,9 +253,7 @@ describe('a file of calls', () => {
   }
 
   it('does not report a value of a wrong type as a missing one', async () => {
-    expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([
-      [1, 'contact.phone', 'Invalid input: expected string, received number'],
-    ]);
+    expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'This has to be a text.']]);
   });
 
   it('reports a call that leaves no room for a request id', async () => {
@@ -264,6 +263,44 @@ describe('a file of calls', () => {
     expect(await bad(`${line}\n`))
       .to.have.nested.property('[0][2]')
       .that.matches(/too large/);
+  });
+});
+
+describe('a file of a spreadsheet', () => {
+  it('may begin with the line that names the delimiter', async () => {
+    for (const [sep, text] of [
+      [';', `phone;name\r\n${phone};Ada\r\n`],
+      ['|', `phone|name\r\n${phone}|Ada\r\n`],
+    ]) {
+      const { good } = await read(`\ufeffsep=${sep}\r\n${text}`);
+      expect(good).to.deep.equal([{ line: 3, call: { contact: { phone, name: 'Ada' } } }]);
+    }
+  });
+
+  it('may have columns without a name, which are not used', async () => {
+    const { good, notes } = await read(`phone,name,\n${phone},Ada,\n`);
+    expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
+    expect(notes).to.deep.equal(['Not used: column 3, which has no name.']);
+  });
+
+  it('is refused as UTF-32, by that name', async () => {
+    const utf32 = (text: string) => Buffer.concat(Array.from(text, (character) => Buffer.from([character.charCodeAt(0), 0, 0, 0])));
+    const little = utf32(`phone\n${phone}\n`);
+    for (const content of [little, Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), little]), Buffer.from(little).swap32()])
+      expect(await error(content))
+        .to.have.property('message')
+        .that.matches(/is UTF-32/);
+  });
+});
+
+describe('NDJSON', () => {
+  it('may end its lines with LF, CR LF or CR, wherever a chunk of it ends', async () => {
+    const line = JSON.stringify({ contact: { phone } });
+    for (const end of ['\n', '\r\n', '\r']) {
+      const chunks = [`${line}${end}`, ...`${line}${end}${line}`];
+      const rows = await Readable.from(readNdjson(Readable.from(chunks))).toArray();
+      expect(rows).to.deep.equal([1, 2, 3].map((number) => ({ line: number, input: { contact: { phone } } })));
+    }
   });
 });
 

@@ -72,7 +72,7 @@ describe('callkey call place --from', () => {
       expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
         'line 3: contact.phone: Give a phone number in E.164 form, such as +493012345678.',
         'line 4: contact.name: Leave out control characters.',
-        'line 6: This line has 1 cells, the header has 3.',
+        'line 6: This line has 1 cell, the header has 3.',
         'line 7: requestId: Line 2 has the same request id.',
       ]);
       expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);
@@ -123,7 +123,7 @@ describe('callkey call place --from', () => {
         .to.contain('not UTF-8')
         .and.contain('Not used: Ort.')
         .and.match(/line 3: warning: .*line 2/)
-        .and.match(/1 lines .*phone number of an earlier line/);
+        .and.match(/the phone number of an earlier line is on 1 line\./);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
         [2, 'placed'],
         [3, 'placed'],
@@ -190,7 +190,7 @@ describe('callkey call place --from', () => {
       const kept = its.home.files();
       const { code, stdout, stderr } = await place(path, '--dry-run');
       expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['placed-before', 'would-place', 'would-place']]);
-      expect(stderr).to.match(/Would place 2 of 3 lines .*1 were placed before/);
+      expect(stderr).to.match(/Would place 2 of 3 lines .*Placed before, and skipped: 1\./);
       expect(its.home.files()).to.deep.equal(kept);
     });
 

@@ -96,6 +96,9 @@ describe('callkey call', () => {
       ['a request id with a space', ['--phone', '+493012345678', '--request-id', 'a b'], '--request-id: '],
       ['one call and a file', ['--phone', '+493012345678', '--from', 'x.csv'], '--from'],
       ['an option for files', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
+      ['a pace for one call', ['--phone', '+493012345678', '--concurrency', '8'], '--from'],
+      ['a rate for one call', ['--phone', '+493012345678', '--rate', '20'], '--from'],
+      ['a file without a name', ['--from', ''], '--from: name a file'],
     ] as const) {
       it(`ends with 2 on ${what}, and sends nothing`, async () => {
         const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...options]);
@@ -454,6 +457,10 @@ describe('callkey call', () => {
         [['call', 'cancel', its.tenants.campaign.id, '--last', '--profile', its.key], 'usage', 2],
         [['call', 'cancel', its.tenants.campaign.id, '--request-id', 'nobody'], 'call-not-found', 6],
       ];
+      const status = await its.home.run(['key', 'status', '--json'], { environment: { CALLKEY_API_KEY: '' } });
+      expect(status.code).to.equal(6);
+      expect(JSON.parse(status.stdout)).to.include({ stored: null });
+      expect(JSON.parse(status.stderr).error).to.include({ code: 'not-found', exitCode: 6 });
       for (const [args, problem, expected] of failing) {
         const { code, stdout, stderr } = await its.home.run([...args, '--json']);
         expect([code, stdout], args.join(' ')).to.deep.equal([expected, '']);

@@ -20,6 +20,10 @@ describe('callkey doctor', () => {
       checks,
       code: problem,
     }: { ok: boolean; code?: string; checks: { check: string; ok: boolean; detail: string }[] } = JSON.parse(stdout);
+    // Where a program finds every error.
+    const told = stderr.trim().split('\n').at(-1) || undefined;
+    if (ok) expect(told).to.equal(undefined);
+    else expect(JSON.parse(told ?? '').error).to.include({ code: problem, exitCode: code });
     const failed = checks.filter((check) => !check.ok).map(({ check }) => check);
     return { code, ok, problem, failed, checks: new Map(checks.map(({ check, detail }) => [check, detail])), stderr };
   };
@@ -84,16 +88,23 @@ describe('callkey doctor', () => {
 
   describe('asks for a newer version', () => {
     /** An npm that answers with a version, and leaves a trace. */
-    const withNpm = (environment: Record<string, string> = {}) => {
+    const withNpm = (environment: Record<string, string> = {}, published = '99.0.0') => {
       const directory = freshDirectory();
       const npm = join(directory, 'npm');
-      writeFileSync(npm, `#!/bin/sh\necho "$@" > "${directory}/asked"\necho 99.0.0\n`);
+      writeFileSync(npm, `#!/bin/sh\necho "$@" > "${directory}/asked"\necho ${published}\n`);
       chmodSync(npm, 0o755);
       return { PATH: `${directory}:${process.env['PATH']}`, ...environment };
     };
     it('where it is told to, through npm', async () => {
       const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }));
       expect(checks.get('version')).to.contain('99.0.0');
+    });
+
+    it('and does not take an older one for it', async () => {
+      for (const older of ['0.0.9', '0.0.10', '0.1.0']) {
+        const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }, older));
+        expect(checks.get('version')).not.to.contain('is there');
+      }
     });
 
     for (const [what, environment] of [
