@@ -7,8 +7,9 @@ import { placeCall, signIn } from '../support/tenants.ts';
 describe('the demo', () => {
   it('fills an empty database, and its first call works as printed', async () => {
     const database = await emptyDatabase('sqlite');
-    const demo = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
+    const demo = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database, PORT: '18180' } });
     expect(demo.code).to.equal(0);
+    expect(demo.stdout).to.contain('PORT=18180 npm start').and.contain('http://127.0.0.1:18180/').and.not.contain(':8080/');
     const key = /CALLKEY_API_KEY=(\S+)/.exec(demo.stdout)?.[1] ?? '';
     const campaign = /campaigns\/([\w-]+)\//.exec(demo.stdout)?.[1] ?? '';
     const body = /-d '(\{.*\})'/.exec(demo.stdout)?.[1] ?? '';

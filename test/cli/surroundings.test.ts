@@ -130,6 +130,15 @@ describe('where callkey runs', () => {
       expect(stderr).to.contain('no folder can be made there. Nothing was sent.');
     });
 
+    it('whose path is relative to a folder that is gone ends the command with 2', async () => {
+      const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"';
+      const args = ['-c', script, process.execPath, cliMain, ...placeArgs(somePhone()), '--state', 'relative'];
+      const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory }, cwd: its.home.directory };
+      const { code, stderr } = await promisify(execFile)('sh', args, options).catch((error) => error);
+      expect(code, stderr).to.equal(2);
+      expect(stderr).to.contain('--state: give an absolute path.');
+    });
+
     it('that cannot be read is named, and does not keep a call with a request id of its own', async () => {
       await its.home.run(placeArgs(somePhone()));
       const last = only('/last/');
