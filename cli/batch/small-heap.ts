@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-const millisecondsBetweenCollections = 500;
+const millisecondsBetweenCollections = 250;
 let collect: (() => void) | undefined;
 
 /**

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,6 +9,7 @@ import { bareEnvironment } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, signIn } from '../support/tenants.ts';
 
 describe('callkey call place --from', () => {
@@ -63,6 +65,26 @@ describe('callkey call place --from', () => {
           .toSorted(),
       ).to.deep.equal([1, 3]);
       expect(await calls()).to.deep.equal(onceEach(2));
+    });
+
+    it('says that it reads from the terminal, and how to end that', async function () {
+      const command = `"${process.execPath}" "${cliMain}" call place ${its.tenants.campaign.id} --from -`;
+      const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
+      // A terminal of its own for the command, at which Ctrl-D is pressed.
+      const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: 'pipe' });
+      const isThere = await once(terminal, 'spawn').then(
+        () => true,
+        () => false,
+      );
+      if (!isThere) skip(this, 'there is no script');
+      let said = '';
+      terminal.stdout.on('data', (text) => {
+        said += String(text);
+      });
+      terminal.stdin.end('\x04');
+      const [code] = await once(terminal, 'close');
+      expect(code, said).to.equal(2);
+      expect(said).to.contain('End them with Ctrl-D.');
     });
 
     it('reports every bad line with its number and reason, and sends nothing', async () => {
