@@ -25,7 +25,7 @@ const directories: string[] = [];
  *
  * @param name of the templates in TEST_TEMPLATES
  * @param fill fills a database that has the whole schema, and no rows, and disconnects
- * @returns a function that makes another copy: its DATABASE_URL, and what `fill` returned
+ * @returns the one that is copied, and a function that makes another copy: the DATABASE_URL, and what `fill` returned
  */
 export function databases<Content>(
   name: string,
