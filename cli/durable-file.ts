@@ -79,7 +79,8 @@ export async function makeFolder(path: string): Promise<void> {
     await mkdirUnlessThere(path);
   } catch (error) {
     const above = dirname(path);
-    if (errorCode(error) !== 'ENOENT' || above === path) throw error;
+    // A drive of Windows that is not there.
+    if (above === path) throw error;
     await makeFolder(above);
     await mkdirUnlessThere(path);
   }

@@ -69,7 +69,7 @@ function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): bo
 }
 
 /** The run that placed what the path held last. Its lines tell an edited file from another one: a daily export may have the same name. */
-export function placedBefore(runs: readonly Run[], request: RunRequest): Run | undefined {
+function placedBefore(runs: readonly Run[], request: RunRequest): Run | undefined {
   const before = runs.find((run) => isOfTarget(run, request) && run.header.path !== null && run.header.path === request.path);
   return before && !(before.header.ownRequestIds && request.ownRequestIds) ? before : undefined;
 }

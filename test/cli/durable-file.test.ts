@@ -33,6 +33,11 @@ describe('a file that is written durably', () => {
     expect(readdirSync(folder)).to.deep.equal(['file']);
   });
 
+  it('says so where the system has no folder to make', async () => {
+    const error = await errorOf(writeDurably('/proc/callkey-test/folder/file', 'text'));
+    expect(error).to.have.property('message', 'Could not write /proc/callkey-test/folder/file: no folder can be made there.');
+  });
+
   it('is closed, whether it could take its place or not', async () => {
     const open = openFiles();
     const folder = freshDirectory();
@@ -92,6 +97,8 @@ describe('what may be missing', () => {
       .to.be.instanceOf(CallkeyError)
       .and.include({ kind: 'failed', code: 'not-readable', message: `Could not read ${folder}: it is a folder. Move it.` });
     symlinkSync('loop', join(folder, 'loop'));
-    expect(await errorOf(listIfExists(join(folder, 'loop')))).to.have.property('code', 'not-readable');
+    expect(await errorOf(listIfExists(join(folder, 'loop'))))
+      .to.have.property('message')
+      .that.matches(/loop: ELOOP.* Correct its permissions, or move it away\.$/);
   });
 });
