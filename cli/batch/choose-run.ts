@@ -85,7 +85,7 @@ async function refuseSameLines(before: Run, file: CallFile, { bad }: CheckedFile
   }
 }
 
-const markOf = (digest: string) => ({ high: Number.parseInt(digest, 16), low: 0 });
+const markOf = (digest: string) => ({ high: Number.parseInt(digest.slice(0, 12), 16), low: Number.parseInt(digest.slice(12), 16) });
 
 function isOfTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
   return header.server === server && header.campaignId === campaignId;
