@@ -29,7 +29,7 @@ const lifetime = 24 * 60 * 60 * 1000;
 
 /**
  * A command that waits for its answer touches its file this often, and one that finds the file untouched for the second of these times takes
- * it for dead. Process numbers would not tell: they are given again, and mean nothing in another container. Where a stopped or starved
+ * it for dead. Process ids would not tell: they are used again, and mean nothing in another container. Where a stopped or starved
  * command is taken for dead, both send one request id: that is one call too few, never one too many.
  */
 const [betweenBeats, longestSilence] = [100, 1_000];

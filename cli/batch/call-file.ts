@@ -5,7 +5,7 @@ import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../client/errors.ts';
 import { csvFormat, readCsv } from './csv.ts';
 import { examine, textOf } from './encoding.ts';
-import { FirstLines, LineSet, type Mark } from './line-numbers.ts';
+import { FirstLines, LineSet, markOf } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
 import type { Reading } from './reading.ts';
 import type { Row } from './row.ts';
@@ -120,12 +120,7 @@ function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
       errors: [{ path: '', message: `The call is too large. Shorten its variables: a call may have ${limits.bodyBytes} bytes.` }],
     };
   }
-  const earlier = call.requestId === undefined ? undefined : requestIds?.add(markOf(call.requestId), line);
+  const earlier = call.requestId === undefined ? undefined : requestIds?.add(markOf(hash('sha256', call.requestId, 'buffer')), line);
   if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request id.` }] };
   return { line, call };
-}
-
-function markOf(requestId: string): Mark {
-  const digest = hash('sha256', requestId, 'buffer');
-  return { high: digest.readUIntBE(0, 6), low: digest.readUInt32BE(6) };
 }

@@ -2,7 +2,7 @@ import { CallkeyError } from '../client/errors.ts';
 import { counted, formatCount } from '../output.ts';
 import type { Folders } from '../xdg.ts';
 import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
-import { FirstLines } from './line-numbers.ts';
+import { FirstLines, markOf } from './line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** What a command wants to place. */
@@ -77,15 +77,13 @@ function placedBefore(runs: readonly Run[], request: RunRequest): Run | undefine
 async function refuseSameLines(before: Run, file: CallFile, { bad }: CheckedFile): Promise<void> {
   const lines = new FirstLines(before.header.calls);
   for await (const { line, call } of earlierLines(before)) {
-    if (call !== undefined) lines.add(markOf(call), line);
+    if (call !== undefined) lines.add(markOf(Buffer.from(call, 'hex')), line);
   }
   for await (const { line, call } of goodLines(file, bad)) {
-    const earlier = lines.find(markOf(callDigest(call)));
+    const earlier = lines.find(markOf(Buffer.from(callDigest(call), 'hex')));
     if (earlier !== undefined) throw placedAlready(before, line, earlier);
   }
 }
-
-const markOf = (digest: string) => ({ high: Number.parseInt(digest.slice(0, 12), 16), low: Number.parseInt(digest.slice(12), 16) });
 
 function isOfTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
   return header.server === server && header.campaignId === campaignId;

@@ -27,6 +27,11 @@ export class LineSet {
 /** What a FirstLines knows a text by: whole numbers of up to 53 and 32 bits, which two texts of a file do not share. */
 export type Mark = { high: number; low: number };
 
+/** The first 80 bits of a digest. */
+export function markOf(digest: Buffer): Mark {
+  return { high: digest.readUIntBE(0, 6), low: digest.readUInt32BE(6) };
+}
+
 /**
  * The first line that each mark is on. An open hash table of 16 bytes a slot, five slots for four lines: a Map of texts takes five times as
  * much, and for a million lines that is all the memory that the command may use.

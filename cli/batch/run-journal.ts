@@ -76,7 +76,7 @@ export function lineRequestId({ campaignId, content, repetition }: RunHeader, li
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** By what a line asks for, whatever its number, its request id and the order of its columns. Of 80 bits, as a Mark. */
+/** By what a line asks for, whatever its number, its request id and the order of its columns. Of 80 bits, in hexadecimal (markOf). */
 export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
 }

@@ -61,7 +61,8 @@ function proxyAddress(): string {
 
 function isDecodable(text: string): boolean {
   try {
-    return decodeURIComponent(text) !== undefined;
+    decodeURIComponent(text);
+    return true;
   } catch {
     return false;
   }

@@ -48,7 +48,7 @@ function goToAddress(): void {
     history.pushState(null, '', addressOf(currentPlace()));
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
   } else if (wanted) {
-    // At once: the address of a campaign on another screen would go into the history.
+    // In one step: after one of the two alone, the effect above would add an address that nobody went to.
     batch(() => {
       if (wanted.name === 'calls') chosenCampaign.value = wanted.campaignId;
       showScreen(wanted.name);

@@ -9,6 +9,7 @@ import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { refusedPort } from '../support/postgres.ts';
+import { skip } from '../support/skip.ts';
 
 describe('the database that DATABASE_URL names', () => {
   for (const [url, filename] of [
@@ -192,8 +193,7 @@ describe('a database that does not work', () => {
   });
 
   it('is said not to be permitted', async function () {
-    // Permissions do not hold root back.
-    if (process.getuid?.() === 0) this.skip();
+    if (process.getuid?.() === 0) skip(this, 'permissions do not hold root back');
     const folder = join(freshDirectory(), 'locked');
     mkdirSync(folder);
     chmodSync(folder, 0o000);

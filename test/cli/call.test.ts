@@ -275,14 +275,15 @@ describe('callkey call', () => {
         expect(await callsTo(phone)).to.have.length(1);
       });
 
-      it('sends the same request id though another process has its number now', async function () {
+      it('sends the same request id though its process id is in use again', async function () {
         // In namespaces of their own, processes are numbered from 1: 2 is the command, then the bystander.
         const inNamespace = (script: string, args: string[]): [string, string[]] => [
           'unshare',
           ['--map-root-user', '--pid', '--fork', '--kill-child', 'sh', '-c', script, process.execPath, cliMain, ...args],
         ];
         const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory } };
-        if (spawnSync(...inNamespace('true', []), options).status !== 0) skip(this, 'no unshare that may');
+        if (spawnSync(...inNamespace('true', []), options).status !== 0)
+          skip(this, 'unshare is missing, or may not make a process namespace');
         const args = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone()];
         its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
         const killed = spawn(...inNamespace('"$0" "$@" & wait', [...args, '--verbose']), options);

@@ -21,6 +21,7 @@ import type { Settings } from '../../cli/settings.ts';
 import type { Folders } from '../../cli/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFiles } from '../support/open-handles.ts';
+import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const errorOf = (doing: Promise<unknown>) =>
@@ -33,8 +34,7 @@ describe("a profile's key in a file", () => {
   let folders: Folders;
   let path: string;
   beforeEach(function () {
-    // Windows has none.
-    if (process.platform === 'win32') return this.skip();
+    if (process.platform === 'win32') skip(this, 'Windows has no such permissions');
     const directory = freshDirectory();
     folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
     path = join(folders.data, 'keys', 'work');
@@ -105,7 +105,7 @@ describe("a profile's key in a file", () => {
   });
 
   it('that another user owns is refused', async function () {
-    if (process.getuid?.() !== 0) return this.skip();
+    if (process.getuid?.() !== 0) skip(this, 'this user is not root');
     await write();
     chownSync(path, 1, 1);
     expect(await errorOf((await open()).read())).to.equal(refused('it belongs to another user'));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CliHome } from '../support/cli.ts';
+import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const server = 'http://127.0.0.1:1';
@@ -56,7 +57,7 @@ describe('callkey key', () => {
     });
 
     it('says what to do where there is no keychain, before asking for the key, and stores nothing', async function () {
-      if (process.platform !== 'linux') return this.skip();
+      if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       const { code, stdout, stderr } = await home.run(['key', 'set', '--server', server], { input: keyValue });
       expect([code, stdout]).to.deep.equal([1, '']);
@@ -68,7 +69,7 @@ describe('callkey key', () => {
     });
 
     it('moves to a file when the earlier keychain is gone, and says what it could not delete', async function () {
-      if (process.platform !== 'linux') return this.skip();
+      if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });
       const profiles = { default: { server, key: 'keychain' } };

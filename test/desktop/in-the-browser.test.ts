@@ -9,6 +9,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { heapOf } from '../support/heap.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
+import { skip } from '../support/skip.ts';
 import { password, signIn } from '../support/tenants.ts';
 
 /** What the browser complains about, and what the page has thrown. */
@@ -145,7 +146,7 @@ describeBrowser('the console in a browser', () => {
   });
 
   it('over https, holds the cookie to this host (with a certificate made by openssl)', async function () {
-    if (!hasOpenssl) this.skip();
+    if (!hasOpenssl) skip(this, 'there is no openssl');
     const secure = await openCore({ environment: selfSignedCertificate() });
     const browser = await sharedBrowser();
     const trusting = await browser.newContext({ ignoreHTTPSErrors: true });

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { heapOf } from '../support/heap.ts';
+import { skip } from '../support/skip.ts';
 
 describeDesktop('a key value in the console', () => {
   const open = sharedConsole();
@@ -78,8 +79,7 @@ describeDesktop('a key value in the console', () => {
   });
 
   it('protects the window from capture while it is visible', async function () {
-    // Linux has no such protection, so isContentProtected() stays false.
-    if (process.platform === 'linux') this.skip();
+    if (process.platform === 'linux') skip(this, 'Linux has no such protection');
     await create();
     expect(await isProtected()).to.equal(true);
     await button("I've Saved It").click();

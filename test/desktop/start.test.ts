@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freshDirectory } from '../support/databases.ts';
+import { skip } from '../support/skip.ts';
 
 const script = fileURLToPath(new URL('../../scripts/desktop.ts', import.meta.url));
 
@@ -13,7 +14,7 @@ describe('npm run desktop', () => {
   };
 
   it('says in one sentence that root cannot start the console (as root)', function () {
-    if (!isRoot) this.skip();
+    if (!isRoot) skip(this, 'this user is not root');
     expect(start({})).to.deep.equal({
       status: 1,
       lines: ['The console does not start as root, for whom Electron has no sandbox: start it as another user.'],

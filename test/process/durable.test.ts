@@ -12,6 +12,7 @@ import { type RunningCore, startCoreHere, testSecret } from '../support/core.ts'
 import { emptyDatabase, freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -118,7 +119,7 @@ describe('a core on PostgreSQL', function () {
         await observer.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
         await observer.query(`ALTER DATABASE ${name} SET statement_timeout = '7s'`);
         pooler = await startPgBouncer(database, mode);
-        if (!pooler) return this.skip();
+        if (!pooler) skip(this, 'there is no pgbouncer');
         const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
@@ -153,7 +154,7 @@ describe('a core on PostgreSQL', function () {
 
     it('in statement mode does not start, and says what to change (needs pgbouncer)', async function () {
       pooler = await startPgBouncer(await freshDatabase('postgres'), 'statement');
-      if (!pooler) return this.skip();
+      if (!pooler) skip(this, 'there is no pgbouncer');
       const core = start(pooler.url);
       expect(await core.ended).to.deep.equal([1, null]);
       expect(core.lines.join('\n')).to.contain('Set pool_mode to transaction or session');
@@ -215,9 +216,8 @@ describe('a core on PostgreSQL', function () {
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'callkey-test', directory], { stdio: 'ignore' });
     } catch {
-      // Only root can mount: elsewhere this one cannot be tried.
       await server.end();
-      return this.skip();
+      skip(this, 'only root can mount a disk');
     }
     try {
       execFileSync('chown', ['postgres', directory]);

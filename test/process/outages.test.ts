@@ -7,6 +7,7 @@ import sqlite3 from 'sqlite3';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** A way to a server that can be cut and mended. */
@@ -98,8 +99,7 @@ describe('when the database cannot be asked', () => {
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });
     } catch {
-      // Only root can mount: elsewhere this one cannot be tried.
-      this.skip();
+      skip(this, 'only root can mount a disk');
     }
     try {
       const database = `sqlite:${join(directory, 'callkey.db')}`;

@@ -13,6 +13,7 @@ import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '..
 import { failToStart as fails } from '../support/failed-start.ts';
 import { ask } from '../support/http.ts';
 import { freePort } from '../support/postgres.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, createTenants, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { buildWebConsole } from '../support/web-build.ts';
@@ -37,7 +38,7 @@ describe('the process', () => {
   });
 
   it('goes on serving, and stops when it is told to, with its log on a full disk (needs /dev/full)', async function () {
-    if (!existsSync('/dev/full')) this.skip();
+    if (!existsSync('/dev/full')) skip(this, 'there is no /dev/full');
     const port = String(await freePort());
     const log = openSync('/dev/full', 'w');
     const env = { ...bareEnvironment, PORT: port, MANAGEMENT_PORT: 'off', LOG_LEVEL: 'debug', DATABASE_URL: await freshDatabase('sqlite') };
@@ -106,7 +107,7 @@ describe('the process', () => {
   });
 
   it('serves https when it has a certificate (made with openssl)', async function () {
-    if (!hasOpenssl) this.skip();
+    if (!hasOpenssl) skip(this, 'there is no openssl');
     const certificate = selfSignedCertificate();
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: certificate });
     expect(core.url).to.match(/^https:/);

@@ -9,6 +9,7 @@ import { startCoreHere, testSecret } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { failToStart } from '../support/failed-start.ts';
 import { refusedPort } from '../support/postgres.ts';
+import { skip } from '../support/skip.ts';
 
 const secrets = { SESSION_SECRETS: testSecret };
 /** Has no rights of its own anywhere. */
@@ -58,10 +59,9 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     });
 
     it('whose port is for root alone (needs root, to become somebody else)', async function () {
-      if (!isRoot) this.skip();
+      if (!isRoot) skip(this, 'this user is not root');
       const refused = failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
-      // Some containers let everybody listen everywhere.
-      if (refused.status === null) this.skip();
+      if (refused.status === null) skip(this, 'this container lets everybody listen on every port');
       expectRefusedProcess(refused, 'PORT', 'EACCES');
     });
 
@@ -75,7 +75,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     const directory = freshDirectory();
     const file = (name: string) => join(directory, name);
     before(function () {
-      if (spawnSync('openssl', ['version']).error) this.skip();
+      if (spawnSync('openssl', ['version']).error) skip(this, 'there is no openssl');
       for (const name of ['one', 'two', 'locked']) {
         const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-days', '2', '-subj', '/CN=localhost'];
         const key = name === 'locked' ? ['-passout', 'pass:secret'] : ['-nodes'];
