@@ -96,14 +96,12 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     stores: storage.stores,
     onOutcome: () => undefined,
   };
-  const days = readRetentionDays(process.env);
   return {
     ...settings,
     ports,
     storage,
     actor: operatorOf(process.env),
-    retentionDays: days.contacts,
-    auditRetentionDays: days.auditEvents,
+    givenDays: readRetentionDays(process.env),
     readInput: () => text(process.stdin),
   };
 }

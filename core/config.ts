@@ -5,6 +5,7 @@ import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
 import { isLoopback } from '#contract/server-address.ts';
 import { isSigningSecret } from '#contract/signature.ts';
+import type { RetentionDays } from './domain/model.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from './storage/database.ts';
 
 /** The checked environment. */
@@ -23,8 +24,7 @@ export type Config = Readonly<{
   webConsole: boolean;
   logLevel: LogLevel;
   dialer: DialerConfig;
-  /** After how many days contact data of ended calls, and audit events, are erased; null keeps them. */
-  retentionDays: Readonly<{ contacts: number | null; auditEvents: number | null }>;
+  retentionDays: RetentionDays;
 }>;
 
 /** In PEM form. */
@@ -89,6 +89,8 @@ const days = z
   .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'give a number of days, or off' })
   .transform((text) => (text === 'off' ? null : Number(text)));
 
+export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null };
+
 const databaseUrl = z
   .string()
   .default('sqlite:./data/callkey.db')
@@ -127,8 +129,8 @@ const schema = z.object({
     .default('10')
     .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'give a number from 1 to 1000' })
     .transform(Number),
-  RETENTION_DAYS: days.prefault('90'),
-  AUDIT_RETENTION_DAYS: days.prefault('off'),
+  RETENTION_DAYS: days.default(defaultRetention.contacts),
+  AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
   LOG_LEVEL: z.enum(logLevels, { error: `give one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -175,10 +177,11 @@ function isSafeUrl(text: string): boolean {
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** What is kept for how long, for `admin`. @throws ConfigError */
-export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Config['retentionDays'] {
-  const env = parse(schema.pick({ RETENTION_DAYS: true, AUDIT_RETENTION_DAYS: true }), environment);
-  return { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS };
+/** What `admin` is told about retention; undefined for what it isn't told. @throws ConfigError */
+export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Partial<RetentionDays> {
+  const env = parse(z.object({ RETENTION_DAYS: days.optional(), AUDIT_RETENTION_DAYS: days.optional() }), environment);
+  const { RETENTION_DAYS: contacts, AUDIT_RETENTION_DAYS: auditEvents } = env;
+  return { ...(contacts === undefined ? {} : { contacts }), ...(auditEvents === undefined ? {} : { auditEvents }) };
 }
 
 /** DATABASE_URL alone, for `admin`. @throws ConfigError */

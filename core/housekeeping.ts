@@ -1,8 +1,8 @@
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
 import { operator } from './domain/audit.ts';
 import { pruneAudit } from './domain/audit-chain.ts';
+import type { RetentionDays } from './domain/model.ts';
 import type { Ports } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from './domain/retention.ts';
@@ -19,7 +19,7 @@ type Housekeeping = {
 };
 
 /** Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. */
-export function startHousekeeping(ports: Ports, days: Config['retentionDays'], log: Logger): Housekeeping {
+export function startHousekeeping(ports: Ports, days: RetentionDays, log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, retention } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
@@ -35,7 +35,9 @@ export function startHousekeeping(ports: Ports, days: Config['retentionDays'], l
   }
 
   async function sweepEachHour(): Promise<void> {
-    // First: a later step that keeps failing must not keep contact data.
+    const before = await retention.recordDays(days);
+    if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
+    // Before all that erases nothing: a step that keeps failing must not keep contact data.
     const ended = await endOverdueCalls(dialing, ports.clock, signal);
     if (ended > 0) log.info({ calls: ended }, 'calls ended that no dialer had ended');
     if (days.contacts !== null) {
@@ -51,10 +53,14 @@ export function startHousekeeping(ports: Ports, days: Config['retentionDays'], l
 
   /** In the log, which others keep: who changes the database cannot change the seal there. `admin audit verify` compares them. */
   async function sealAudit(): Promise<void> {
-    const pruned = days.auditEvents === null ? 0 : await pruneAudit(ports, operator, days.auditEvents, signal);
-    if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
-    const { seq, hash } = await auditChain.state();
-    if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
+    try {
+      const pruned = days.auditEvents === null ? 0 : await pruneAudit(ports, operator, days.auditEvents, signal);
+      if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
+    } finally {
+      // After the event that says what was deleted: this seal proves it.
+      const { seq, hash } = await auditChain.state();
+      if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
+    }
   }
 
   const repeating = [repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];

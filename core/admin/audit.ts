@@ -9,7 +9,7 @@ export function auditCommands(program: Command, { withDatabase }: Runner): void 
   const audit = program.command('audit').description('the audit events, of which each one is chained to the one before');
   const verify = audit
     .command('verify')
-    .argument('[seal]', 'NUMBER:HASH, as this command showed it earlier or a core has logged it: events up to it must be the same')
+    .argument('[seals...]', 'NUMBER:HASH, as this command showed it earlier or a core has logged it: events up to it must be the same')
     .description('look whether an event is missing or was changed');
   withExamples(verify, 'audit verify', `audit verify 1204:${'5f0c9a1e'.repeat(8)}`).action(withDatabase(runVerify));
 }
@@ -20,8 +20,8 @@ const sealSchema = z
   .transform((text) => ({ seq: Number(text.split(':')[0]), hash: text.split(':')[1] ?? '' }));
 
 /** @returns whether all is well */
-async function runVerify({ ports, output }: AdminContext, seal: string | undefined): Promise<boolean> {
-  const known = seal === undefined ? null : parseInput(sealSchema, seal, 'SEAL');
+async function runVerify({ ports, output }: AdminContext, seals: string[]): Promise<boolean> {
+  const known = seals.map((seal) => parseInput(sealSchema, seal, 'SEAL'));
   const { faults, ...report } = await verifyChain(ports.stores.auditChain, known);
   const ok = faults.length === 0;
   const shown = `${report.seal.seq}:${report.seal.hash}`;

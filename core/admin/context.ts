@@ -1,4 +1,4 @@
-import type { Actor } from '../domain/model.ts';
+import type { Actor, RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import type { DatabaseLocation } from '../storage/database.ts';
 import type { Storage } from '../storage/index.ts';
@@ -20,10 +20,8 @@ export type AdminContext = Settings & {
   storage: Storage;
   /** Who runs the command, for the audit events. */
   actor: Actor;
-  /** Null keeps contact data. */
-  retentionDays: number | null;
-  /** Null keeps audit events. */
-  auditRetentionDays: number | null;
+  /** As RETENTION_DAYS and AUDIT_RETENTION_DAYS say, where they are set. */
+  givenDays: Partial<RetentionDays>;
   readInput(): Promise<string>;
 };
 

@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text.ts';
-import { pruneAudit } from '../domain/audit-chain.ts';
+import { defaultRetention } from '../config.ts';
+import { findPrunable, pruneAudit } from '../domain/audit-chain.ts';
 import { dialingLimits } from '../domain/dialing.ts';
+import type { RetentionDays } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts } from '../domain/retention.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { withExamples } from './help.ts';
@@ -12,14 +16,34 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
     .description('contact data of calls that ended long ago (RETENTION_DAYS), and old audit events (AUDIT_RETENTION_DAYS)');
   const show = retention.command('show').description('show what is kept for how long, and what can be erased');
   withExamples(show, 'retention show').action(withDatabase(runShow));
-  const run = retention.command('run').description('erase now what is due; a core does it each hour');
-  withExamples(run, 'retention run').action(withDatabase(runErase));
+  const run = retention
+    .command('run')
+    .option('--dry-run', 'only say what is due')
+    .description("erase now what is due by the core's setting; a core does it each hour");
+  withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
 /** In days. */
 const longerThanAny = 365_000;
 
-async function runShow({ ports, output, retentionDays, auditRetentionDays }: AdminContext): Promise<void> {
+/** What the core works by. `isKnown` unless the default stands for a setting that only the core has. @throws Problem `conflict` */
+async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
+  const recorded = await ports.stores.retention.recordedDays();
+  for (const [kind, variable] of [
+    ['contacts', 'RETENTION_DAYS'],
+    ['auditEvents', 'AUDIT_RETENTION_DAYS'],
+  ] as const) {
+    const given = givenDays[kind];
+    if (!recorded || given === undefined || given === recorded[kind]) continue;
+    const what = `${variable} is ${given ?? 'off'} here, and was ${recorded[kind] ?? 'off'} when a core last started.`;
+    throw new Problem('conflict', `${what} Unset it here, or start the core with the new value first.`);
+  }
+  return { ...defaultRetention, ...givenDays, ...recorded, isKnown: recorded !== null || givenDays.contacts !== undefined };
+}
+
+async function runShow(context: AdminContext): Promise<void> {
+  const { ports, output } = context;
+  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
   const { retention, auditChain } = ports.stores;
   const { erasable, oldestEndedAt } = await retention.countErasable(ports.clock.now().minus({ days: retentionDays ?? longerThanAny }));
   const oldestEventAt = await auditChain.oldestAt();
@@ -27,7 +51,7 @@ async function runShow({ ports, output, retentionDays, auditRetentionDays }: Adm
   const lines = [
     retentionDays === null
       ? 'Contact data: kept (RETENTION_DAYS is off).'
-      : `Contact data: erased ${retentionDays} days after a call has ended (RETENTION_DAYS). ${erasable} calls are due.`,
+      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${retentionDays} days after a call has ended (RETENTION_DAYS). ${erasable} calls are due.`,
     `  The oldest call that has some ended: ${oldestEndedAt ? timestamp(oldestEndedAt) : 'none has'}.`,
     `  A call that nobody dials ends at its notAfter, or ${lapseDays} days after it was due without one.`,
     auditRetentionDays === null
@@ -42,11 +66,33 @@ async function runShow({ ports, output, retentionDays, auditRetentionDays }: Adm
   output.answer(json, lines.join('\n'));
 }
 
-async function runErase({ ports, actor, output, retentionDays, auditRetentionDays }: AdminContext): Promise<void> {
+async function runErase(context: AdminContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
+  const { ports, output } = context;
+  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
+  if (!isKnown) {
+    const what = 'No core has recorded its RETENTION_DAYS in this database yet.';
+    throw new Problem('conflict', `${what} Start a core, or set RETENTION_DAYS to the value that the core has.`);
+  }
+  const days = { contacts: retentionDays, auditEvents: auditRetentionDays };
+  const { erased, auditEvents } = await (dryRun ? countDue(ports, days) : eraseDue(context, days));
+  const text = dryRun
+    ? `Would erase the contact data of ${erased} calls, and delete ${auditEvents} audit events.`
+    : `Erased the contact data of ${erased} calls, and deleted ${auditEvents} audit events.`;
+  output.answer({ dryRun, retentionDays, erased, auditRetentionDays, auditEvents }, text);
+}
+
+type Due = { erased: number; auditEvents: number };
+
+async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays): Promise<Due> {
+  const { retention } = ports.stores;
+  const erasable = contacts === null ? 0 : (await retention.countErasable(ports.clock.now().minus({ days: contacts }))).erasable;
+  const prunable = auditEvents === null ? null : await findPrunable(ports, auditEvents);
+  return { erased: erasable, auditEvents: prunable ? prunable.last.seq - prunable.first + 1 : 0 };
+}
+
+async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
   await endOverdueCalls(ports.stores.dialing, ports.clock);
-  const erased = retentionDays === null ? 0 : await eraseOldContacts(ports, actor, retentionDays);
+  const erased = days.contacts === null ? 0 : await eraseOldContacts(ports, actor, days.contacts);
   await ports.stores.auditChain.extend();
-  const auditEvents = auditRetentionDays === null ? 0 : await pruneAudit(ports, actor, auditRetentionDays);
-  const text = `Erased the contact data of ${erased} calls, and deleted ${auditEvents} audit events.`;
-  output.answer({ retentionDays, erased, auditRetentionDays, auditEvents }, text);
+  return { erased, auditEvents: days.auditEvents === null ? 0 : await pruneAudit(ports, actor, days.auditEvents) };
 }

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { auditEvent } from './audit.ts';
-import type { Actor, ChainedEvent, Seal } from './model.ts';
+import type { Actor, AuditSubject, ChainedEvent, Seal } from './model.ts';
 import type { AuditChainStore, Ports } from './ports.ts';
+import { Problem } from './problem.ts';
 
 /** The hash of an event, over itself and the event before: SHA-256, in hexadecimal. */
 export function chainHash(before: string, seq: number, fields: ChainedEvent['fields']): string {
@@ -24,53 +25,124 @@ const readAtOnce = 1_000;
 const mostFaults = 20;
 
 /**
- * Looks whether each chained event follows from the one before, up to the newest.
+ * Checks whether each chained event follows from the one before, up to the newest, and whether a record in the chain says that the events
+ * before the first one were deleted by age. Whoever can write the database can add such a record. A seal that is newer than the record proves it.
  *
- * @param known a seal from before, which must still hold; null without one
+ * @param known seals from before, which must still hold
  */
-export async function verifyChain(store: AuditChainStore, known: Seal | null): Promise<ChainReport> {
+export async function verifyChain(store: AuditChainStore, known: readonly Seal[]): Promise<ChainReport> {
   const state = await store.state();
   const faults: string[] = [];
+  const prunings: Pruning[] = [];
   let { prunedSeq: seq, prunedHash: before } = state;
   let events = 0;
   for (let some = await store.read(seq, state.seq, readAtOnce); some.length > 0; some = await store.read(seq, state.seq, readAtOnce)) {
     for (const event of some) {
       if (event.seq !== seq + 1) faults.push(missing(seq + 1, event.seq - 1));
-      else if (chainHash(before, event.seq, event.fields) !== event.hash)
-        faults.push(`Event ${event.seq} does not follow from the one before: one of the two was changed.`);
-      if (event.seq === known?.seq && event.hash !== known.hash)
-        faults.push(`Event ${event.seq} is not the one that the seal was made of.`);
+      else if (!follows(before, event)) faults.push(`Event ${event.seq} does not follow from the one before: one of the two was changed.`);
+      if (known.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(notOfSeal(event.seq));
+      const pruning = parsePruning(event);
+      if (pruning) prunings.push(pruning);
       ({ seq, hash: before } = event);
       events++;
     }
   }
   if (seq < state.seq) faults.push(missing(seq + 1, state.seq));
   else if (before !== state.hash) faults.push(`Event ${seq} is not the newest one that was chained.`);
-  if (known && known.seq > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${known.seq} are missing.`);
+  faults.push(...findPruningFaults(state, prunings, known));
+  const newestSeal = newestOf(known);
+  if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
   // Pruned meanwhile.
   if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, known);
   const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
   return { events, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
 }
 
+function follows(before: string, { seq, fields, hash: own }: ChainedEvent): boolean {
+  return chainHash(before, seq, fields) === own;
+}
+
+const newestOf = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
+const notOfSeal = (seq: number) => `Event ${seq} is not the one that the seal was made of.`;
+
+/** What the event `recordedAs` says was deleted by age: all events up to `last`. */
+type Pruning = { last: Seal; recordedAs: number };
+
+/** The subject of an event about pruning: the last event that was deleted is named by its hash. */
+function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
+  return { kind: 'audit-log', id, name: `${first} to ${seq}` };
+}
+
+function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
+  const [, , , , action, , id, name] = fields;
+  const [, last] = /^\d+ to (\d+)$/.exec(String(name)) ?? [];
+  // It is recorded before anything is deleted, so it is newer than all that.
+  if (action !== 'audit.pruned' || last === undefined || Number(last) >= seq) return null;
+  return { last: { seq: Number(last), hash: String(id) }, recordedAs: seq };
+}
+
+function findPruningFaults(
+  { prunedSeq, prunedHash }: { prunedSeq: number; prunedHash: string },
+  prunings: readonly Pruning[],
+  known: readonly Seal[],
+): string[] {
+  if (prunedSeq === 0) return [];
+  const faults = known.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
+  const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
+  // A run that was interrupted has deleted less than its record says.
+  const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
+  if (!record) return [...faults, `${deleted} by hand: no event in the chain says that they were deleted by age.`];
+  if (known.length === 0 || newestOf(known) >= record.recordedAs) return faults;
+  const doubt = `${deleted} after the seal was made, as event ${record.recordedAs} says. Anyone who can write the database can add that event.`;
+  return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];
+}
+
 function missing(first: number, last: number): string {
   return first === last ? `Event ${first} is missing.` : `Events ${first} to ${last} are missing.`;
 }
 
+/** Which events are due to be deleted by age. */
+type Prunable = { first: number; last: Seal };
+
 /**
- * Deletes events older than so many days, and leaves an event that says so. Once a day at most: otherwise it would leave one each hour.
+ * Finds events older than so many days. Waits until the oldest is a day over: otherwise deleting would leave an event each hour.
+ *
+ * @throws Problem `conflict` where an event is missing or was changed: deleting around it would hide that
+ */
+export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
+  const before = clock.now().minus({ days }).toMillis();
+  const oldest = await auditChain.oldestAt();
+  if (oldest === null || oldest >= before - oneDay) return null;
+  const { seq: newest, prunedSeq, prunedHash } = await auditChain.state();
+  const last = { seq: prunedSeq, hash: prunedHash };
+  const readNext = () => auditChain.read(last.seq, newest, readAtOnce);
+  for (let some = await readNext(); some.length > 0; some = await readNext()) {
+    for (const event of some) {
+      if (event.seq !== last.seq + 1 || !follows(last.hash, event)) throw brokenAt(event.seq);
+      if (event.at >= before) return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
+      Object.assign(last, { seq: event.seq, hash: event.hash });
+    }
+  }
+  return { first: prunedSeq + 1, last };
+}
+
+const oneDay = 86_400_000;
+
+function brokenAt(seq: number): Problem {
+  return new Problem('conflict', `Old audit events stay: their chain is broken before event ${seq}. See: admin audit verify`);
+}
+
+/**
+ * Deletes events older than so many days. The event that says so is in the chain before the first one goes, and names the last by its hash.
  *
  * @returns how many
  */
 export async function pruneAudit(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
   const { auditChain, activity } = ports.stores;
-  const before = ports.clock.now().minus({ days });
-  const oldest = await auditChain.oldestAt();
-  if (oldest === null || oldest >= before.minus({ days: 1 }).toMillis()) return 0;
-  const pruned = await auditChain.prune(before, signal);
-  if (pruned > 0) {
-    const subject = { kind: 'audit-log', id: ports.randomness.id(), name: `${pruned} events` } as const;
-    await activity.record(auditEvent(ports, actor, 'audit.pruned', subject, null));
-  }
-  return pruned;
+  const prunable = await findPrunable(ports, days);
+  if (!prunable) return 0;
+  const { first, last } = prunable;
+  await activity.record(auditEvent(ports, actor, 'audit.pruned', pruningSubject(first, last), null));
+  await auditChain.extend(signal);
+  return auditChain.prune(last.seq, signal);
 }

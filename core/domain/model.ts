@@ -231,6 +231,9 @@ export type ChainedEvent = { seq: number; hash: string; at: number; fields: read
 /** Names a state of the chain: what comes up to it cannot change without changing the hash. */
 export type Seal = { seq: number; hash: string };
 
+/** After how many days contact data of ended calls, and audit events, are erased; null keeps them. */
+export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: number | null }>;
+
 /** Who acts, and from where. */
 export type Actor = { who: Named | null; address: string };
 

@@ -32,6 +32,7 @@ import type {
   NewCall,
   NewPassword,
   NewUser,
+  RetentionDays,
   Seal,
   Session,
   Tenancy,
@@ -208,6 +209,10 @@ export type DialingStore = {
 };
 
 export type RetentionStore = {
+  /** What a core has recorded last; null if none has. */
+  recordedDays(): Promise<RetentionDays | null>;
+  /** @returns what was recorded before, if that differs */
+  recordDays(days: RetentionDays): Promise<RetentionDays | null>;
   /** Counts calls that ended before this and still have contact data, and finds when the oldest of all those ended. */
   countErasable(endedBefore: DateTime): Promise<{ erasable: number; oldestEndedAt: DateTime | null }>;
   /** Erases phone number, name, zone, variables and the provider's detail, in short steps. @returns of how many calls */
@@ -226,8 +231,8 @@ export type AuditChainStore = {
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
   /** The instant of the oldest chained event, in epoch milliseconds. */
   oldestAt(): Promise<number | null>;
-  /** Deletes the chain's oldest events, up to the first that is not from before, in short steps. @returns how many */
-  prune(before: DateTime, signal?: AbortSignal): Promise<number>;
+  /** Deletes the chain's oldest events, up to and with the one of this number, in short steps. @returns how many */
+  prune(last: number, signal?: AbortSignal): Promise<number>;
 };
 
 /** What the service knows of one phone number. */

@@ -54,15 +54,14 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
       return oldest?.at ?? null;
     },
 
-    async prune(before, signal) {
+    async prune(last, signal) {
       const pruneSome = (limit: number) =>
         write.transaction(async (trx) => {
           await trx('audit_chain').forUpdate().first('seq');
-          const rows: AuditEventRow[] = await trx('audit_events').whereNotNull('seq').orderBy('seq').limit(limit);
-          const kept = rows.findIndex(({ at }) => at >= before.toMillis());
-          const last = (kept < 0 ? rows : rows.slice(0, kept)).at(-1);
-          if (!last) return 0;
-          const { seq, hash } = chainedEvent(last);
+          const rows: AuditEventRow[] = await trx('audit_events').where('seq', '<=', last).orderBy('seq').limit(limit);
+          const newest = rows.at(-1);
+          if (!newest) return 0;
+          const { seq, hash } = chainedEvent(newest);
           await trx('audit_chain').update({ pruned_seq: seq, pruned_hash: hash });
           const deleted: number = await trx('audit_events').where('seq', '<=', seq).delete();
           return deleted;

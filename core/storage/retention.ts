@@ -1,3 +1,4 @@
+import type { RetentionDays } from '../domain/model.ts';
 import type { RetentionStore } from '../domain/ports.ts';
 import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
@@ -18,7 +19,21 @@ export const erasedColumns = { phone: null, name: null, time_zone: null, variabl
 export function retentionStore({ read, write }: Database): RetentionStore {
   const erasable = (from: typeof read, endedBefore: number) =>
     from('calls').whereNotNull('ended_at').whereNotNull('phone').where('ended_at', '<', endedBefore);
+  async function recordedDays(): Promise<RetentionDays | null> {
+    const row = await read('recorded_retention').first();
+    return row ? { contacts: row.contact_days, auditEvents: row.audit_event_days } : null;
+  }
   return {
+    recordedDays,
+
+    async recordDays(days) {
+      const before = await recordedDays();
+      if (before?.contacts === days.contacts && before.auditEvents === days.auditEvents) return null;
+      const row = { one: 1, contact_days: days.contacts, audit_event_days: days.auditEvents } as const;
+      await write('recorded_retention').insert(row).onConflict('one').merge();
+      return before;
+    },
+
     async countErasable(endedBefore) {
       const [counted, oldest] = await Promise.all([
         erasable(read, endedBefore.toMillis()).count({ calls: '*' }).first<{ calls: number | string }>(),

@@ -18,6 +18,7 @@ declare module 'knex/types/tables.js' {
     sign_in_attempts: ThrottleRow;
     audit_events: AuditEventRow;
     audit_chain: AuditChainRow;
+    recorded_retention: RecordedRetentionRow;
     calls: CallRow;
     call_counts: CallCountRow;
   }
@@ -105,6 +106,9 @@ export type AuditEventRow = {
 
 /** One row. */
 type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
+
+/** One row, or none until a core has started. Null keeps the data. */
+type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
 
 /** domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
 export type CallRow = {

@@ -1,11 +1,14 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
+import { auditEvent, operator } from '../../core/domain/audit.ts';
 import { pruneAudit } from '../../core/domain/audit-chain.ts';
 import { createPartner } from '../../core/domain/tenancies.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { at, fakeClock } from '../support/clock.ts';
+import { runScript } from '../support/commands.ts';
+import { startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, database }) => {
   const clock = fakeClock();
@@ -101,9 +104,31 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     await chain().extend();
     expect(await verify()).to.deep.include({ code: 0, events: 3, pruned: 3, faults: [] });
     const [newest] = await events().orderBy('seq', 'desc').limit(1);
-    expect(newest).to.include({ action: 'audit.pruned', subject_name: '3 events' });
+    expect(newest).to.include({ action: 'audit.pruned', subject_name: '1 to 3' });
     await events().where({ seq: 4 }).delete();
     expect((await verify()).faults).to.deep.equal(['Event 4 is missing.']);
+  });
+
+  it('shows that its oldest events were deleted by hand, even where the chain was made to begin after them', async () => {
+    await addEvents(5);
+    await chain().extend();
+    const { seal } = await verify();
+    const [third] = await chain().read(2, 3, 1);
+    await events().where('seq', '<=', 3).delete();
+    const begins = { pruned_seq: 3, pruned_hash: third?.hash ?? '' };
+    await direct.storage.database.write('audit_chain').update(begins);
+    const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain says that they were deleted by age.';
+    expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
+    // With a forged record, too, the seal tells: no core has logged one that is newer.
+    const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
+    await direct.ports.stores.activity.record(auditEvent(direct.ports, operator, 'audit.pruned', subject, null));
+    await chain().extend();
+    const { code, faults } = await verify(seal);
+    expect([
+      code,
+      faults.length,
+      faults[0]?.startsWith('Events 1 to 3 were deleted after the seal was made, as event 6 says.'),
+    ]).to.deep.equal([...[1, 1, true]]);
   });
 
   it('is shown with what is kept for how long', async () => {
@@ -114,8 +139,35 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
       ...{ auditRetentionDays: null, oldestEventAt: at('2026-11-21T09:00:00.000Z').toISO() },
     });
     expect((await admin(['retention', 'show'])).stdout)
-      .to.contain('Audit events: kept')
+      .to.contain('No core has recorded its setting yet')
+      .and.to.contain('Audit events: kept')
       .and.to.contain('erased 90 days after');
-    expect(await json('retention', 'run')).to.include({ erased: 0, auditEvents: 0 });
+  });
+
+  it('is deleted by the days that a core has recorded, and by no others', async () => {
+    clock.set('2025-01-01T09:00:00.000Z');
+    await addEvents(2);
+    await chain().extend();
+    const run = (env: Record<string, string>, ...options: string[]) =>
+      runScript('core/admin.ts', ['retention', 'run', '--json', ...options], { env: { DATABASE_URL: database(), ...env } });
+    const answer = async (ended: ReturnType<typeof run>) => JSON.parse((await ended).stdout);
+    const unknown = await run({});
+    expect([unknown.code, unknown.stderr.includes('No core has recorded its RETENTION_DAYS')]).to.deep.equal([4, true]);
+    expect(await answer(run({ RETENTION_DAYS: '365' }))).to.include({ retentionDays: 365, erased: 0, auditEvents: 0 });
+    const core = await startCoreHere(database(), { environment: { RETENTION_DAYS: '365' } });
+    const { retention } = direct.ports.stores;
+    await until(async () => (await retention.recordedDays())?.contacts === 365);
+    await core.close();
+    const other = await run({ RETENTION_DAYS: '90' });
+    expect([other.code, JSON.parse(other.stderr).error.message]).to.deep.equal([
+      4,
+      'RETENTION_DAYS is 90 here, and was 365 when a core last started. Unset it here, or start the core with the new value first.',
+    ]);
+    expect(await retention.recordDays({ contacts: 365, auditEvents: 400 })).to.deep.equal({ contacts: 365, auditEvents: null });
+    expect(await retention.recordDays({ contacts: 365, auditEvents: 400 })).to.equal(null);
+    const due = { retentionDays: 365, erased: 0, auditRetentionDays: 400, auditEvents: 2 };
+    expect(await answer(run({}, '--dry-run'))).to.deep.equal({ dryRun: true, ...due });
+    expect(await answer(run({}))).to.deep.equal({ dryRun: false, ...due });
+    expect(await verify()).to.deep.include({ code: 0, pruned: 2 });
   });
 });

@@ -1,17 +1,22 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit.ts';
 import { chainHash, pruneAudit, verifyChain } from '../../core/domain/audit-chain.ts';
-import type { AuditEvent, ChainedEvent, Seal } from '../../core/domain/model.ts';
+import type { ChainedEvent, Seal } from '../../core/domain/model.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 
-/** A chain of so many events, as a store has it. A test changes what it tampers with. */
-function chainOf(count: number, pruned = 0) {
+/**
+ * A chain of so many events, as a store has it. A test changes what it tampers with.
+ *
+ * @param pruned how many were deleted; the newest event says so, unless `record` says that another number was
+ */
+function chainOf(count: number, pruned = 0, record = pruned) {
   const events: ChainedEvent[] = [];
   const hashes = [''];
   for (let seq = 1; seq <= count; seq++) {
-    const fields = [`e${seq}`, null, seq];
+    const recorded = ['x', 0, null, null, 'audit.pruned', 'audit-log', hashes[record] ?? '', `1 to ${record}`];
+    const fields = seq === count && record > 0 ? recorded : [`e${seq}`, null, seq];
     const hash = chainHash(hashes[seq - 1] ?? '', seq, fields);
     hashes.push(hash);
     events.push({ seq, hash, at: seq, fields });
@@ -37,7 +42,7 @@ function chainOf(count: number, pruned = 0) {
     kept = kept.map((event) => (event.seq === seq ? { ...event, ...changed } : event));
   };
   const sealAt = (seq: number): Seal => ({ seq, hash: hashes[seq] ?? '' });
-  const report = (known: Seal | null = null) => verifyChain(fakePorts({ stores: { auditChain: store } }).stores.auditChain, known);
+  const report = (...known: Seal[]) => verifyChain(fakePorts({ stores: { auditChain: store } }).stores.auditChain, known);
   return { report, state, store, looks, reads, keep, change, sealAt };
 }
 
@@ -59,8 +64,9 @@ describe('a chain of audit events', () => {
     expect(await chainOf(5, 3).report())
       .to.include({ events: 2, pruned: 3 })
       .and.deep.include({ faults: [] });
-    expect(await chainOf(3, 3).report())
-      .to.include({ events: 0, pruned: 3 })
+    // The deletion was interrupted: its record says more.
+    expect(await chainOf(5, 2, 3).report())
+      .to.include({ events: 3, pruned: 2 })
       .and.deep.include({ faults: [] });
     expect(await chainOf(0).report()).to.deep.include({ events: 0, faults: [] });
   });
@@ -101,6 +107,31 @@ describe('a chain of audit events', () => {
     expect(await faultsWith({ seq: 9, hash: '' })).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
   });
 
+  it('must say itself which events were deleted by age', async () => {
+    const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain says that they were deleted by age.';
+    for (const record of [0, 2, 5]) expect((await chainOf(5, 3, record).report()).faults).to.deep.equal([byHand]);
+    const otherHash = chainOf(5, 3);
+    otherHash.state.prunedHash = 'another';
+    expect((await otherHash.report()).faults).to.deep.equal([
+      'Event 4 does not follow from the one before: one of the two was changed.',
+      byHand,
+    ]);
+    expect((await chainOf(3, 1, 0).report()).faults).to.deep.equal([byHand.replace('Events 1 to 3 were', 'Event 1 was')]);
+    expect((await chainOf(3, 3).report()).faults).to.deep.equal([byHand]);
+  });
+
+  it('proves a deletion by a seal that is as new as its record, and by no older one', async () => {
+    const { report, sealAt } = chainOf(6, 3);
+    const faultsWith = async (...seals: Seal[]) => (await report(...seals)).faults;
+    expect([await faultsWith(sealAt(6)), await faultsWith(sealAt(1), sealAt(6), sealAt(3))]).to.deep.equal([[], []]);
+    for (const seq of [1, 3, 5]) {
+      const [fault, ...more] = await faultsWith(sealAt(seq));
+      expect(fault).to.match(/^Events 1 to 3 were deleted after the seal was made, as event 6 says\..*newer seal/);
+      expect(more).to.deep.equal([]);
+    }
+    expect(await faultsWith(sealAt(6), { seq: 3, hash: 'another' })).to.deep.equal(['Event 3 is not the one that the seal was made of.']);
+  });
+
   it('names twenty faults', async () => {
     const { report, keep } = chainOf(60);
     keep(({ seq }) => seq % 2 === 0);
@@ -108,7 +139,7 @@ describe('a chain of audit events', () => {
   });
 
   it('is looked at again where its oldest events were pruned meanwhile', async () => {
-    const chain = chainOf(5);
+    const chain = chainOf(5, 0, 2);
     const { prunedSeq, prunedHash } = chainOf(5, 2).state;
     const { read } = chain.store;
     chain.store.read = async (...asked) => {
@@ -126,43 +157,53 @@ describe('a chain of audit events', () => {
 describe('old audit events', () => {
   const now = at('2026-11-21T09:00:00Z');
   const day = 86_400_000;
-  const prune = async (oldest: number | null, pruned = 3) => {
-    const asked: unknown[] = [];
-    const events: AuditEvent[] = [];
+  /** Of a chain whose events have these ages in days. */
+  const prune = async (ages: number[], tamper: (chain: ReturnType<typeof chainOf>) => void = () => undefined) => {
+    const steps: unknown[] = [];
+    const chain = chainOf(ages.length);
+    for (const [n, age] of ages.entries()) chain.change(n + 1, { at: now.toMillis() - age * day });
+    tamper(chain);
     const { signal } = new AbortController();
     const ports = fakePorts({
       stores: {
         auditChain: {
-          oldestAt: async () => oldest,
-          prune: async (...given) => {
-            asked.push(...given);
-            return pruned;
-          },
+          ...chain.store,
+          oldestAt: async () => (await chain.store.read(0, 1_000_000, 1))[0]?.at ?? null,
+          extend: async (...given) => steps.push('extend', ...given),
+          prune: async (...given) => steps.push('prune', ...given),
         },
-        activity: { record: async (event) => void events.push(event) },
+        activity: { record: async ({ action, subject }) => void steps.push([action, subject]) },
       },
     });
-    const result = await pruneAudit(ports, operator, 90, signal);
-    return { result, asked, events, signal };
+    const failure = await pruneAudit(ports, operator, 90, signal).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    return { steps, failure, signal, sealAt: chain.sealAt };
   };
 
-  it('are pruned after so many days and one more, with an event', async () => {
-    const { result, asked, events, signal } = await prune(now.minus({ days: 91 }).toMillis() - 1);
-    expect([result, asked]).to.deep.equal([3, [now.minus({ days: 90 }), signal]]);
-    expect(events).to.have.length(1);
-    expect(events[0]).to.deep.include({
-      ...{ action: 'audit.pruned', subject: { kind: 'audit-log', id: 'id1', name: '3 events' }, owningScope: null, actor: null },
-    });
+  it('are deleted up to the first that is not old, after an event in the chain has named the last of them', async () => {
+    const { steps, signal, sealAt } = await prune([100, 92, 90.1, 90, 91]);
+    const subject = { kind: 'audit-log', id: sealAt(3).hash, name: '1 to 3' };
+    expect(steps).to.deep.equal([['audit.pruned', subject], 'extend', signal, 'prune', 3, signal]);
+    const all = await prune(Array.from({ length: 1_001 }, () => 100));
+    expect(all.steps.slice(-2)).to.deep.equal([1_001, all.signal]);
   });
 
-  it('stay until the oldest is a day over, so that pruning leaves one event a day at most', async () => {
-    for (const oldest of [null, now.toMillis() - 91 * day, now.toMillis()]) {
-      const { result, asked, events } = await prune(oldest);
-      expect([result, asked, events]).to.deep.equal([0, [], []]);
+  it('stay until the oldest is a day over, so that deleting leaves one event a day at most', async () => {
+    for (const ages of [[], [91, 90.5], [1, 100]]) expect(await prune(ages)).to.deep.include({ steps: [], failure: null });
+  });
+
+  it('stay where one is missing or was changed: deleting the others would hide that', async () => {
+    for (const [tamper, seq] of [
+      [({ keep }) => keep((event) => event.seq !== 1), 2],
+      [({ change }) => change(2, { fields: ['e2', null, 3] }), 2],
+    ] as [(chain: ReturnType<typeof chainOf>) => void, number][]) {
+      const { steps, failure } = await prune([100, 100, 100], tamper);
+      expect([steps, failure]).to.deep.equal([
+        [],
+        `Old audit events stay: their chain is broken before event ${seq}. See: admin audit verify`,
+      ]);
     }
-  });
-
-  it('leave no event where none were pruned', async () => {
-    expect(await prune(0, 0)).to.deep.include({ result: 0, events: [] });
   });
 });

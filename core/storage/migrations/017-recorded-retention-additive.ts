@@ -1,0 +1,11 @@
+import type { Knex } from 'knex';
+import type { Dialect } from '../database.ts';
+
+/** One row: what a core's RETENTION_DAYS and AUDIT_RETENTION_DAYS were at its last start, so that `admin` erases by the same days. */
+export async function up(trx: Knex, dialect: Dialect): Promise<void> {
+  await trx.raw(`CREATE TABLE recorded_retention (
+    one integer PRIMARY KEY CHECK (one = 1),
+    contact_days integer,
+    audit_event_days integer
+  )${dialect === 'postgres' ? '' : ' STRICT'}`);
+}
