@@ -89,6 +89,7 @@ export async function makeFolder(path: string): Promise<void> {
 async function mkdirUnlessThere(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: privateFolder });
+    await syncFolder(dirname(path));
   } catch (error) {
     // Systems differ in what they say of a folder that is there: a drive of Windows may not be made.
     const found = await stat(path).catch(() => undefined);
@@ -96,8 +97,8 @@ async function mkdirUnlessThere(path: string): Promise<void> {
   }
 }
 
-/** A power cut may undo a rename until its folder is synced (fsync(2)). Windows has no such call. */
-async function syncFolder(folder: string): Promise<void> {
+/** A power cut may undo what was made, renamed or deleted in a folder until that is synced (fsync(2)). Windows has no such call. */
+export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {

@@ -64,27 +64,37 @@ function createProgram(): Command {
 
 function withDatabase<Input extends unknown[]>(run: (context: AdminContext, ...input: Input) => Promise<unknown>, access: Access = 'use') {
   return async (...input: Input): Promise<void> => {
-    const settings = readSettings();
-    const mayCreate = (access === 'fill' || access === 'migrate') && settings.isDatabaseNamed;
-    const storage = openStorage(settings.location, systemClock, unobserved, mayCreate ? 'make' : 'refuse');
-    try {
-      if (access === 'use' || access === 'fill') await requireSchema(storage, access === 'fill');
-      if ((await run(contextOf(settings, storage), ...input)) === false) process.exitCode = 1;
-    } finally {
-      await storage.close();
-    }
+    if ((await useDatabase(readSettings(), access, (context) => run(context, ...input))) === false) process.exitCode = 1;
   };
+}
+
+async function useDatabase<Result>(settings: Settings, access: Access, use: (context: AdminContext) => Promise<Result>): Promise<Result> {
+  const mayCreate = (access === 'fill' || access === 'migrate') && settings.isDatabaseNamed;
+  const storage = openStorage(settings.location, systemClock, unobserved, mayCreate ? 'make' : 'refuse');
+  try {
+    if (access === 'use' || access === 'fill') await requireSchema(storage, access === 'fill');
+    return await use(contextOf(settings, storage));
+  } finally {
+    await storage.close();
+  }
 }
 
 function withoutDatabase<Input extends unknown[]>(run: (settings: Settings, ...input: Input) => Promise<unknown>) {
   return async (...input: Input): Promise<void> => {
-    await run(readSettings(), ...input);
+    if ((await run(readSettings(), ...input)) === false) process.exitCode = 1;
   };
 }
 
 function readSettings(): Settings {
   const isDatabaseNamed = ['DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => (process.env[name] ?? '') !== '');
-  return { location: readDatabaseLocation(process.env), isDatabaseNamed, output, fileOf: (path) => fileOfCaller(process.env, path) };
+  const settings: Settings = {
+    location: readDatabaseLocation(process.env),
+    isDatabaseNamed,
+    output,
+    fileOf: (path) => fileOfCaller(process.env, path),
+    useDatabase: (use) => useDatabase(settings, 'use', use),
+  };
+  return settings;
 }
 
 function contextOf(settings: Settings, storage: Storage): AdminContext {

@@ -12,6 +12,8 @@ export type Settings = {
   output: Output;
   /** Makes the path of a file absolute, as seen from the caller's folder. */
   fileOf(path: string): string;
+  /** Opens the database, whose schema has to be complete, and closes it again. */
+  useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;
 };
 
 /** What a command works with. */

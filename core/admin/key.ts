@@ -1,18 +1,21 @@
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { isExpired } from '#contract/expiry.ts';
-import { isKeyValue } from '#contract/key-value.ts';
+import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text.ts';
 import { digestOf, listAllApiKeys, revokeVisible } from '../domain/api-keys.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
+import { explainDatabaseError } from '../storage/error-text.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { withExamples } from './help.ts';
+import { oneLine } from './output.ts';
 import { shortName, table } from './table.ts';
 import { findUser } from './user.ts';
 
 /** The operator has no scope. */
-const everyKey = { kind: 'all' } as const;
+export const everyKey = { kind: 'all' } as const;
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
   const key = program.command('key').description('API keys of all users');
@@ -25,16 +28,22 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(list, 'key list', 'key list --owner ada@example.com --search crm', '--json key list --all').action(withDatabase(runList));
   const revoke = key
     .command('revoke')
-    .argument('[id]')
+    .argument('[ids...]')
     .option('--value-from-stdin', 'revoke the key whose value is on standard input, such as a leaked one')
-    .option('--cancel-queued-calls', 'also cancel the queued calls that the key has placed')
-    .description('revoke a key: its next request is refused, and nothing undoes it');
-  const examples = ['key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls', 'key revoke --value-from-stdin < leaked.txt'];
+    .option('--from <file>', 'revoke the keys whose IDs or values are in this file, one per line; - reads standard input')
+    .option('--cancel-queued-calls', 'also cancel the queued calls that the keys have placed')
+    .description('revoke keys: their next request is refused, and nothing undoes it');
+  const examples = [
+    'key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls',
+    'key revoke --value-from-stdin < leaked.txt',
+    'key revoke --from leaked-keys.txt',
+  ];
   withExamples(revoke, ...examples)
     // Before the database is opened.
     .hook('preAction', () => {
-      const isOne = (revoke.args.length === 0) !== (revoke.opts<RevokeOptions>().valueFromStdin === undefined);
-      if (!isOne) revoke.error("error: give a key's id, or --value-from-stdin, and only one of them");
+      const { valueFromStdin, from } = revoke.opts<RevokeOptions>();
+      const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
+      if (ways.filter(Boolean).length !== 1) revoke.error('error: pass IDs of keys, --value-from-stdin or --from, and only one of them');
     })
     .action(withDatabase(runRevoke));
 }
@@ -56,17 +65,68 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   );
 }
 
-type RevokeOptions = { valueFromStdin?: true; cancelQueuedCalls?: true };
+type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean };
 
-async function runRevoke(context: AdminContext, id: string | undefined, options: RevokeOptions): Promise<void> {
-  const { ports, actor, output } = context;
-  const key = await revokeVisible(ports, everyKey, actor, id ?? (await idOfValue(context)), options.cancelQueuedCalls ?? false);
-  output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
+async function runRevoke(context: AdminContext, ids: string[], options: RevokeOptions): Promise<boolean> {
+  const [id] = ids;
+  if (options.from !== undefined) return revokeEach(context, await readEntries(context, options.from), options);
+  if (ids.length > 1) return revokeEach(context, ids.map(entryOfArgument), options);
+  const key = await revokeOne(context, id ?? (await idOfValue(context, (await context.readInput()).trim())), options);
+  context.output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
+  return true;
+}
+
+function revokeOne({ ports, actor }: AdminContext, id: string, { cancelQueuedCalls = false }: RevokeOptions): Promise<ApiKey> {
+  return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls);
+}
+
+/** `place` is what an answer calls it: a value must not be repeated. */
+type Entry = { place: string; text: string };
+
+function entryOfArgument(text: string, n: number): Entry {
+  return { place: text.includes(keyValuePrefix) ? `argument ${n + 1}` : text, text };
+}
+
+async function readEntries({ fileOf, readInput }: AdminContext, from: string): Promise<Entry[]> {
+  const list = from === '-' ? await readInput() : await readList(fileOf(from));
+  const entries = list.split('\n').map((line, n) => ({ place: `line ${n + 1}`, text: line.trim() }));
+  return entries.filter(({ text }) => text !== '');
+}
+
+async function readList(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new Problem('invalid', `${file} can't be read: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+  }
+}
+
+/** Revokes as many as it can: one wrong line must not keep the leaked keys after it alive. @returns whether all are revoked */
+async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
+  const revoked: { id: string; name: string; owner: string }[] = [];
+  const failed: { place: string; message: string }[] = [];
+  for (const { place, text } of entries) {
+    try {
+      const id = text.startsWith(keyValuePrefix) ? await idOfValue(context, text) : text;
+      if (revoked.some((key) => key.id === id)) continue;
+      const { name, creator } = await revokeOne(context, id, options);
+      revoked.push({ id, name, owner: creator.name });
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      failed.push({ place, message: error.message });
+    }
+  }
+  const lines = [
+    ...revoked.map(({ id, name, owner }) => `Revoked ${id}, the API key ${oneLine(name)} of ${oneLine(owner)}.`),
+    ...failed.map(({ place, message }) => `NOT REVOKED  ${place}: ${message}`),
+    `Revoked ${revoked.length} API keys${failed.length > 0 ? `, and ${failed.length} not` : ''}.`,
+  ];
+  context.output.answer({ apiKeys: revoked.map(({ id, name }) => ({ id, name })), failed }, lines.join('\n'));
+  return failed.length === 0;
 }
 
 /** @throws Problem that does not repeat what it has read */
-async function idOfValue({ ports, readInput }: AdminContext): Promise<string> {
-  const value = (await readInput()).trim();
+async function idOfValue({ ports }: AdminContext, value: string): Promise<string> {
   if (isKeyValue(value)) {
     const key = await ports.stores.apiKeys.findByDigest(everyKey, digestOf(value));
     if (key) return key.id;

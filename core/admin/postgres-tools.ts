@@ -34,10 +34,15 @@ export async function ownSchema(database: Database): Promise<string> {
   return found.schema;
 }
 
-/** The error alone: PostgreSQL adds rows, which can be personal data, as its context. */
+/** A name in quotes is a name; otherwise PostgreSQL's programs take it for a pattern. */
+export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** The error alone, and what depends on what: PostgreSQL adds rows, which can be personal data, as its context. */
 function cause(complaint: string): string {
   const lines = complaint.trim().split('\n');
-  return lines.find((line) => /error/i.test(line)) ?? lines[0] ?? '';
+  const [error = lines[0] ?? ''] = lines.filter((line) => /error/i.test(line));
+  const dependents = lines.filter((line) => / depends on table \S+$/.test(line)).map((line) => line.replace(/^DETAIL: +/, ''));
+  return [error, ...dependents].join('; ');
 }
 
 /** What the core means by `sslmode`, in the words of PostgreSQL's own programs. */

@@ -1,11 +1,14 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
 import { inChunks } from '../storage/chunks.ts';
 import type { Database } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
-import { migrationsTable } from '../storage/migrations/index.ts';
+import { migrationsTable, schemaState } from '../storage/migrations/index.ts';
+import { ownFunctions, ownTables } from '../storage/own-objects.ts';
 import { applicationName, migrationLock, openPostgres } from '../storage/postgres.ts';
 import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
@@ -14,6 +17,7 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   const backup = await inspect(url, file);
   const database = openPostgres(url);
   try {
+    await refuseNewer(database);
     const gone = await findGone(database);
     const own = await refuseOthers(database);
     const schema = await ownSchema(database);
@@ -23,6 +27,13 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   } finally {
     await database.close();
   }
+}
+
+/** Tables of a newer release would stay, and its migrations would fail on them. */
+async function refuseNewer(database: Database): Promise<void> {
+  const { added } = await schemaState(database);
+  if (added.length > 0)
+    throw new Problem('conflict', `A newer release has added ${added.join(', ')} to the database. Restore with that release.`);
 }
 
 /** `pg_restore` puts tables into the schema that they came from, and into no other. */
@@ -119,11 +130,21 @@ async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
 }
 
 /**
- * Replaces all in one transaction. `pg_restore --clean` drops only what the backup contains: a table that a later release has added would
- * make its migration fail. So everything is dropped first, then pg_restore's script runs. A core that starts meanwhile waits for the
- * migrations' lock. The schema itself stays.
+ * Replaces all that is Callkey's in one transaction, and nothing else that is in the schema. `pg_restore --clean` drops only what the backup
+ * contains: a table that a later release has added would make its migration fail. A core that starts meanwhile waits for the migrations' lock.
  */
 async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'callkey-restore-'));
+  try {
+    const list = join(folder, 'list');
+    writeFileSync(list, await ownEntries(url, file));
+    await replaceListed(url, own, ['--no-owner', `--schema=${schema}`, `--use-list=${list}`, '--file=-', file]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function replaceListed(url: string, own: number, args: readonly string[]): Promise<void> {
   const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
@@ -131,7 +152,7 @@ async function replaceAll(url: string, file: string, own: number, schema: string
   // Awaited below: a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
-  const restoring = startPostgresTool(url, 'pg_restore', ['--no-owner', `--schema=${schema}`, '--file=-', file]);
+  const restoring = startPostgresTool(url, 'pg_restore', args);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
   // When psql fails, nothing reads pg_restore's output any more, and it would wait for ever.
   psql.child.once('close', () => restoring.child.kill());
@@ -145,20 +166,35 @@ async function replaceAll(url: string, file: string, own: number, schema: string
   if (failure !== undefined) throw failure;
 }
 
+/** The lines of a backup's table of contents that are Callkey's: a backup also has functions and types of others in the same schema. */
+async function ownEntries(url: string, file: string): Promise<string> {
+  const tool = startPostgresTool(url, 'pg_restore', ['--list', file]);
+  const [, listed] = await Promise.all([ended(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
+  return listed
+    .split('\n')
+    .filter((line) => ownEntry.test(line))
+    .join('\n');
+}
+
+const ofTables =
+  '(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|CHECK CONSTRAINT|FK CONSTRAINT|INDEX|TRIGGER) ';
+const ownFunction = `FUNCTION .+ (?:${ownFunctions.join('|')})\\(\\) `;
+const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|${ownFunction}|ACL .+ (?:TABLE|SEQUENCE) )`);
+
+const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
+
+/** Without CASCADE: a view of somebody else's stops the restore instead of disappearing. */
 const opening = (own: number) => `BEGIN;
 SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN
   IF EXISTS (SELECT FROM pg_stat_activity WHERE ${others(String(own))}) THEN RAISE EXCEPTION 'a core has connected meanwhile'; END IF;
 END $$;
-DO $$ DECLARE command text; BEGIN
-  FOR command IN
-    SELECT format('DROP TABLE IF EXISTS %s CASCADE', c.oid::regclass) FROM pg_class c
-    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
-    UNION ALL
-    SELECT format('DROP FUNCTION IF EXISTS %s CASCADE', p.oid::regprocedure) FROM pg_proc p
-    WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.prokind = 'f'
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
-  LOOP EXECUTE command; END LOOP;
+DO $$ DECLARE found text; BEGIN
+  SELECT string_agg(c.oid::regclass::text, ', ') INTO found FROM pg_class c
+  WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND c.relname IN (${quotedList(ownTables)});
+  IF found IS NOT NULL THEN EXECUTE 'DROP TABLE ' || found; END IF;
+  SELECT string_agg(p.oid::regprocedure::text, ', ') INTO found FROM pg_proc p
+  WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.pronargs = 0 AND p.proname IN (${quotedList(ownFunctions)});
+  IF found IS NOT NULL THEN EXECUTE 'DROP FUNCTION ' || found; END IF;
 END $$;
 `;

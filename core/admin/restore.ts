@@ -1,14 +1,18 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text.ts';
+import { revokeVisible } from '../domain/api-keys.ts';
+import { deleteUser, disableUser } from '../domain/users.ts';
 import { adminCommand } from '../program.ts';
 import { requireFile } from '../storage/sqlite-file.ts';
 import { systemClock } from '../system.ts';
-import type { Runner, Settings } from './context.ts';
+import type { AdminContext, Runner, Settings } from './context.ts';
 import { withExamples } from './help.ts';
+import { everyKey } from './key.ts';
 import { restorePostgres } from './restore-postgres.ts';
-import type { RestoreResult, RevivedKey, RevivedUser } from './restore-result.ts';
+import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
 import { restoreSqlite } from './restore-sqlite.ts';
 import { shortName, table } from './table.ts';
+import { findUser } from './user.ts';
 
 export function restoreCommand(program: Command, { withoutDatabase }: Runner): void {
   const command = program
@@ -17,14 +21,18 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
     .description(
       'replace the database by a backup, while no core runs; list the revoked keys, and the deleted and disabled users, that it brings back',
     );
-  withExamples(command, 'restore /backups/callkey-2026-11-22.db').action(withoutDatabase(runRestore));
+  command.option('--revoke-again', 'revoke, delete and disable again what the backup brings back');
+  withExamples(command, 'restore /backups/callkey-2026-11-22.db', 'restore /backups/callkey-2026-11-22.db --revoke-again').action(
+    withoutDatabase(runRestore),
+  );
 }
 
 /**
  * Puts a backup in the place of the database: all of it or nothing, and not while a core runs on it. Does not restore sessions, which would
  * undo a sign-out or a password reset.
  */
-async function runRestore({ location, isDatabaseNamed, output, fileOf }: Settings, path: string): Promise<void> {
+async function runRestore(settings: Settings, path: string, { revokeAgain = false }: { revokeAgain?: boolean }): Promise<boolean> {
+  const { location, isDatabaseNamed, output, fileOf } = settings;
   const file = fileOf(path);
   if (location.kind === 'sqlite' && !isDatabaseNamed) requireFile(location.filename);
   const restored =
@@ -32,13 +40,23 @@ async function runRestore({ location, isDatabaseNamed, output, fileOf }: Setting
       ? await restoreSqlite(location.filename, file, systemClock.now().toJSDate())
       : await restorePostgres(location.url, file);
   const { before, revived, missing } = restored;
+  const isRevokedAgain = revokeAgain && revived !== null && missing.length === 0;
+  if (isRevokedAgain) await settings.useDatabase((context) => revokeAll(context, revived));
   const json = {
     restored: { file, before, missing },
+    revokedAgain: isRevokedAgain,
     revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
     deletedUsers: revived?.users.map(userJson) ?? null,
     disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
-  output.answer(json, textOf(file, restored));
+  output.answer(json, textOf(file, restored, isRevokedAgain));
+  return isRevokedAgain || !revokeAgain;
+}
+
+async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
+  for (const { id } of apiKeys) await revokeVisible(ports, everyKey, actor, id, false);
+  for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
+  for (const { email } of users) await deleteUser(ports, actor, await findUser(ports, email), false);
 }
 
 function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
@@ -49,36 +67,46 @@ function userJson({ deletedAt, ...user }: RevivedUser) {
   return { ...user, deletedAt: timestamp(deletedAt) };
 }
 
-function textOf(file: string, { before, revived, missing }: RestoreResult): string {
+function textOf(file: string, { before, revived, missing }: RestoreResult, isRevokedAgain: boolean): string {
   const lines = [
     before === null ? `Restored ${file}.` : `Restored ${file}. The database that was there is now ${before}.`,
     'All sessions have ended: all users sign in again, with the password that they had at the time of the backup.',
   ];
   if (missing.length > 0)
     lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
-  if (!revived) lines.push('The database that was there cannot be read: the API keys that were revoked since the backup are not known.');
-  if (revived && revived.apiKeys.length > 0) {
-    const rows = revived.apiKeys.map(({ id, name, creatorName, revokedAt }) => [
-      id,
-      shortName(name),
-      shortName(creatorName),
-      timestamp(revokedAt),
-    ]);
-    lines.push('', `These API keys were revoked since the backup and WORK AGAIN. Revoke them: ${adminCommand} key revoke ID`);
-    lines.push(table(['ID', 'NAME', 'OWNER', 'REVOKED'], rows));
-  }
-  if (revived && revived.users.length > 0) {
-    const rows = revived.users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]);
-    lines.push('', `These users were deleted since the backup and CAN SIGN IN AGAIN. Delete them: ${adminCommand} user delete EMAIL`);
-    lines.push(table(['E-MAIL', 'NAME', 'DELETED'], rows));
-  }
-  if (revived && revived.enabled.length > 0) {
-    const rows = revived.enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]);
-    lines.push(
-      '',
-      `These users were disabled since the backup and GET IN AGAIN, with their API keys. Disable them: ${adminCommand} user disable EMAIL`,
-    );
-    lines.push(table(['E-MAIL', 'NAME', 'DISABLED'], rows));
+  lines.push(
+    revived ? unknownAfter : 'The database that was there cannot be read: the API keys that were revoked since the backup are not known.',
+  );
+  for (const { rows, head, was, warning, remedy } of revived ? listsOf(revived) : []) {
+    if (rows.length === 0) continue;
+    const outcome = isRevokedAgain ? `and were ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
+    lines.push('', `These ${head.what} were ${was} since the backup ${outcome}`, table(head.columns, rows));
   }
   return lines.join('\n');
+}
+
+const unknownAfter =
+  'Only the database that was there knows what was revoked since the backup. What it had lost itself cannot be listed here.';
+
+type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
+
+function listsOf({ apiKeys, users, enabled }: Revived): RevivedList[] {
+  const key = ({ id, name, creatorName, revokedAt }: RevivedKey) => [id, shortName(name), shortName(creatorName), timestamp(revokedAt)];
+  return [
+    {
+      head: { what: 'API keys', columns: ['ID', 'NAME', 'OWNER', 'REVOKED'] },
+      rows: apiKeys.map(key),
+      ...{ was: 'revoked', warning: 'and WORK AGAIN. Revoke them', remedy: 'key revoke ID...' },
+    },
+    {
+      head: { what: 'users', columns: ['E-MAIL', 'NAME', 'DELETED'] },
+      rows: users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]),
+      ...{ was: 'deleted', warning: 'and CAN SIGN IN AGAIN. Delete them', remedy: 'user delete EMAIL' },
+    },
+    {
+      head: { what: 'users', columns: ['E-MAIL', 'NAME', 'DISABLED'] },
+      rows: enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]),
+      ...{ was: 'disabled', warning: 'and GET IN AGAIN, with their API keys. Disable them', remedy: 'user disable EMAIL' },
+    },
+  ];
 }

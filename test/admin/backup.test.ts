@@ -1,10 +1,20 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { runScript } from '../support/commands.ts';
+import pg from 'pg';
+import { adminOn } from '../support/admin.ts';
+import { bareEnvironment, runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { type PostgresServer, startPostgresOfTools } from '../support/postgres.ts';
+import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { canTrace, runTraced } from '../support/traced.ts';
+import { until } from '../support/until.ts';
 
 describe('backup', () => {
   it('copies a SQLite database that is being written to, and the copy serves', async () => {
@@ -52,4 +62,89 @@ describe('backup', () => {
     const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
     expect([code, statSync(file).size]).to.deep.equal([4, 8]);
   });
+
+  describe('that may be cut off', () => {
+    for (const kind of databaseKinds) {
+      describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
+        this.timeout(60_000);
+        let server: PostgresServer | undefined;
+        let database: string;
+        let folder: string;
+        before(async function () {
+          if (kind === 'postgres') server = await startPostgresOfTools();
+          if (kind === 'postgres' && !server) skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
+        });
+        after(() => server?.stop());
+        beforeEach(async () => {
+          database = await (server ? server.createDatabase() : emptyDatabase('sqlite'));
+          folder = freshDirectory();
+          await adminOn(database).json('partner', 'add', 'One');
+        });
+
+        it('is on the disk, with its name, before it says so', async function () {
+          if (!canTrace()) skip(this, 'strace is missing, or may not trace');
+          const file = join(folder, 'backup');
+          const { code, calls } = await runTraced(admin, ['backup', file], { env: { DATABASE_URL: database } });
+          const linked = calls.findIndex(({ name, paths }) => /^link/.test(name) && paths.includes(file));
+          const [partial = ''] = calls[linked]?.paths.filter((path) => path.includes('.unfinished-')) ?? [];
+          const syncs = (path: string) => calls.flatMap(({ name, paths }, n) => (/sync$/.test(name) && paths[0] === path ? [n] : []));
+          expect([code, linked >= 0, syncs(partial).some((n) => n < linked), syncs(folder).some((n) => n > linked)]).to.deep.equal([
+            ...[0, true, true, true],
+          ]);
+          expect(readdirSync(folder)).to.deep.equal(['backup']);
+        });
+
+        it('blocks nothing once it is killed: the next one, a migration and a core go on, and what it left is named', async () => {
+          const file = join(folder, 'backup');
+          const holder = await holdBack(database);
+          const child = spawn(process.execPath, [admin, 'backup', file], {
+            env: { ...bareEnvironment, DATABASE_URL: database },
+            stdio: 'ignore',
+          });
+          await until(() => readdirSync(folder).length > 0);
+          await holder.underWay();
+          child.kill('SIGKILL');
+          await once(child, 'exit');
+          const [left = ''] = readdirSync(folder);
+          await holder.release();
+          const { unfinished } = await adminOn(database).json('backup', file);
+          expect([existsSync(file), unfinished]).to.deep.equal([true, [join(folder, left)]]);
+          await adminOn(database).json('migrate');
+          const core = await startCoreHere(database);
+          const { status } = await ask('GET', `${core.managementUrl}/readyz`);
+          await core.close();
+          expect(status).to.equal(200);
+        });
+      });
+    }
+  });
 });
+
+const admin = fileURLToPath(new URL('../../core/admin.ts', import.meta.url));
+
+/** Keeps a backup from coming to its end: on PostgreSQL by a lock on a table; on SQLite by a hundred megabytes to be copied. */
+async function holdBack(database: string): Promise<{ underWay(): Promise<void>; release(): Promise<void> }> {
+  if (database.startsWith('sqlite:')) {
+    const direct = await openDirect(database);
+    await direct.storage.database.write.raw('CREATE TABLE filler AS SELECT zeroblob(100000000) AS content');
+    await direct.close();
+    return { underWay: async () => undefined, release: async () => undefined };
+  }
+  // Within a transaction, the server's statistics stay as they were.
+  const [client, observer] = [new pg.Client(database), new pg.Client(database)];
+  await Promise.all([client.connect(), observer.connect()]);
+  await client.query('BEGIN');
+  await client.query('LOCK TABLE partners');
+  const dumps = async () =>
+    (await observer.query(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pg_dump'`)).rowCount ??
+    0;
+  return {
+    underWay: () => until(async () => (await dumps()) > 0),
+    // It ends by itself, since nothing reads what it writes.
+    async release() {
+      await client.query('COMMIT');
+      await until(async () => (await dumps()) === 0);
+      await Promise.all([client.end(), observer.end()]);
+    },
+  };
+}

@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { emptyDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
@@ -90,6 +92,26 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       expect(stderr).to.contain('no API key');
       expect(stdout + stderr).not.to.contain(mistyped.slice(0, -1));
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);
+    });
+
+    it('revokes many, by id or by value, names each, and goes on after one that it cannot find', async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const [second, third] = [await createKey(core.url, cookie, 'Second'), await createKey(core.url, cookie, 'Third')];
+      const file = join(freshDirectory(), 'leaked.txt');
+      writeFileSync(file, `${key.keyValue}\r\n\nno-such-id\n${key.keyValue.slice(0, -1)}-\n${second.id}\n${key.id}\n`);
+      const { code, stdout } = await admin(['key', 'revoke', '--from', file, '--json']);
+      const { apiKeys, failed } = JSON.parse(stdout);
+      expect([code, apiKeys.map(({ name }: { name: string }) => name)]).to.deep.equal([1, ['Leaked', 'Second']]);
+      expect(failed.map(({ place }: { place: string }) => place)).to.deep.equal(['line 3', 'line 4']);
+      expect(stdout).not.to.contain('svc_sk_live_0').and.not.to.contain(key.keyValue.slice(0, 30));
+      const fourth = await createKey(core.url, cookie, 'Fourth');
+      const both = await admin(['key', 'revoke', third.id, fourth.id]);
+      expect([both.code, both.stdout]).to.deep.equal([
+        0,
+        `Revoked ${third.id}, the API key Third of Ada Account.\nRevoked ${fourth.id}, the API key Fourth of Ada Account.\nRevoked 2 API keys.\n`,
+      ]);
+      for (const { keyValue } of [key, second, third, fourth]) expect((await placeCall(core.url, 'some', keyValue)).status).to.equal(401);
+      expect((await admin(['key', 'revoke', '--from', '-'], third.keyValue)).code).to.equal(1);
     });
 
     it('takes an id or a value, and not both or none', async () => {

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { ownFunctions, ownTables } from '../../core/storage/own-objects.ts';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
@@ -89,6 +91,29 @@ describe('restore', () => {
           .and.to.match(/GET IN AGAIN.*\nE-MAIL.*\nsue@example\.com +Sue/);
       });
 
+      it('revokes, deletes and disables again what the backup has brought back', async () => {
+        const direct = await openDirect(url);
+        const tenants = await createTenants(direct.ports);
+        await direct.close();
+        const core = await startCoreHere(url);
+        const cookie = await signIn(core.url, 'ada@example.com');
+        const [kept, leaked] = [await createKey(core.url, cookie, 'Kept'), await createKey(core.url, cookie, 'Leaked')];
+        await json('backup', file);
+        await json('key', 'revoke', leaked.id);
+        await json('user', 'delete', 'tom@example.com');
+        await json('user', 'disable', 'sue@example.com');
+        await core.close();
+        const { revokedAgain, revokedApiKeys } = await json('restore', file, '--revoke-again');
+        expect([revokedAgain, revokedApiKeys.length]).to.deep.equal([true, 1]);
+        const restored = await startCoreHere(url);
+        expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
+        expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(401);
+        await restored.close();
+        const { users } = await json('user', 'list');
+        const left = users.map(({ email, disabledAt }: { email: string; disabledAt: string | null }) => [email, disabledAt !== null]);
+        expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
+      });
+
       it('is refused while a core runs, and changes nothing', async () => {
         await json('migrate');
         await json('backup', file);
@@ -119,16 +144,17 @@ describe('restore', () => {
         await json('migrate');
         const direct = await openDirect(url);
         const { write } = direct.storage.database;
-        // As the release before the last made it.
-        const [last]: string[] = await write('schema_migrations').orderBy('name', 'desc').limit(1).pluck('name');
+        const last = '017-recorded-retention-additive';
+        await write.raw('DROP TABLE recorded_retention');
         await write('schema_migrations').where({ name: last }).delete();
         await json('backup', file);
-        await write('schema_migrations').insert({ name: last, batch: 1, migration_time: new Date(0) });
-        await write.raw('CREATE TABLE added_by_a_later_release (user_id text REFERENCES users (id))');
         await direct.close();
+        await json('migrate');
         const { code, stdout } = await admin('restore', file);
         expect([code, stdout.includes(`lacks ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
         expect((await admin('user', 'list')).stderr).to.contain('is behind this program');
+        // What the migration makes is gone, too.
+        expect((await json('migrate')).migrations).to.deep.equal([last]);
       });
 
       it('is refused for a backup of a newer release, of something else, or that is damaged or missing; and changes nothing', async () => {
@@ -163,6 +189,58 @@ describe('restore', () => {
       });
 
       if (kind === 'postgres') {
+        it('drops nothing of others in the same schema, and backs up nothing of theirs', async () => {
+          await json('partner', 'add', 'One');
+          const direct = await openDirect(url);
+          const { write } = direct.storage.database;
+          await write.raw('CREATE TABLE theirs (id int PRIMARY KEY)');
+          await write.raw('INSERT INTO theirs VALUES (1)');
+          await write.raw('CREATE VIEW their_view AS SELECT id FROM theirs');
+          await write.raw("CREATE TYPE their_type AS ENUM ('a')");
+          await write.raw('CREATE FUNCTION their_function() RETURNS int LANGUAGE sql AS $$ SELECT id FROM theirs $$');
+          await json('backup', file);
+          await write.raw('INSERT INTO theirs VALUES (2)');
+          await json('partner', 'add', 'Added since');
+          await direct.close();
+          await json('restore', file);
+          const after = await openDirect(url);
+          const { read } = after.storage.database;
+          expect(await read('partners').pluck('name')).to.deep.equal(['One']);
+          const { rows } = await read.raw("SELECT their_function(), id, 'a'::their_type AS type FROM their_view");
+          expect(rows.map(({ id }: { id: number }) => id)).to.deep.equal([1, 2]);
+          // A view on Callkey's tables would be lost: nothing is restored.
+          await after.storage.database.write.raw('CREATE VIEW on_ours AS SELECT id FROM partners');
+          await after.close();
+          await json('partner', 'add', 'Stays');
+          const { code, stderr } = await admin('restore', file);
+          expect([code, /depend on them; view on_ours depends on table partners$/m.test(stderr)], stderr).to.deep.equal([5, true]);
+          expect((await json('partner', 'list')).partners).to.have.length(2);
+        });
+
+        it('takes a file that a plain pg_restore puts into an empty database as well', async () => {
+          await json('partner', 'add', 'One');
+          const direct = await openDirect(url);
+          await direct.storage.database.write.raw('CREATE SCHEMA elsewhere');
+          await direct.storage.database.write.raw('CREATE TABLE elsewhere.theirs (id int)');
+          await direct.close();
+          await json('backup', file);
+          url = await fresh();
+          execFileSync('pg_restore', ['-1', '--exit-on-error', `--dbname=${url}`, file], { stdio: 'pipe' });
+          const { partners } = await json('partner', 'list');
+          expect([partners.length, (await json('check')).ok]).to.deep.equal([1, true]);
+        });
+
+        it('knows each table and function that the migrations make', async () => {
+          await json('migrate');
+          const direct = await openDirect(url);
+          const inSchema = `pronamespace = 'public'::regnamespace`;
+          const { rows: tables } = await direct.storage.database.read.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+          const { rows: functions } = await direct.storage.database.read.raw(`SELECT proname FROM pg_proc WHERE ${inSchema}`);
+          await direct.close();
+          expect(tables.map(({ tablename }: { tablename: string }) => tablename)).to.have.members(ownTables);
+          expect(functions.map(({ proname }: { proname: string }) => proname)).to.have.members(ownFunctions);
+        });
+
         it('puts a schema of its own back into that schema, and is refused with an address that leads to another', async () => {
           const direct = await openDirect(url);
           await direct.storage.database.write.raw('CREATE SCHEMA "Own"');

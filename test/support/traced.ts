@@ -1,0 +1,32 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bareEnvironment } from './commands.ts';
+import { freshDirectory } from './databases.ts';
+
+/** Whether strace is there, and may trace. */
+export const canTrace = () => spawnSync('strace', ['-qq', '-e', 'trace=none', 'true']).status === 0;
+
+/** A system call that has done what it was asked: `paths` are those that it names, in full. */
+type SystemCall = { name: string; paths: string[] };
+
+/** Runs a script under strace. @returns what it has made, renamed, linked and synced, in order */
+export async function runTraced(
+  script: string,
+  args: string[],
+  { env = {}, directory = process.cwd() }: { env?: Record<string, string>; directory?: string },
+): Promise<{ code: number; calls: SystemCall[] }> {
+  const file = join(freshDirectory(), 'trace');
+  const which = 'trace=mkdir,rename,renameat2,link,linkat,fsync,fdatasync';
+  const command = ['-f', '-y', '-qq', '-z', '-s', '4096', '-e', which, '-o', file, process.execPath, script, ...args];
+  const child = spawn('strace', command, { env: { ...bareEnvironment, ...env }, stdio: 'ignore', cwd: directory });
+  const [code] = await once(child, 'exit');
+  return { code, calls: readFileSync(file, 'utf8').split('\n').flatMap(parseCall) };
+}
+
+function parseCall(line: string): SystemCall[] {
+  const [, name, args = ''] = /^\d+ +(\w+)\((.*)/.exec(line) ?? [];
+  const paths = [...args.matchAll(/"([^"]*)"|<(\/[^>]*)>/g)].map(([, quoted, opened]) => quoted ?? opened ?? '');
+  return name === undefined ? [] : [{ name, paths }];
+}
