@@ -45,6 +45,7 @@ const { startCore } = await import('./core.ts');
 const { oneTimePasswordNote } = await import('./domain/users.ts');
 const { createLog } = await import('./log.ts');
 const { argon2Passwords } = await import('./passwords.ts');
+const { notifyServiceManager } = await import('./service-manager.ts');
 const { sessionSecretsOf } = await import('./session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./system.ts');
 
@@ -88,6 +89,7 @@ async function main(): Promise<void> {
     if (stoppingSince === undefined) {
       stoppingSince = performance.now();
       log.info({ signal, delaySeconds: config.drainDelay }, 'draining');
+      notifyServiceManager('STOPPING', log);
       stop().catch((err) => {
         log.fatal({ err }, 'stopping failed');
         process.exit(1);
@@ -105,6 +107,7 @@ async function main(): Promise<void> {
   if (!core) return;
   if (core.managementUrl !== null) log.info({ url: core.managementUrl }, 'management listening');
   log.info({ url: core.url }, 'listening');
+  if (stoppingSince === undefined) notifyServiceManager('READY', log);
   const consoleUrl = core.servesConsole ? browserUrl(core.url) : null;
   if (consoleUrl !== null) log.info(`Open ${consoleUrl} in a browser for the console`);
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));

@@ -1,10 +1,20 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { freshDirectory } from '../support/databases.ts';
+import { readConfig } from '../../core/config.ts';
+import { drainDeadline } from '../../core/listener.ts';
+import { adminOn } from '../support/admin.ts';
+import { spawnCore } from '../support/core.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { startPostgresOfTools } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
+import { openDirect } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const deploy = fileURLToPath(new URL('../../core/deploy/', import.meta.url));
 const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
@@ -29,5 +39,86 @@ describe('the systemd unit (needs systemd-analyze)', () => {
   it('exposes the service by 2.0 of 10 at most', () => {
     const { status, stdout } = analyze('security', '--offline=true', '--threshold=20', join(deploy, 'callkey.service'));
     expect(status, stdout).to.equal(0);
+  });
+});
+
+/** A stand-in for systemd, which writes each message that it gets as a line. */
+const listener = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print("bound", flush=True)
+while True:
+    print(s.recv(4096).decode(), flush=True)
+`;
+
+describe('a core that systemd has started (needs systemd-notify and python3)', () => {
+  it('says when it is ready, not before it answers, and when it stops', async function () {
+    if (spawnSync('systemd-notify', ['--version']).status !== 0) skip(this, 'systemd-notify is not installed');
+    if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'python3 is not installed');
+    const socket = join(freshDirectory(), 'notify');
+    const systemd = spawn('python3', ['-c', listener, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const said: string[] = [];
+    createInterface({ input: systemd.stdout }).on('line', (line) => said.push(line));
+    const ended = once(systemd, 'exit');
+    try {
+      await until(() => said.includes('bound'));
+      const core = await spawnCore(await freshDatabase('sqlite'), { NOTIFY_SOCKET: socket });
+      await until(() => said.includes('READY=1'));
+      expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
+      expect(said.filter((line) => line.startsWith('STOPPING'))).to.deep.equal([]);
+      expect(await core.stop()).to.equal(0);
+      await until(() => said.includes('STOPPING=1'));
+    } finally {
+      systemd.kill('SIGKILL');
+      await ended;
+    }
+  });
+
+  it('has longer to stop than its largest DRAIN_DELAY and what comes after it', () => {
+    const seconds = (file: string, form: RegExp) => Number(form.exec(readFileSync(join(deploy, file), 'utf8'))?.[1]);
+    const environment = { DATABASE_URL: 'sqlite:./x', DRAIN_DELAY: '300' };
+    const least = readConfig(environment).drainDelay + drainDeadline.as('seconds');
+    expect(() => readConfig({ ...environment, DRAIN_DELAY: '301' })).to.throw();
+    expect(seconds('callkey.service', /^TimeoutStopSec=(\d+)$/m)).to.be.above(least);
+    expect(seconds('compose.yaml', /stop_grace_period: (\d+)s\n {4}restart/)).to.be.above(least);
+  });
+});
+
+describe('the script that prepares PostgreSQL for Compose (needs psql)', function () {
+  this.timeout(60_000);
+  it('makes a role for the core that is no superuser, and owns its database alone', async function () {
+    const server = await startPostgresOfTools();
+    if (!server) skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
+    const { hostname, port, password } = new URL(server.url);
+    try {
+      const file = join(freshDirectory(), 'password');
+      writeFileSync(file, "it's $(secret)\n");
+      const env = { PATH: process.env['PATH'] ?? '', PGHOST: hostname, PGPORT: port, PGPASSWORD: password, CALLKEY_PASSWORD_FILE: file };
+      const { status, stderr } = spawnSync('sh', [join(deploy, 'postgres-init.sh')], { env, encoding: 'utf8' });
+      expect([status, stderr]).to.deep.equal([0, '']);
+      const url = `postgres://callkey:${encodeURIComponent("it's $(secret)")}@${hostname}:${port}/callkey`;
+      const direct = await openDirect(url);
+      const { rows } = await direct.storage.database.read.raw(
+        'SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = current_user',
+      );
+      await direct.close();
+      expect(rows).to.deep.equal([{ rolsuper: false, rolcreatedb: false, rolcreaterole: false }]);
+      await adminOn(url).json('migrate');
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('what is built from elsewhere', () => {
+  it('is pinned: actions by commit, images by their exact version', () => {
+    const workflows = fileURLToPath(new URL('../../.github/workflows/', import.meta.url));
+    const used = readdirSync(workflows).flatMap((file) => [...readFileSync(join(workflows, file), 'utf8').matchAll(/uses: (\S+)/g)]);
+    const actions = used.map(([, action = '']) => action).filter((action) => !action.startsWith('./'));
+    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).to.deep.equal([]);
+    const images = [...readFileSync(join(deploy, 'Dockerfile'), 'utf8').matchAll(/^FROM (?:--\S+ )?(\S+)/gm)].map(([, image]) => image);
+    images.push(/image: (postgres\S+)/.exec(readFileSync(join(deploy, 'compose.yaml'), 'utf8'))?.[1]);
+    expect(images.filter((image) => !/:\d+\.\d+(\.\d+)?-/.test(image ?? ''))).to.deep.equal([]);
   });
 });

@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { startCoreHere } from '../support/core.ts';
+import { ask, cookiesOf } from '../support/http.ts';
+import { databaseWithTenants, signIn } from '../support/tenants.ts';
+
+const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
+
+/** As a browser keeps them: one of the same name replaces the other. */
+function merged(kept: string, sent: string): string {
+  const pairs = `${kept}; ${sent}`.split('; ').map((pair): [string, string] => [pair.slice(0, pair.indexOf('=')), pair]);
+  return [...new Map(pairs).values()].join('; ');
+}
+
+/** The secrets of two cores, as an operator changes them: one core after the other is restarted. */
+const inTwoSteps = [
+  [[old], [old]],
+  [[old, renewed], [old]],
+  [
+    [old, renewed],
+    [old, renewed],
+  ],
+  [
+    [renewed, old],
+    [old, renewed],
+  ],
+  [
+    [renewed, old],
+    [renewed, old],
+  ],
+];
+
+describe('session secrets that are replaced on two cores', () => {
+  let database: string;
+  beforeEach(async () => {
+    ({ database } = await databaseWithTenants('sqlite'));
+  });
+
+  /** Starts both cores for one request after another. @returns the statuses of a request at each, for each browser, which keeps what it is sent */
+  async function visit(secrets: string[][], browsers: { cookie: string }[]): Promise<number[]> {
+    const statuses: number[] = [];
+    for (const given of secrets) {
+      const core = await startCoreHere(database, { environment: { SESSION_SECRETS: given.join(',') } });
+      for (const browser of browsers) {
+        const answer = await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie });
+        statuses.push(answer.status);
+        if (answer.headers['set-cookie'] !== undefined) browser.cookie = merged(browser.cookie, cookiesOf(answer));
+      }
+      browsers.push({ cookie: await signIn(core.url, 'ada@example.com') });
+      await core.close();
+    }
+    return statuses;
+  }
+
+  it('lose no session, if the new one is second everywhere before it is first anywhere, and the old one goes last', async () => {
+    const browsers: { cookie: string }[] = [];
+    for (const secrets of inTwoSteps) {
+      // Back and forth: each core sees sessions that the other has signed.
+      const statuses = await visit([...secrets, ...secrets], browsers);
+      expect(new Set(statuses), secrets.join(' | ')).to.deep.equal(new Set([200]));
+    }
+  });
+
+  it('lose those that one core has signed with the new one, if the other does not have it yet', async () => {
+    const browsers: { cookie: string }[] = [];
+    const statuses = await visit([[renewed, old], [old]], browsers);
+    expect(statuses).to.deep.equal([401]);
+  });
+});
