@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls.ts';
 import { parseJson } from '#contract/json.ts';
 import { errorCode } from './client/errors.ts';
-import { diskError, listIfExists, readIfExists, stateAdvice, writeDurably } from './durable-file.ts';
+import { diskError, listIfExists, readIfExists, stateAdvice, syncFolder, writeDurably } from './durable-file.ts';
 import type { Folders } from './xdg.ts';
 
 /**
@@ -106,7 +106,9 @@ async function claim(path: string, claimed: string): Promise<boolean> {
 /** After a cancel, no command may adopt the call: the core would answer a repeat as if the call were still queued. */
 export async function deletePendingCall(folders: Folders, requestId: string): Promise<void> {
   for (const file of await pendingFiles(folders)) {
-    if (file.requestId === requestId) await rm(join(folderOf(folders), file.name), { force: true });
+    if (file.requestId !== requestId) continue;
+    await rm(join(folderOf(folders), file.name), { force: true });
+    await syncFolder(folderOf(folders));
   }
 }
 

@@ -1,10 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { diskError, diskReason, listIfExists, readIfExists, writeDurably } from '../../cli/durable-file.ts';
+import { cliMain } from '../support/cli.ts';
 import { freshDirectory } from '../support/databases.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
 import { openFiles } from '../support/open-handles.ts';
+import { skip } from '../support/skip.ts';
+import { somePhone } from '../support/tenants.ts';
+import { canTrace, runTraced } from '../support/traced.ts';
 
 const failure = (code: string) => Object.assign(new Error('x'), { code });
 const errorOf = (doing: Promise<unknown>): Promise<unknown> =>
@@ -100,5 +105,36 @@ describe('what may be missing', () => {
     expect(await errorOf(listIfExists(join(folder, 'loop'))))
       .to.have.property('message')
       .that.matches(/loop: ELOOP.* Correct its permissions, or move it away\.$/);
+  });
+});
+
+describe('what a command keeps', function () {
+  this.timeout(30_000);
+  const its = sharedIntegrator();
+
+  it('is on the disk, with all folders that it made for it, before the command ends', async function () {
+    if (!canTrace()) skip(this, 'strace is missing, or may not trace');
+    const { directory, environment } = its.home;
+    const file = join(directory, 'calls.csv');
+    writeFileSync(file, `phone\n${somePhone()}\n`);
+    const state = join(directory, 'a new folder', 'in a new folder');
+    for (const which of [
+      ['--phone', somePhone()],
+      ['--from', file],
+    ]) {
+      const args = ['call', 'place', its.tenants.campaign.id, ...which, '--state', state];
+      const { code, calls } = await runTraced(cliMain, args, { env: { ...environment, HOME: directory }, directory });
+      const synced = calls.flatMap(({ name, paths }, n) => (/sync$/.test(name) ? [{ path: paths[0], n }] : []));
+      const unsynced = calls.flatMap(({ name, paths: [from = '', to = from] }, n) => {
+        if (/sync$/.test(name) || !to.startsWith(state.slice(0, directory.length + 1))) return [];
+        const isFolderSynced = synced.some((sync) => sync.path === dirname(to) && sync.n > n);
+        const isFileSynced = name === 'mkdir' || synced.some((sync) => sync.path === from && sync.n < n);
+        return isFolderSynced && isFileSynced ? [] : [`${name} ${to}`];
+      });
+      expect([code, unsynced]).to.deep.equal([0, []]);
+      expect(calls.filter(({ name }) => name.startsWith('rename'))).not.to.deep.equal([]);
+    }
+    const journal = globSync(join(state, 'runs', '*.jsonl'));
+    expect(journal).to.have.length(1);
   });
 });
