@@ -32,7 +32,7 @@ type AppDeps = {
 export function createApp(deps: AppDeps): Koa<State> {
   const { ports, log } = deps;
   const app = new Koa<State>();
-  const httpDeps = { ports, refusals: deps.refusals, ...clientAddress(deps.trustedProxies) };
+  const httpDeps = { ports, refusals: deps.refusals, ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored) };
   const inConsole = consoleRoutes(httpDeps);
   const methodsOf = (path: string) => [
     ...onDemandMethods(path),

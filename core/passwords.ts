@@ -1,18 +1,25 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import argon2 from 'argon2';
 import { limits } from '#contract/limits.ts';
 import { normalized } from '#contract/text.ts';
-import type { Passwords, Randomness } from './domain/ports.ts';
+import { FairQueue } from './domain/fair-queue.ts';
+import { networksOf, providerOf } from './domain/networks.ts';
+import type { PasswordOrigin, Passwords, Randomness } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
-/** How many may wait. At 20 ms a check and as long a rest, the last one waits for little more than a second. */
+/** How many may wait in each of the two queues. At 20 ms a check and as long a rest, the last one waits for little more than a second. */
 const queueLength = 32;
 /** In ms: on a busy machine a check takes long, and the rest must not take as long again. */
 const longestRest = 100;
+/** In ms. No one waits for longer, even if the database hangs. */
+const longestWait = 10_000;
+
+/** New passwords are made by users who are signed in. */
+const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
 
 /**
  * Checks one password at a time: argon2 shares libuv's threads with the database, and takes 19 MiB for each check. After each check it rests
@@ -21,31 +28,7 @@ const longestRest = 100;
  * @param cost of each new hash, with the memory in KiB
  */
 export function argon2Passwords(randomness: Randomness, cost = recommended): Passwords {
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-
-  /** Holds a place in the queue for as long as the work takes. */
-  async function placed<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (waiting >= queueLength)
-      throw new Problem('too-many-requests', 'Too many people are signing in. Try again shortly.', { retryAfter: 1 });
-    waiting++;
-    try {
-      return await work();
-    } finally {
-      waiting--;
-    }
-  }
-
-  function inTurn<Result>(work: () => Promise<Result>, rests: boolean): Promise<Result> {
-    let start = 0;
-    const begin = () => {
-      start = performance.now();
-      return work();
-    };
-    const result = last.then(begin);
-    last = result.catch(() => undefined).then(() => (rests ? setTimeout(Math.min(performance.now() - start, longestRest)) : undefined));
-    return result;
-  }
+  const queue = new PasswordQueue();
 
   const hash = (password: string) =>
     argon2.hash(normalized(password, limits.passwordMax), {
@@ -59,15 +42,71 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
   let nobody: string | undefined;
 
   return {
-    hash: (password) => placed(() => inTurn(() => hash(password), false)),
-    verify: (find, password) =>
-      placed(async () => {
-        const credentials = await find();
-        const matches = await inTurn(async () => {
+    hash: (password) => queue.inTurn(newPasswords, { prepare: async () => password, work: hash, rests: false }),
+    verify: (find, password, origin) =>
+      queue.inTurn(origin, {
+        prepare: find,
+        async work(credentials) {
           nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
-          return argon2.verify(credentials?.passwordHash ?? nobody, normalized(password, limits.passwordMax));
-        }, true);
-        return matches ? credentials : null;
+          const matches = await argon2.verify(credentials?.passwordHash ?? nobody, normalized(password, limits.passwordMax));
+          return matches ? credentials : null;
+        },
+        rests: true,
       }),
   };
+}
+
+type Turn<Prepared, Result> = {
+  /** May wait for the database, so it overlaps with the rest. */
+  prepare: () => Promise<Prepared>;
+  work: (prepared: Prepared) => Promise<Result>;
+  /** Whether a rest follows. */
+  rests: boolean;
+};
+
+type Waiting = { run: () => Promise<void>; refuse: () => void };
+
+/** Sessions and known devices wait in a queue of their own, and the two take turns: a flood of strangers doesn't hold them up. */
+class PasswordQueue {
+  readonly #vouched = new FairQueue<Waiting>(queueLength);
+  readonly #strangers = new FairQueue<Waiting>(queueLength);
+  #isRunning = false;
+  #rested: Promise<unknown> = Promise.resolve();
+
+  /** @throws Problem `too-many-requests` */
+  inTurn<Prepared, Result>({ address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const queue = vouched === null ? this.#strangers : this.#vouched;
+    const path = vouched === null ? [providerOf(address), ...networksOf(address).toReversed()] : [vouched];
+    const waiting: Waiting = {
+      run: () => this.#run(turn).then(resolve, reject),
+      refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),
+    };
+    const timer = setTimeout(() => queue.remove(waiting) && waiting.refuse(), longestWait);
+    queue.add(path, waiting)?.refuse();
+    void this.#runAll();
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  async #runAll(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    let [first, second] = [this.#vouched, this.#strangers];
+    for (let next = first.take() ?? second.take(); next; next = first.take() ?? second.take()) {
+      [first, second] = [second, first];
+      await next.run();
+    }
+    this.#isRunning = false;
+  }
+
+  async #run<Prepared, Result>({ prepare, work, rests }: Turn<Prepared, Result>): Promise<Result> {
+    const prepared = await prepare();
+    await this.#rested;
+    const start = performance.now();
+    try {
+      return await work(prepared);
+    } finally {
+      if (rests) this.#rested = delay(Math.min(performance.now() - start, longestRest));
+    }
+  }
 }

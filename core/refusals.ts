@@ -7,6 +7,12 @@ import type { ObserveRefusals } from './http/context.ts';
 
 /** In ms. A burst of refusals is one line for each address in that time. */
 const writeEvery = 10_000;
+/** In ms. A proxy that is not trusted forwards all the time. */
+const warnEvery = 3_600_000;
+/** Addresses in that line. */
+const mostPeers = 5;
+const ignoredForwarding =
+  'X-Forwarded-For was ignored because it came from an address that is not in TRUSTED_PROXIES. If that is your proxy, add it: until then, all clients share its address in throttles, activity and logs';
 /** Lines of a kind at a time: a flood from many addresses must not fill the log. */
 const mostLines = 100;
 /** Addresses of a kind, and attempts, that are kept until they are written: a flood must not fill the memory. */
@@ -27,6 +33,8 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const keys = countByAddress();
   const signIns = countByAddress();
   const throttled = countByAddress();
+  const forwarding = countByAddress();
+  let warnedAt = Number.NEGATIVE_INFINITY;
   let attempts = new Map<string, { email: string; address: string }>();
 
   async function recordAttempts(): Promise<void> {
@@ -41,7 +49,19 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     }
   }
 
+  /** One line an hour: either the operator reads it, or has told others to send the header. */
+  function warnOfForwarding(): void {
+    const now = performance.now();
+    if (now - warnedAt < warnEvery) return;
+    const { byAddress, others } = forwarding.take();
+    const requests = [...byAddress.values()].reduce((sum, count) => sum + count, others);
+    if (requests === 0) return;
+    warnedAt = now;
+    log.warn({ from: [...byAddress.keys()].slice(0, mostPeers), requests }, ignoredForwarding);
+  }
+
   async function writeAll(): Promise<void> {
+    warnOfForwarding();
     writeLines(log, 'API keys refused', keys.take());
     writeLines(log, 'sign-ins refused', signIns.take());
     writeLines(log, 'sign-ins throttled', throttled.take());
@@ -62,6 +82,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
       if (attempts.size < mostAttempts) attempts.set(`${address} ${email}`, { email, address });
     },
     onSignInThrottled: throttled.add,
+    onForwardingIgnored: forwarding.add,
     async close() {
       clearInterval(timer);
       await write();

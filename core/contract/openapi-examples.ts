@@ -59,7 +59,7 @@ export const detailExamples: Record<ProblemCode, string> = {
   'too-large': 'Send at most 65536 bytes.',
   'unsupported-media-type': 'Send JSON in UTF-8 with Content-Type: application/json.',
   invalid: 'The body is wrong at contact.phone: Give a phone number in E.164 form, such as +493012345678.',
-  'too-many-requests': 'Too many sign-ins failed. Wait before you try again.',
+  'too-many-requests': 'Too many attempts. Try again in 15 minutes.',
   internal: 'Something went wrong here. The operator finds it in the log under the identifier of this request.',
   unavailable: 'The database did not answer in time. Try again shortly, under the same request id.',
 };

@@ -58,14 +58,17 @@ export type Passwords = {
   /** @returns an argon2id hash in PHC form */
   hash(password: string): Promise<string>;
   /**
-   * Takes a place in the queue, looks the credentials up, and verifies the password when its turn comes. Takes equally long if there are no
+   * Takes a place in the queue; looks the credentials up and verifies the password when its turn comes. Takes equally long if there are no
    * credentials, so that the time does not tell which e-mail addresses exist.
    *
    * @returns the credentials, or null if the password is wrong
-   * @throws Problem `too-many-requests` if the queue is full
+   * @throws Problem `too-many-requests` if the queue is full, and others need the place more
    */
-  verify(find: () => Promise<Credentials | null>, password: string): Promise<Credentials | null>;
+  verify(find: () => Promise<Credentials | null>, password: string, origin: PasswordOrigin): Promise<Credentials | null>;
 };
+
+/** Who shares a turn in the queue: a network or, if it vouches for the attempt, a session or known device. */
+export type PasswordOrigin = { address: string; vouched: string | null };
 
 /** At most `most` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; most: number; window: number };

@@ -1,6 +1,7 @@
 import { type DateTime, Duration } from 'luxon';
 import { auditEvent, owningScopeOf, sessionSubject } from './audit.ts';
 import { clockSkew } from './deadlines.ts';
+import { type Company, vouchedBy } from './devices.ts';
 import type { Actor, Credentials, Digest, Session, User, Viewer } from './model.ts';
 import type { Ports, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
@@ -16,14 +17,16 @@ export const sessionLimits = {
   touchEvery: Duration.fromObject({ minutes: 1 }),
 };
 
-/** Checks e-mail and password, and that the user is not disabled. The caller starts the session. */
+/** Checks email and password, and that the user is not disabled. The caller starts the session. */
 export async function authenticate(
   ports: Ports,
-  { email, password, address, current }: { email: string; password: string; address: string; current: Session | null },
+  { email, password, address, company }: { email: string; password: string; address: string; company: Company },
 ): Promise<Credentials> {
-  const credentials = await checkPassword(ports, { email, address, trusted: current?.user.email === email }, email, password);
-  const hasExpired = credentials?.passwordExpiresAt != null && credentials.passwordExpiresAt < ports.clock.now();
-  if (!credentials || hasExpired || credentials.disabledAt) throw new Problem('unauthorized', unauthorizedDetail);
+  const mayEnter = ({ disabledAt, passwordExpiresAt }: Credentials) =>
+    disabledAt === null && (passwordExpiresAt === null || passwordExpiresAt >= ports.clock.now());
+  const attempt = { email, address, vouched: await vouchedBy(ports, email, company) };
+  const credentials = await checkPassword(ports, attempt, email, password, mayEnter);
+  if (!credentials) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;
 }
 

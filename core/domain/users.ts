@@ -88,16 +88,16 @@ export async function deleteUser(
   return gone;
 }
 
-/** A user changes their own password; their other sessions end. */
+/** A user changes their own password; their other sessions end. @returns the new password's hash */
 export async function changePassword(
   ports: Ports,
   actor: Actor,
   user: User,
   input: { currentPassword: string; newPassword: string },
   keep: Digest,
-): Promise<void> {
+): Promise<string> {
   // Counts apart from sign-ins: someone who has taken a session over must neither guess on nor lock its user out.
-  const attempt = { email: `change ${user.email}`, address: actor.address, trusted: false };
+  const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
   const credentials = await checkPassword(ports, attempt, user.email, input.currentPassword);
   if (!credentials) throw wrongCurrentPassword();
   if (input.newPassword === input.currentPassword) throw invalidField('newPassword', 'Choose another password than the current one.');
@@ -105,6 +105,7 @@ export async function changePassword(
   const stored = { hash: await ports.passwords.hash(input.newPassword), expiresAt: null };
   const changed = await ports.stores.users.setPassword(user.id, stored, credentials.passwordHash, keep, event);
   if (!changed) throw wrongCurrentPassword();
+  return stored.hash;
 }
 
 function noSuchUser(): Problem {

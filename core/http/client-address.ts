@@ -1,23 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP, isIPv4, SocketAddress } from 'node:net';
 import proxyAddress from 'proxy-addr';
 import type { Context } from './context.ts';
 
 /**
- * Where a request comes from. Forwarding headers count only as far as trusted proxies vouch for them: `X-Forwarded-For` is read from the
- * right, up to the first address that is no trusted proxy. Without proxies, only the connection counts.
+ * Where a request comes from. Forwarding headers count only if they come from a trusted proxy: `X-Forwarded-For` is read from the right, up
+ * to the first address that isn't a trusted proxy. Without proxies, only the connection counts.
+ *
+ * @param onIgnored hears of forwarding headers from a connection that isn't a trusted proxy
  */
-export function clientAddress(proxies: readonly string[]): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
+export function clientAddress(
+  proxies: readonly string[],
+  onIgnored: (peer: string) => void,
+): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
   const isTrusted = proxyAddress.compile([...proxies]);
+  const isProxy = (req: IncomingMessage, peer: string) => {
+    // Without proxies there is nothing to compile or read: each refused key asks for this.
+    if (proxies.length > 0 && isTrusted(peer, 0)) return true;
+    if (req.headers['x-forwarded-for'] !== undefined) onIgnored(peer);
+    return false;
+  };
   return {
-    // Without proxies there is nothing to read: each refused key asks for this.
-    addressOf: ({ req }) =>
-      (proxies.length === 0 ? (req.socket.remoteAddress ?? '') : proxyAddress(req, isTrusted)).replace(/^::ffff:(?=\d+\.)/, ''),
+    addressOf({ req }) {
+      let address = peerOf(req);
+      if (!isProxy(req, address)) return address;
+      for (const hop of String(req.headers['x-forwarded-for'] ?? '')
+        .split(',')
+        .reverse()) {
+        if (!isTrusted(address, 0)) break;
+        if (hop.trim() === '') continue;
+        const named = canonicalAddress(hop.trim());
+        // A proxy may write something other than an address, such as `unknown`. What comes before it could be from anyone.
+        if (named === null) break;
+        address = named;
+      }
+      return address;
+    },
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
-      const { remoteAddress } = ctx.req.socket;
-      if (remoteAddress === undefined || !isTrusted(remoteAddress, 0)) return false;
+      if (!isProxy(ctx.req, peerOf(ctx.req))) return false;
       // Proxies that append put the scheme of the client's connection first. The outermost one must replace what a client sends, or the client
       // chooses: see docs/operations.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
     },
   };
+}
+
+const mappedIPv4 = /^::ffff:(?=\d+\.)/;
+
+function peerOf({ socket }: IncomingMessage): string {
+  return (socket.remoteAddress ?? '').replace(mappedIPv4, '');
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+const withPort = /^(?:([\d.]+):\d+|\[([^\]]*)\](?::\d+)?)$/;
+
+/**
+ * One form for each address, so that throttles, activity and logs see one client: without a port or zone, IPv6 in the form of RFC 5952, and
+ * IPv4 that is mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4.
+ *
+ * @returns null if it isn't an IP address
+ */
+export function canonicalAddress(text: string): string | null {
+  const [, ipv4, ipv6] = withPort.exec(text) ?? [];
+  const bare = ipv4 ?? ipv6 ?? text;
+  if (isIPv4(bare)) return bare;
+  if (isIP(bare) === 0) return null;
+  return new SocketAddress({ address: bare, family: 'ipv6' }).address.replace(mappedIPv4, '');
 }

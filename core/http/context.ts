@@ -20,6 +20,8 @@ export type ObserveRefusals = {
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
   onSignInThrottled(address: string): void;
+  /** @param peer sent `X-Forwarded-For`, and is not a trusted proxy */
+  onForwardingIgnored(peer: string): void;
 };
 
 /** What all routes share. */

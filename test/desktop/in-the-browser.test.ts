@@ -136,10 +136,11 @@ describeBrowser('the console in a browser', () => {
     await page.getByText('This browser stays signed in').waitFor();
   });
 
-  it('keeps the session in a cookie that no script and no other site gets', async () => {
+  it('keeps session and device in cookies that no script and no other site gets', async () => {
     await signInOnForm('account');
-    const [cookie] = await context.cookies();
-    expect(cookie).to.include({ name: 'callkey_session', httpOnly: true, sameSite: 'Strict', path: '/' });
+    const cookies = await context.cookies();
+    expect(cookies.map(({ name }) => name)).to.include.members(['callkey_session', 'callkey_device']);
+    for (const cookie of cookies) expect(cookie).to.include({ httpOnly: true, sameSite: 'Strict', path: '/' });
     expect(await page.evaluate('document.cookie')).to.equal('');
     await page.reload();
     await heading('API keys').waitFor();
@@ -153,8 +154,9 @@ describeBrowser('the console in a browser', () => {
     const tab = await trusting.newPage();
     await tab.goto(secure.core.url);
     await signInAs({ ...secure, page: tab }, 'account');
-    const [cookie] = await trusting.cookies();
-    expect(cookie).to.include({ name: '__Host-callkey_session', secure: true, httpOnly: true, sameSite: 'Strict', path: '/' });
+    const cookies = await trusting.cookies();
+    expect(cookies.map(({ name }) => name)).to.include.members(['__Host-callkey_session', '__Host-callkey_device']);
+    for (const cookie of cookies) expect(cookie).to.include({ secure: true, httpOnly: true, sameSite: 'Strict', path: '/' });
     await tab.reload();
     await tab.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
     await trusting.close();

@@ -111,6 +111,7 @@ describe('signing in', () => {
     isDisabled = false,
   } = {}) => {
     let counters = 0;
+    let cleared = 0;
     const ports = fakePorts({
       stores: {
         users: {
@@ -128,13 +129,14 @@ describe('signing in', () => {
           return null;
         },
         take: async () => true,
-        reset: async () => undefined,
-        giveBack: async () => undefined,
+        reset: async () => void cleared++,
+        giveBack: async () => void cleared++,
       },
       passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
     });
-    const result = await problemOf(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', current }));
-    return { result, counters };
+    const company = { session: current && { id: 'id', data: current }, device: undefined };
+    const result = await problemOf(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', company }));
+    return { result, counters, cleared };
   };
 
   it('takes the right password, and no other', async () => {
@@ -150,11 +152,19 @@ describe('signing in', () => {
     expect(results.map(({ result }) => result)).to.deep.equal(['no problem: undefined', 'no problem: undefined', refused]);
   });
 
-  it('from a session of the same user counts by address alone', async () => {
+  it('from a session of the same user counts for that session alone', async () => {
     const { session } = sessionOf();
     const other = { ...session, user: partner };
     const counters = [await attempt(), await attempt({ current: session }), await attempt({ current: other })].map((one) => one.counters);
-    expect(counters).to.deep.equal([3, 1, 3]);
+    expect(counters).to.deep.equal([4, 1, 4]);
+  });
+
+  it('clears no counter unless the user may enter', async () => {
+    const cleared = async (options: Parameters<typeof attempt>[0]) => (await attempt(options)).cleared;
+    expect(await cleared({})).to.equal(4);
+    expect([await cleared({ isDisabled: true }), await cleared({ expiresIn: -1 }), await cleared({ right: false })]).to.deep.equal([
+      0, 0, 0,
+    ]);
   });
 });
 

@@ -13,8 +13,9 @@ const kindOf = (key: string) => key.replace(/:.*/, '');
 async function check({
   email = user.email,
   address = '192.0.2.1',
-  trusted = false,
+  vouched = null as string | null,
   right = false,
+  mayEnter = true,
   fullFor = [] as (number | null)[],
   taken = true,
 } = {}) {
@@ -44,7 +45,7 @@ async function check({
     return right ? found : null;
   };
   const ports = fakePorts({ throttle, stores: { users: { findByEmail } }, passwords: { verify } });
-  const result = await checkPassword(ports, { email, address, trusted }, email, 'a password').catch((error) => error);
+  const result = await checkPassword(ports, { email, address, vouched }, email, 'a password', () => mayEnter).catch((error) => error);
   return { result, counters, done, lookedUp };
 }
 const keysOf = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
@@ -54,24 +55,45 @@ describe('the check of a password', () => {
     const { counters } = await check();
     expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([
       ['address', 100, 15 * minute],
+      ['network24', 1_000, 15 * minute],
       ['account', 100, 60 * minute],
       ['pair', 10, 15 * minute],
     ]);
     expect(longestWindow).to.equal(60 * minute);
   });
 
-  it('counts by address alone where a session of the same user vouches for it', async () => {
-    expect((await keysOf({ trusted: true })).map(kindOf)).to.deep.equal(['address']);
+  it('counts an attempt from IPv6 by the /64, the /56 and the /48 that it comes from', async () => {
+    const { counters } = await check({ address: '2001:db8:1:203::1' });
+    expect(counters.slice(0, 3).map(({ key, most }) => [kindOf(key), most])).to.deep.equal([
+      ['address', 100],
+      ['network56', 300],
+      ['network48', 1_000],
+    ]);
+    const shared = async (address: string) => {
+      const keys = await keysOf({ address });
+      return counters.map(({ key }, index) => key === keys[index]);
+    };
+    expect(await shared('2001:db8:1:2ff::1')).to.deep.equal([false, true, true, true, false]);
+    expect(await shared('2001:db8:1:300::1')).to.deep.equal([false, false, true, true, false]);
+    expect(await shared('2001:db8:2:203::1')).to.deep.equal([false, false, false, true, false]);
+  });
+
+  it('counts for a known device or session alone if one vouches for it', async () => {
+    const { counters } = await check({ vouched: 'device 1' });
+    expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([['device', 10, 15 * minute]]);
+    expect(await keysOf({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
+    expect((await check({ vouched: 'device 1', right: true })).done).to.deep.equal(['reset device']);
   });
 
   it('counts each address and each account apart', async () => {
     const [one, elsewhere, other] = [await keysOf({}), await keysOf({ address: '192.0.2.2' }), await keysOf({ email: 'eve@example.com' })];
-    expect([one[0] === elsewhere[0], one[1] === elsewhere[1], one[2] === elsewhere[2]]).to.deep.equal([false, true, false]);
-    expect([one[0] === other[0], one[1] === other[1], one[2] === other[2]]).to.deep.equal([true, false, false]);
+    const same = (keys: readonly string[]) => one.map((key, index) => key === keys[index]);
+    expect(same(elsewhere)).to.deep.equal([false, true, true, false]);
+    expect(same(other)).to.deep.equal([true, true, false, false]);
   });
 
   it('keeps no address and no e-mail address in a counter', async () => {
-    for (const key of await keysOf({})) expect(key).to.match(/^(address|account|pair):[A-Za-z0-9_-]{43}$/);
+    for (const key of await keysOf({})) expect(key).to.match(/^(address|network24|account|pair):[A-Za-z0-9_-]{43}$/);
   });
 
   for (const [one, other] of [
@@ -103,26 +125,31 @@ describe('the check of a password', () => {
 
   it('clears the wrong ones of the same account and address after a right one, which gives its own back', async () => {
     const { result, done } = await check({ right: true });
-    expect([result, done]).to.deep.equal([credentials, ['back address', 'back account', 'reset pair']]);
+    expect([result, done]).to.deep.equal([credentials, ['back address', 'back network24', 'back account', 'reset pair']]);
   });
 
-  it('leaves the counters alone after a wrong one', async () => {
-    const { result, done } = await check();
-    expect([result, done]).to.deep.equal([null, []]);
+  it('leaves the counters alone after a wrong one, and after a right one of a user who may not enter', async () => {
+    for (const attempt of [{}, { right: true, mayEnter: false }]) {
+      const { result, done } = await check(attempt);
+      expect([result, done]).to.deep.equal([null, []]);
+    }
   });
 
-  for (const [milliseconds, seconds] of [
-    [1, 1],
-    [1_000, 1],
-    [1_001, 2],
-    [-5_000, 1],
+  for (const [milliseconds, seconds, wait] of [
+    [1, 1, '1 second'],
+    [1_000, 1, '1 second'],
+    [1_001, 2, '2 seconds'],
+    [-5_000, 1, '1 second'],
+    [59_000, 59, '59 seconds'],
+    [59_001, 60, '1 minute'],
+    [15 * minute, 900, '15 minutes'],
   ] as const) {
     it(`is refused for ${seconds} s where a counter opens in ${milliseconds} ms, and counts nothing`, async () => {
       const { result, counters, lookedUp } = await check({ right: true, fullFor: [milliseconds] });
       expect(result).to.include({
         code: 'too-many-requests',
         retryAfter: seconds,
-        message: 'Too many sign-ins failed. Wait before you try again.',
+        message: `Too many attempts. Try again in ${wait}.`,
       });
       expect([counters, lookedUp]).to.deep.equal([[], []]);
     });

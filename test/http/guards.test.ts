@@ -339,7 +339,7 @@ describe('a request', () => {
 
   it('counts as secure over TLS itself, and over no other connection where no proxy is trusted', () => {
     const app = new Koa<State>();
-    const { isSecure } = clientAddress([]);
+    const { isSecure } = clientAddress([], () => undefined);
     const secure = [new TLSSocket(new Socket()), new Socket()].map((socket) => {
       const req = new IncomingMessage(socket);
       const counts = isSecure(app.createContext(req, new ServerResponse(req)));

@@ -61,6 +61,16 @@ describe('who is refused', () => {
     });
   });
 
+  it('is told to set TRUSTED_PROXIES in one line if forwarding headers come from elsewhere', async () => {
+    const { database } = await databaseWithTenants('sqlite');
+    const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '192.0.2.1' } });
+    for (let n = 0; n < 3; n++) await ask('GET', `${core.url}/console/session`, { headers: from(`203.0.113.${n}`) });
+    await ask('GET', `${core.url}/console/session`);
+    await core.close();
+    const lines = core.log.filter(({ msg }) => String(msg).includes('TRUSTED_PROXIES'));
+    expect(lines.map((line) => [line['level'], line['from'], line['requests']])).to.deep.equal([['warn', ['127.0.0.1'], 3]]);
+  });
+
   /** What a burst leaves in the log. */
   async function linesOf(addresses: readonly string[]): Promise<LogLine[]> {
     const log: LogLine[] = [];

@@ -70,7 +70,7 @@ describe('sessions', () => {
       it('sets a Secure cookie with the __Host- prefix when it came over https', async () => {
         // The scheme of the client's connection is the first.
         const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
-        for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_session.*; secure/i);
+        for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_.*; secure/i);
         const cookie = cookiesOf(answer);
         const seen = await ask('GET', `${core.url}/console/session`, { cookie, headers: { 'X-Forwarded-Proto': 'https' } });
         expect(seen.status).to.equal(200);
@@ -126,7 +126,7 @@ describe('sessions', () => {
       const answer = await ask('POST', `${withoutProxies.url}/console/session`, { body, headers: { 'X-Forwarded-Proto': 'https' } });
       await withoutProxies.close();
       for (const cookie of setCookies(answer)) expect(cookie.toLowerCase()).not.to.match(/__host-|secure/);
-      expect(setCookies(answer)).to.have.length(2);
+      expect(setCookies(answer)).to.have.length(4);
     });
 
     /** Sends a request whose body ends only after something else has happened. */
@@ -267,8 +267,13 @@ describe('sessions', () => {
       for (const [what, forwarded, address] of [
         ['that the trusted proxy names, whatever the client has put before it', '203.0.113.9, 198.51.100.7', '198.51.100.7'],
         ['of IPv4 that it names in the form of IPv6', '::ffff:198.51.100.12', '198.51.100.12'],
-        ['of IPv6 that it names', '64::ffff:198.51.100.7', '64::ffff:198.51.100.7'],
-        ['of IPv6 that is mapped without dots', '::ffff:c633:6407', '::ffff:c633:6407'],
+        ['of IPv4 that it names in the form of IPv6 without dots', '::ffff:C633:640d', '198.51.100.13'],
+        ['of IPv4 that it names with a port', '203.0.113.9:1, 198.51.100.14:5678', '198.51.100.14'],
+        ['of IPv6 that it names, in one form', '2001:DB8:0:0::7', '2001:db8::7'],
+        ['of IPv6 that it names with a port', '[2001:db8::8]:443', '2001:db8::8'],
+        ['of IPv6 that only looks mapped', '64::ffff:198.51.100.7', '64::ffff:c633:6407'],
+        ['before a trusted proxy with a port', '198.51.100.15, 127.0.0.1:4711', '198.51.100.15'],
+        ['of the proxy if it names none', '198.51.100.16, unknown', '127.0.0.1'],
       ] as const) {
         it(what, async () => {
           expect(await seenFrom({ 'X-Forwarded-For': forwarded })).to.equal(address);

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit.ts';
 import { sweepSessions } from '../../core/domain/sessions.ts';
+import { createUser } from '../../core/domain/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type CoreOptions, type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -48,6 +50,11 @@ describe('the sign-in throttle', () => {
       await tryPassword('ada@example.com', 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points });
     };
+    /** As if so many had come from many addresses, for one account. */
+    const fillFor = async (email: string, counter: string) => {
+      await tryPassword(email, 'wrong');
+      await counters().where('key', 'like', `${counter}:%`).update({ points: 100 });
+    };
     /** Changes with each row that is written, were it with the same values. */
     const versions = async (): Promise<unknown> =>
       kind === 'sqlite'
@@ -73,7 +80,7 @@ describe('the sign-in throttle', () => {
     it('counts each of the guesses that come at once, and those that it lets through alone', async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => tryPassword('ada@example.com', 'wrong')));
       expect(answers.filter(({ status }) => status === 401)).to.have.length(10);
-      for (const counter of ['address', 'account', 'pair']) expect(await pointsOf(counter), counter).to.deep.equal([10]);
+      for (const counter of ['address', 'network24', 'account', 'pair']) expect(await pointsOf(counter), counter).to.deep.equal([10]);
     });
 
     it('opens again when its window is over, and sweeps its counters then', async () => {
@@ -162,6 +169,57 @@ describe('the sign-in throttle', () => {
         expect((await tryPassword('otto@example.com', password, { cookie })).status).to.equal(201);
       });
 
+      describe('in a browser that has signed in before', () => {
+        let device: string;
+        before(async () => {
+          const cookies = cookiesOf(await tryPassword('otto@example.com', password, { from: elsewhere })).split('; ');
+          device = cookies.filter((cookie) => cookie.startsWith('callkey_device')).join('; ');
+        });
+        const guess = async (email: string, times: number, more: Guess = {}) => {
+          const statuses: number[] = [];
+          for (let n = 0; n < times; n++) statuses.push((await tryPassword(email, 'wrong', { cookie: device, ...more })).status);
+          return statuses;
+        };
+
+        it('count for that browser alone', async () => {
+          for (const counter of ['address', 'account', 'pair']) await fillFor('otto@example.com', counter);
+          expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
+          expect((await tryPassword('otto@example.com', password, { cookie: device })).status).to.equal(201);
+          expect(await guess('otto@example.com', 11)).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+          await counters().whereNot('key', 'like', 'device:%').delete();
+          expect((await tryPassword('otto@example.com', password)).status).to.equal(201);
+        });
+
+        it("count as anyone else's for another user, and with a forged cookie", async () => {
+          await guess('oda@example.com', 1);
+          await guess('otto@example.com', 1, { cookie: device.replace(/(?<=sig=)./, '_') });
+          expect(await pointsOf('device')).to.deep.equal([]);
+          expect(await pointsOf('account')).to.deep.equal([1, 1]);
+        });
+
+        it("count as anyone else's after 90 days, and after a change of the password", async () => {
+          clock.advance({ days: 90 });
+          await guess('otto@example.com', 1);
+          expect(await pointsOf('device')).to.deep.equal([1]);
+          clock.advance({ seconds: 1 });
+          await guess('otto@example.com', 1);
+          expect(await pointsOf('account')).to.deep.equal([1]);
+
+          clock.set('2026-11-21T09:00:00.000Z');
+          const input = { email: 'tess@example.com', name: 'Tess', userType: 'staff', accountId: null, partnerId: null } as const;
+          await createUser(direct.ports, operator, input, password);
+          const signedIn = cookiesOf(await tryPassword('tess@example.com', password));
+          const body = { currentPassword: password, newPassword: 'a new and longer one' };
+          const changed = cookiesOf(await ask('POST', `${core.url}/console/password`, { cookie: signedIn, body }));
+          await direct.storage.database.write('sessions').delete();
+          await counters().delete();
+          await guess('tess@example.com', 1, { cookie: signedIn });
+          expect([await pointsOf('account'), await pointsOf('device')]).to.deep.equal([[1], []]);
+          await guess('tess@example.com', 1, { cookie: changed });
+          expect(await pointsOf('device')).to.deep.equal([1]);
+        });
+      });
+
       it('are forgotten after a right one', async () => {
         for (let round = 0; round < 3; round++) {
           for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong');
@@ -199,7 +257,8 @@ describe('the sign-in throttle', () => {
         );
         const checked = answers.filter(({ status }) => status === 401).length;
         expect(checked).to.be.lessThan(90);
-        expect((await counters()).length).to.equal(3 * checked);
+        // The /24 has one counter for all of them.
+        expect((await counters()).length).to.equal(3 * checked + 1);
       });
 
       it('keeps counting wrong passwords when too many sign in at once for another one to be checked', async () => {

@@ -63,7 +63,10 @@ describe('what an import finds and writes', () => {
     it('lets a new user in with the one-time password, until it ends', async () => {
       const { passwords } = await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
-      const verified = await direct.ports.passwords.verify(async () => credentials, passwords[0]?.password ?? '');
+      const verified = await direct.ports.passwords.verify(async () => credentials, passwords[0]?.password ?? '', {
+        address: '192.0.2.1',
+        vouched: null,
+      });
       expect(verified?.user.email).to.equal(user.email);
       const days = credentials?.passwordExpiresAt?.diff(direct.ports.clock.now(), 'days').days;
       expect(days).to.be.within(6.9, 7);

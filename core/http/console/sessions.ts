@@ -4,19 +4,21 @@ import * as domain from '../../domain/sessions.ts';
 import * as users from '../../domain/users.ts';
 import { readBody } from '../body.ts';
 import type { Context, HttpDeps } from '../context.ts';
-import { actorOf, signOut as endSession, isSignedIn, readBodyInSession, sessionOf, startNewSession, viewerOf } from '../session.ts';
+import { companyOf, rememberDevice } from '../known-device.ts';
+import { actorOf, signOut as endSession, readBodyInSession, sessionOf, startNewSession, viewerOf } from '../session.ts';
 import { sessionView } from '../views.ts';
 
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, signInSchema);
-  const current = isSignedIn(ctx) ? sessionOf(ctx).data : null;
   const address = deps.addressOf(ctx);
-  const credentials = await domain.authenticate(deps.ports, { email, password, address, current }).catch((error: unknown) => {
+  const attempt = { email, password, address, company: companyOf(ctx) };
+  const credentials = await domain.authenticate(deps.ports, attempt).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onSignInRefused(email, address);
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
     throw error;
   });
   await startNewSession(ctx, credentials);
+  rememberDevice(ctx, deps.ports, credentials.passwordHash);
   ctx.status = 201;
   ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null });
 }
@@ -32,7 +34,8 @@ export async function signOut(ctx: Context): Promise<void> {
 
 export async function changePassword(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBodyInSession(ctx, deps, changePasswordSchema);
-  await users.changePassword(deps.ports, actorOf(deps, ctx), viewerOf(ctx), input, sessionOf(ctx).id);
+  const passwordHash = await users.changePassword(deps.ports, actorOf(deps, ctx), viewerOf(ctx), input, sessionOf(ctx).id);
+  rememberDevice(ctx, deps.ports, passwordHash);
   ctx.status = 204;
 }
 

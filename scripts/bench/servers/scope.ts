@@ -57,7 +57,12 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
-    refusals: { onKeyRefused: () => undefined, onSignInRefused: () => undefined, onSignInThrottled: () => undefined },
+    refusals: {
+      onKeyRefused: () => undefined,
+      onSignInRefused: () => undefined,
+      onSignInThrottled: () => undefined,
+      onForwardingIgnored: () => undefined,
+    },
   });
   return app.callback();
 }

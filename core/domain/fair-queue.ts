@@ -1,0 +1,100 @@
+/** The order of two vectors, by their first difference. */
+function compare(one: readonly number[], other: readonly number[]): number {
+  for (const [index, value] of one.entries()) {
+    const difference = value - (other[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** How many networks that were turned away are remembered: some 5 MB, and ten seconds of two thousand attempts per second. */
+const mostTurnedAway = 20_000;
+/** Prefixes of those served: each turn adds a few. */
+const mostServed = 2_000;
+
+/** A network as its prefixes, widest first. */
+type Path = readonly string[];
+type Entry<Item> = { item: Item; path: Path; since: number };
+
+/**
+ * A bounded queue in which networks take turns, and within a network its parts. The network that has tried for the longest time goes first,
+ * over all of its attempts: one that was turned away keeps its place in the order, and needs no memory for each attempt of a flood. So
+ * networks that never come back delay no one who does, and K networks that do come back delay others by K turns.
+ */
+export class FairQueue<Item> {
+  readonly #most: number;
+  #waiting: Entry<Item>[] = [];
+  /** Counts arrivals and turns: the order is all that matters. */
+  #now = 0;
+  /** Since when a network has tried in vain. */
+  readonly #turnedAway = new Map<string, number>();
+  /** When a network had its last turn. */
+  readonly #served = new Map<string, number>();
+
+  /** @param most that wait at once */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @returns which item must go if the queue is full, perhaps this one: the newest of the network that has the most waiting */
+  add(path: Path, item: Item): Item | null {
+    this.#waiting.push({ item, path, since: this.#turnedAway.get(nameOf(path)) ?? ++this.#now });
+    if (this.#waiting.length <= this.#most) return null;
+    const counts = this.#counts();
+    const excess = (entry: Entry<Item>) => [...entry.path.map((prefix) => counts.get(prefix) ?? 0), ...this.#order(entry)];
+    const last = this.#remove((entry, best) => compare(excess(entry), excess(best)) > 0);
+    if (!last) return null;
+    remember(this.#turnedAway, nameOf(last.path), last.since, mostTurnedAway);
+    return last.item;
+  }
+
+  /** @returns the item whose turn it is */
+  take(): Item | null {
+    const next = this.#remove((entry, best) => compare(this.#order(entry), this.#order(best)) < 0);
+    if (!next) return null;
+    this.#turnedAway.delete(nameOf(next.path));
+    const now = ++this.#now;
+    for (const prefix of next.path) remember(this.#served, prefix, now, mostServed);
+    // The rush is over.
+    if (this.#waiting.length === 0) for (const memory of [this.#turnedAway, this.#served]) memory.clear();
+    return next.item;
+  }
+
+  /** @returns whether it was waiting */
+  remove(item: Item): boolean {
+    const before = this.#waiting.length;
+    this.#waiting = this.#waiting.filter((entry) => entry.item !== item);
+    return this.#waiting.length < before;
+  }
+
+  /** Since when each of its networks has waited: since it came, or since the network's last turn. */
+  #order({ path, since }: Entry<Item>): number[] {
+    return path.map((prefix) => Math.max(since, this.#served.get(prefix) ?? 0));
+  }
+
+  #counts(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { path } of this.#waiting) for (const prefix of path) counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+    return counts;
+  }
+
+  #remove(isBetter: (entry: Entry<Item>, best: Entry<Item>) => boolean): Entry<Item> | undefined {
+    const [first, ...others] = this.#waiting;
+    if (!first) return undefined;
+    const best = others.reduce((found, entry) => (isBetter(entry, found) ? entry : found), first);
+    this.#waiting.splice(this.#waiting.indexOf(best), 1);
+    return best;
+  }
+}
+
+/** The narrowest prefix. */
+function nameOf(path: Path): string {
+  return path.at(-1) ?? '';
+}
+
+function remember(memory: Map<string, number>, key: string, value: number, most: number): void {
+  memory.delete(key);
+  memory.set(key, value);
+  const [oldest] = memory.keys();
+  if (memory.size > most && oldest !== undefined) memory.delete(oldest);
+}

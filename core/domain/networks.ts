@@ -1,0 +1,28 @@
+/**
+ * The networks that an address is in, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, which are what providers
+ * give to one customer (RFC 6177).
+ *
+ * @param address in its canonical form
+ */
+export function networksOf(address: string): string[] {
+  return address.includes(':') ? prefixesOf(groupsOf(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
+}
+
+/** What a provider or a large organization has: no one is locked out by it, but its networks share one turn at a time. */
+export function providerOf(address: string): string {
+  return address.includes(':') ? (prefixesOf(groupsOf(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
+}
+
+function ipv4Prefix(address: string, bytes: number): string {
+  return `${address.split('.').slice(0, bytes).join('.')}/${bytes * 8}`;
+}
+
+function prefixesOf(groups: readonly string[], lengths: readonly number[]): string[] {
+  const digits = groups.map((group) => group.padStart(4, '0')).join('');
+  return lengths.map((length) => `${digits.slice(0, length / 4)}/${length}`);
+}
+
+function groupsOf(address: string): string[] {
+  const [left = [], right = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right];
+}

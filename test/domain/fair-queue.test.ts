@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { FairQueue } from '../../core/domain/fair-queue.ts';
+
+/** In a path, `a/b` is a part of `a`. */
+const pathOf = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
+
+/** A queue in which the item is the network that it comes from. */
+function queueOf(most: number) {
+  const queue = new FairQueue<string>(most);
+  let name = 0;
+  return {
+    add: (network: string) => queue.add(pathOf(network), network),
+    takeAll(): string[] {
+      const taken: string[] = [];
+      for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
+      return taken;
+    },
+    /** So many attempts of networks that never come back. */
+    flood(times: number) {
+      for (let n = 0; n < times; n++) queue.add(pathOf(`stranger${++name}`), `stranger${name}`);
+    },
+    take: () => queue.take(),
+    remove: (network: string) => queue.remove(network),
+  };
+}
+
+describe('the queue for the password check', () => {
+  it('takes one network after another in the order in which they came', () => {
+    const queue = queueOf(10);
+    for (const network of ['a', 'b', 'c']) expect(queue.add(network)).to.equal(null);
+    expect(queue.takeAll()).to.deep.equal(['a', 'b', 'c']);
+  });
+
+  it('gives networks a turn each, and their parts in turn', () => {
+    const queue = queueOf(10);
+    for (const network of ['a/1', 'a/1', 'a/2', 'a/1', 'b/1', 'b/1']) queue.add(network);
+    expect(queue.takeAll()).to.deep.equal(['a/1', 'b/1', 'a/2', 'b/1', 'a/1', 'a/1']);
+  });
+
+  it('turns away the newest of the network that has the most waiting, and of its largest part', () => {
+    const queue = queueOf(5);
+    for (const network of ['a/1', 'a/2', 'a/2', 'b', 'c']) queue.add(network);
+    expect(queue.add('d')).to.equal('a/2');
+    expect(queue.add('e')).to.equal('a/2');
+    expect(queue.takeAll()).to.deep.equal(['a/1', 'b', 'c', 'd', 'e']);
+  });
+
+  it('turns away the newest if no network has more waiting than another', () => {
+    const queue = queueOf(2);
+    for (const network of ['a', 'b']) queue.add(network);
+    expect(queue.add('c')).to.equal('c');
+    expect(queue.takeAll()).to.deep.equal(['a', 'b']);
+  });
+
+  it('lets in a network that comes back, however many come that never do', () => {
+    const queue = queueOf(4);
+    queue.flood(10);
+    expect(queue.add('honest')).to.equal('honest');
+    queue.take();
+    queue.flood(1_000);
+    expect(queue.add('honest')).not.to.equal('honest');
+    queue.flood(1_000);
+    const [one, two, three, four] = [queue.take(), queue.take(), queue.take(), queue.take()];
+    expect([one, two, three, four]).to.deep.equal(['stranger2', 'stranger3', 'stranger4', 'honest']);
+  });
+
+  it('gives a network that has had its turn no other before those that came earlier', () => {
+    const queue = queueOf(2);
+    for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
+    expect(queue.take()).to.equal('a/1');
+    // Turned away before b came; but its network has just had a turn.
+    queue.add('a/2');
+    expect(queue.takeAll()).to.deep.equal(['b', 'a/2']);
+  });
+
+  it('forgets who was turned away once no one waits', () => {
+    const queue = queueOf(1);
+    for (const network of ['a', 'b']) queue.add(network);
+    queue.takeAll();
+    queue.add('c');
+    expect(queue.add('b')).to.equal('b');
+  });
+
+  for (const [strangers, isRemembered] of [
+    [19_999, true],
+    [20_000, false],
+  ] as const) {
+    it(`${isRemembered ? 'remembers' : 'forgets'} a network after ${strangers} others were turned away`, () => {
+      const queue = queueOf(2);
+      for (const network of ['a', 'b']) queue.add(network);
+      expect(queue.add('honest')).to.equal('honest');
+      queue.flood(strangers);
+      queue.take();
+      queue.add('c');
+      expect(queue.add('honest')).to.equal(isRemembered ? 'c' : 'honest');
+    });
+  }
+
+  it('gives a place back', () => {
+    const queue = queueOf(2);
+    for (const network of ['a', 'b']) queue.add(network);
+    expect([queue.remove('a'), queue.remove('a')]).to.deep.equal([true, false]);
+    expect([queue.add('c'), queue.takeAll()]).to.deep.equal([null, ['b', 'c']]);
+  });
+});
