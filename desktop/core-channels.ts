@@ -56,10 +56,25 @@ export const requests = {
   signOut: (): CoreRequest<null> => ({ method: 'DELETE', path: paths.session, schema: nothing }),
 };
 
+/** In ms. During a rush, the core lets in who comes back. */
+const signInPatience = 10_000;
+
 export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
-  const answer = await send(post(paths.session, sessionSchema, { email, password }));
+  const start = performance.now();
+  const attempt = () => send(post(paths.session, sessionSchema, { email, password }));
+  let answer = await attempt();
+  for (let wait = shortWaitIn(answer); wait > 0 && performance.now() - start + wait < signInPatience; wait = shortWaitIn(answer)) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    answer = await attempt();
+  }
   const isWrong = !answer.ok && answer.failure.kind === 'session-ended';
   return isWrong ? refused('password', 'The e-mail address or the password is wrong.') : answer;
+}
+
+/** @returns how many ms until the next attempt; 0 if it has come in, or has to wait for minutes */
+function shortWaitIn(answer: Result<unknown>): number {
+  if (answer.ok || answer.failure.kind !== 'refused' || answer.failure.code !== 'too-many-requests') return 0;
+  return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
 }
 
 /** The channels that are requests to the core, the same from the main process and from a browser. */

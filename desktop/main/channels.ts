@@ -60,7 +60,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const { server, email, keepSignedIn } = input;
       const read = readTypedAddress(server);
       if (!read.ok) return refused('server', read.problem);
-      const client = coreClient(read.address);
+      const client = coreClient(read.address, await servers.deviceAt(read.address));
       const answer = await signInAt(client.send, input);
       if (!answer.ok) {
         await client.close();

@@ -1,15 +1,21 @@
 /** The cookies of a session, by name. As sensitive as a password. */
 export type SessionCookies = Readonly<Record<string, string>>;
 
-/** The session's cookie and its signature; over https, with a prefix (RFC 6265bis §4.1.3.2). */
-const sessionCookie = /^(?:__Host-)?callkey_session(?:\.sig)?$/;
+/** The session's cookie, that of the known device, and their signatures; over https, with a prefix (RFC 6265bis §4.1.3.2). */
+const ourCookie = /^(?:__Host-)?callkey_(?:session|device)(?:\.sig)?$/;
+const deviceCookie = /^(?:__Host-)?callkey_device(?:\.sig)?$/;
+
+/** Those that outlive a session: wrong passwords from elsewhere don't lock out a user who brings them along. */
+export function deviceCookies(cookies: SessionCookies): SessionCookies {
+  return Object.fromEntries(Object.entries(cookies).filter(([name]) => deviceCookie.test(name)));
+}
 
 /** Holds the cookies of one session with one core, and ignores all others that a server sets. */
 export class CookieJar {
   readonly #cookies: Map<string, string>;
 
   constructor(stored: SessionCookies) {
-    this.#cookies = new Map(Object.entries(stored).filter(([name]) => sessionCookie.test(name)));
+    this.#cookies = new Map(Object.entries(stored).filter(([name]) => ourCookie.test(name)));
   }
 
   /** @param lines of the Set-Cookie header (RFC 6265 §4.1) */
@@ -18,7 +24,7 @@ export class CookieJar {
       const [pair = ''] = line.split(';', 1);
       const end = pair.indexOf('=');
       const name = pair.slice(0, end).trim();
-      if (end < 1 || !sessionCookie.test(name)) continue;
+      if (end < 1 || !ourCookie.test(name)) continue;
       const value = pair.slice(end + 1).trim();
       // The core deletes a cookie by setting it to the empty string.
       if (value === '') this.#cookies.delete(name);

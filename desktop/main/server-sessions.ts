@@ -1,6 +1,7 @@
 import { failed } from '../core-answers.ts';
 import type { Send } from '../core-channels.ts';
 import type { RememberedServer } from '../ipc.ts';
+import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
@@ -12,6 +13,8 @@ export class ServerSessions {
   readonly #settings: SettingsFile;
   readonly #store: SessionStore;
   readonly #connections = new Map<string, Connection>();
+  /** Of servers without a session: by their cookies the server knows this device again. */
+  readonly #devices = new Map<string, { cookies: SessionCookies; isStored: boolean }>();
   #restored: Promise<void> | null = null;
 
   constructor(settings: SettingsFile, store: SessionStore) {
@@ -22,7 +25,12 @@ export class ServerSessions {
   /** Continues the stored sessions. */
   restore(): Promise<void> {
     this.#restored ??= this.#store.read().then((stored) => {
-      for (const { server, cookies } of stored) this.#connections.set(server, { client: coreClient(server, cookies), staysSignedIn: true });
+      for (const { server, cookies } of stored) {
+        const device = deviceCookies(cookies);
+        const hasSession = Object.keys(cookies).length > Object.keys(device).length;
+        if (hasSession) this.#connections.set(server, { client: coreClient(server, cookies), staysSignedIn: true });
+        else this.#devices.set(server, { cookies: device, isStored: true });
+      }
     });
     return this.#restored;
   }
@@ -37,6 +45,13 @@ export class ServerSessions {
     return this.#connections.get(this.current.address)?.client ?? null;
   }
 
+  /** The cookies with which a sign-in begins. */
+  async deviceAt(address: string): Promise<SessionCookies> {
+    await this.restore();
+    const connection = this.#connections.get(address);
+    return connection ? deviceCookies(connection.client.cookies()) : (this.#devices.get(address)?.cookies ?? {});
+  }
+
   readonly send: Send = async (request) => this.client?.send(request) ?? failed({ kind: 'session-ended' });
 
   list(): RememberedServer[] {
@@ -49,6 +64,7 @@ export class ServerSessions {
     await this.restore();
     const before = this.#connections.get(address);
     this.#connections.set(address, { client, staysSignedIn: keepSignedIn ?? before?.staysSignedIn ?? false });
+    this.#devices.delete(address);
     await Promise.all([before?.client.close(), this.#putFirst({ address, email }), this.#storeSessions()]);
   }
 
@@ -63,6 +79,10 @@ export class ServerSessions {
     await this.restore();
     const connection = this.#connections.get(address);
     this.#connections.delete(address);
+    if (connection) {
+      const cookies = deviceCookies(connection.client.cookies());
+      this.#devices.set(address, { cookies, isStored: connection.staysSignedIn });
+    }
     await this.#storeSessions();
     return connection?.client ?? null;
   }
@@ -71,6 +91,8 @@ export class ServerSessions {
   async forget(address: string): Promise<CoreClient | null> {
     const servers = this.#settings.current.servers.filter((server) => server.address !== address);
     const [client] = await Promise.all([this.end(address), this.#settings.change({ servers })]);
+    this.#devices.delete(address);
+    await this.#storeSessions();
     return client;
   }
 
@@ -81,7 +103,9 @@ export class ServerSessions {
 
   /** A failure must not stop the user from signing in or out. */
   async #storeSessions(): Promise<void> {
-    const kept = [...this.#connections.values()].filter(({ staysSignedIn }) => staysSignedIn);
-    await this.#store.write(kept.map(({ client }) => ({ server: client.server, cookies: client.cookies() }))).catch(() => undefined);
+    const connections = [...this.#connections.values()].filter(({ staysSignedIn }) => staysSignedIn);
+    const sessions = connections.map(({ client }) => ({ server: client.server, cookies: client.cookies() }));
+    const devices = [...this.#devices].filter(([, { isStored }]) => isStored).map(([server, { cookies }]) => ({ server, cookies }));
+    await this.#store.write([...sessions, ...devices]).catch(() => undefined);
   }
 }

@@ -63,7 +63,7 @@ describeDesktop('secrets', () => {
     ]);
     const cookie = network.seen.at(-1)?.headers.cookie ?? '';
     const values = cookie.split('; ').map((pair) => pair.slice(pair.indexOf('=') + 1));
-    expect(values).to.have.length(2);
+    expect(values).to.have.length(4);
     const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
     await running.close();
     const places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
@@ -258,6 +258,16 @@ describeDesktop('secrets', () => {
       const { session } = await running.page.evaluate(() => window.callkey.getStartupState());
       expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
       expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
+      await running.close();
+
+      await launch({ args, userData });
+      expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
+      await signIn(running, network.url, true);
+      // The server knows the device again, and no more than that.
+      const names = (cookies = '') => cookies.split('; ').map((pair) => pair.replace(/=.*/, ''));
+      const [attempt] = network.seen.filter(({ method }) => method === 'POST').slice(-1);
+      expect(names(attempt?.headers.cookie)).to.have.members(['callkey_device', 'callkey_device.sig']);
+      await running.page.evaluate((address) => window.callkey.forgetServer(address), network.url);
       await running.close();
       expect(readdirSync(userData)).not.to.include('session');
     });

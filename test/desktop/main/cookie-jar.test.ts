@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CookieJar } from '../../../desktop/main/cookie-jar.ts';
+import { CookieJar, deviceCookies } from '../../../desktop/main/cookie-jar.ts';
 
 describe('the cookies of a session', () => {
   it('are those of the core, and no others', () => {
@@ -12,6 +12,12 @@ describe('the cookies of a session', () => {
     const jar = new CookieJar({});
     jar.update('__Host-callkey_session=a; secure');
     expect(jar.header()).to.equal('__Host-callkey_session=a');
+  });
+
+  it('outlive it if they are for the known device', () => {
+    const jar = new CookieJar({});
+    jar.update(['__Host-callkey_session=a', '__Host-callkey_device=b', '__Host-callkey_device.sig=c']);
+    expect(deviceCookies(jar.all())).to.deep.equal({ '__Host-callkey_device': 'b', '__Host-callkey_device.sig': 'c' });
   });
 
   it('replace those of the same name, and an empty one deletes', () => {

@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import { signInAt } from '../../../desktop/core-channels.ts';
+import type { Failure } from '../../../desktop/ipc.ts';
+
+const busy = (retryAfterSeconds: number | null): Failure => ({
+  kind: 'refused',
+  code: 'too-many-requests',
+  detail: 'Too many people are signing in. Try again in 1 second.',
+  errors: [],
+  retryAfterSeconds,
+});
+
+describe('signing in', () => {
+  /** Attempts that the core answers with these, one after another. @returns how many there were, and what came of the last one */
+  async function attempts(...answers: Failure[]) {
+    let count = 0;
+    const send = async () => ({ ok: false as const, failure: answers[count++] ?? { kind: 'session-ended' as const } });
+    const result = await signInAt(send, { server: '', email: 'ada@example.com', password: 'p', keepSignedIn: null });
+    return { count, failure: result.ok ? null : result.failure };
+  }
+
+  it('tries again while many sign in at once', async () => {
+    const { count, failure } = await attempts(busy(0.01), busy(0.01));
+    expect([count, failure?.kind === 'refused' && failure.code]).to.deep.equal([3, 'invalid']);
+  });
+
+  it('does not try again if it would have to wait for long, or does not know how long', async () => {
+    expect(await attempts(busy(900))).to.deep.equal({ count: 1, failure: busy(900) });
+    expect(await attempts(busy(null))).to.deep.equal({ count: 1, failure: busy(null) });
+    expect((await attempts({ kind: 'unreachable', detail: '' })).count).to.equal(1);
+  });
+});
