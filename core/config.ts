@@ -64,7 +64,7 @@ const list = z
       .filter((item) => item !== ''),
   );
 
-const secretLength = 32;
+export const secretLength = 32;
 
 const secrets = list
   .refine((given) => given.every((secret) => secret.length >= secretLength), {

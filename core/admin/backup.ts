@@ -6,12 +6,12 @@ import type { Command } from 'commander';
 import { auditEvent } from '../domain/audit.ts';
 import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
+import { flushToDisk } from '../flush.ts';
 import type { Database } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import { schemaState } from '../storage/migrations/index.ts';
 import { ownTables } from '../storage/own-objects.ts';
 import type { AdminContext, Runner } from './context.ts';
-import { flushToDisk } from './flush.ts';
 import { withExamples } from './help.ts';
 import { ended, ownSchema, quoted, startPostgresTool } from './postgres-tools.ts';
 

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { adminCommand } from '../program.ts';
+import { readSecret, secretFileOf } from '../session-secrets.ts';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
@@ -69,8 +70,15 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
     if (orphans.length > 0) throw new Error(`${orphans.length} rows refer to nothing`);
     return 'holds';
   });
-  const files = [filename, `${filename}.session-secret`].filter((file) => existsSync(file));
-  return [integrity, ...files.map(privacyOf)];
+  const secretFile = secretFileOf({ kind: 'sqlite', filename });
+  const hasSecret = existsSync(secretFile);
+  const files = hasSecret ? [filename, secretFile] : [filename];
+  return [integrity, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
+}
+
+function secretFinding(file: string): Finding {
+  const { fault } = readSecret(file);
+  return { name: 'session secret', ok: fault === null, detail: fault ?? 'can sign sessions' };
 }
 
 function privacyOf(file: string): Finding {

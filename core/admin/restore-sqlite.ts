@@ -4,11 +4,11 @@ import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
 import { codeOf } from '../domain/error-code.ts';
 import { Problem } from '../domain/problem.ts';
+import { flushToDisk } from '../flush.ts';
 import { quiet } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import { isLocked } from '../storage/errors.ts';
 import { migrationsTable } from '../storage/migrations/index.ts';
-import { flushToDisk } from './flush.ts';
 import {
   type EnabledUser,
   missingMigrations,

@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeAdmin } from '../support/admin.ts';
 import { emptyDatabase } from '../support/databases.ts';
@@ -12,6 +13,19 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     const { ok, checks } = await json('check');
     expect([ok, checks.length > 3]).to.deep.equal([true, true]);
   });
+
+  if (kind === 'sqlite') {
+    it('says what to do about a session secret that no core would take', async () => {
+      await json('migrate');
+      const file = `${database().replace('sqlite:', '')}.session-secret`;
+      writeFileSync(file, 'too short', { mode: 0o600 });
+      const found = await admin(['check']);
+      expect([found.code, /^WRONG {2}session secret: .+ Delete the file .+$/m.test(found.stdout)], found.stdout).to.deep.equal([1, true]);
+      writeFileSync(file, 'x'.repeat(43), { mode: 0o600 });
+      expect((await admin(['check'])).stdout).to.contain('ok     session secret: can sign sessions');
+      rmSync(file);
+    });
+  }
 
   it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
     const direct = await openDirect(database());

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
@@ -90,6 +90,21 @@ describe('the process', () => {
     for (const file of ['callkey.db', 'callkey.db.session-secret']) {
       expect(statSync(join(directory, 'deep', file)).mode & 0o777).to.equal(0o600);
     }
+  });
+
+  it('makes one session secret if several start at the same time, and leaves nothing else behind', async () => {
+    const database = await freshDatabase('sqlite');
+    const folder = dirname(database.replace('sqlite:', ''));
+    const cores = await Promise.all([1, 2, 3].map(() => spawnCore(database, { SESSION_SECRETS: '' })));
+    const direct = await openDirect(database);
+    await createTenants(direct.ports);
+    await direct.close();
+    const [first, ...others] = cores;
+    const cookie = await signIn(first?.url ?? '', 'ada@example.com');
+    const answers = await Promise.all(others.map(({ url }) => ask('GET', `${url}/console/session`, { cookie })));
+    await Promise.all(cores.map((core) => core.stop()));
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200]);
+    expect(readdirSync(folder).filter((name) => name.includes('session-secret'))).to.have.length(1);
   });
 
   it('takes cookies that an older session secret has signed', async () => {

@@ -4,7 +4,9 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ConfigError } from '../../core/config.ts';
+import { ConfigError, readConfig } from '../../core/config.ts';
+import { sessionSecretsOf } from '../../core/session-secrets.ts';
+import { testRandomness } from '../support/clock.ts';
 import { startCoreHere, testSecret } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { failToStart } from '../support/failed-start.ts';
@@ -129,6 +131,26 @@ describe('a start that fails says why in one line, and ends with 1', () => {
         chmodSync(folder, 0o555);
         const refused = failToStart({ DATABASE_URL: `sqlite:${folder}/callkey.db`, ...more }, isRoot ? nobody : undefined);
         expectRefusedProcess(refused, 'DATABASE_URL', folder, 'permission denied', 'EACCES');
+      });
+    }
+  });
+
+  describe('a stored session secret', () => {
+    for (const [what, content, mode, part] of [
+      ['that is empty', '\n', 0o600, 'is empty. Delete the file'],
+      ['that is short', 'too short\n', 0o600, 'at least 32 characters. Delete the file'],
+      ['that is of several lines', `${'x'.repeat(40)}\n${'y'.repeat(40)}\n`, 0o600, 'must have one secret'],
+      ['that everyone can read', `${'x'.repeat(43)}\n`, 0o644, 'Run chmod 600'],
+    ] as const) {
+      it(what, async () => {
+        const database = await freshDatabase('sqlite');
+        const file = `${database.replace('sqlite:', '')}.session-secret`;
+        writeFileSync(file, content);
+        chmodSync(file, mode);
+        const start = async () => {
+          throw new Error(`taken: ${sessionSecretsOf(readConfig({ DATABASE_URL: database }), testRandomness)}`);
+        };
+        await expectRefusal(start(), 'SESSION_SECRETS', file, part);
       });
     }
   });
