@@ -1,6 +1,7 @@
 import { constants, homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { CommanderError } from 'commander';
+import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
@@ -109,6 +110,7 @@ function failWhereAnswerWasLost(): void {
 }
 
 configure(program);
+if (restoreTlsChecks(process.env)) process.stderr.write(`${tlsChecksWarning}\n`);
 try {
   refuseKeyArguments(process.argv.slice(2));
   await program.parseAsync();

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
+import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import { accountCommands } from './admin/account.ts';
 import { auditCommands } from './admin/audit.ts';
 import { backupCommand } from './admin/backup.ts';
@@ -164,6 +165,7 @@ process.stdout.on('error', () => process.exit());
 // Not from commander: its errors come before it has read all options.
 const asJson = process.argv.includes('--json');
 const output: Output = outputTo(process, asJson);
+if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksWarning}\n`);
 try {
   await createProgram().parseAsync();
 } catch (error) {

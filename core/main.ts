@@ -40,6 +40,7 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
 // For a process that was not executed again. Only modules imported after this line come from the cache, hence `await import`. With the
 // variable above, this module comes from it too, and Node need not load what strips types.
 enableCompileCache(compileCache);
+const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
 const { ConfigError, readConfig } = await import('./config.ts');
 const { startCore } = await import('./core.ts');
 const { oneTimePasswordNote } = await import('./domain/users.ts');
@@ -58,8 +59,10 @@ const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const sameSignalWithin = 1_000;
 
 async function main(): Promise<void> {
+  const checkedNoCertificates = restoreTlsChecks(process.env);
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
+  if (checkedNoCertificates) log.warn(tlsChecksWarning);
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'uncaught exception');
     process.exit(1);

@@ -3,6 +3,8 @@ import { CallkeyError, errorCode } from './errors.ts';
 
 const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
+/** The client is a library, too: whatever NODE_TLS_REJECT_UNAUTHORIZED says, no stranger gets the key. */
+const checked = { rejectUnauthorized: true };
 
 /**
  * Connections to a core, through the proxy of HTTPS_PROXY unless NO_PROXY names the core, both also in lower case.
@@ -13,7 +15,7 @@ export function createDispatcher(server: string, connections: number): Dispatche
   const options = {
     connections,
     pipelining: 1,
-    connect: { timeout: timeouts.connect },
+    connect: { timeout: timeouts.connect, ...checked },
     headersTimeout: timeouts.answer,
     bodyTimeout: timeouts.answer,
     maxResponseSize: largestAnswer,
@@ -21,11 +23,17 @@ export function createDispatcher(server: string, connections: number): Dispatche
   // Without TLS a proxy would see the key; and only this very machine is spoken to without.
   if (server.startsWith('http:')) return new Agent(options);
   // Its connection to the proxy, and the proxy's answer, know nothing of `connect` and `headersTimeout`.
-  const { connect } = timeouts;
-  return new EnvHttpProxyAgent({ ...options, connectTimeout: connect, clientFactory: toProxy, httpProxy: '', httpsProxy: proxyAddress() });
+  return new EnvHttpProxyAgent({
+    ...options,
+    connectTimeout: timeouts.connect,
+    requestTls: checked,
+    clientFactory: toProxy,
+    httpProxy: '',
+    httpsProxy: proxyAddress(),
+  });
 }
 
-const connectToProxy = buildConnector({ timeout: timeouts.connect });
+const connectToProxy = buildConnector({ timeout: timeouts.connect, ...checked });
 
 /** Connections to a proxy. Where there is none, the error says so: the server is not to blame. */
 function toProxy(proxy: URL): Dispatcher {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { app, session } from 'electron';
+import { restoreTlsChecks } from '#contract/tls-checks.ts';
 import { registerAppScheme, serveApp } from './app-protocol.ts';
 import { createChannels } from './channels.ts';
 import { SecretClipboard } from './clipboard.ts';
@@ -46,6 +47,7 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
   });
 }
 
+restoreTlsChecks(process.env);
 // Every window requests the sandbox, too. With this call, Electron ignores `--no-sandbox`, and cannot start as root.
 if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
 blockNetwork();

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { createDispatcher } from '../../cli/client/dispatcher.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { cliMain, ndjson } from '../support/cli.ts';
 import { bareEnvironment } from '../support/commands.ts';
@@ -265,6 +266,24 @@ describe('where callkey runs', () => {
         .to.match(/certificate.*NODE_EXTRA_CA_CERTS/)
         .and.not.match(/trying again|may have been placed/);
       expect(its.home.files()).to.deep.equal([]);
+    });
+
+    it('checks the certificate whatever NODE_TLS_REJECT_UNAUTHORIZED says, also as a library, and says so', async () => {
+      const environment = { CALLKEY_SERVER: server, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+      const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
+      expect([
+        code,
+        /NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored/.test(stderr),
+        /certificate.*NODE_EXTRA_CA_CERTS/.test(stderr),
+      ]).to.deep.equal([1, true, true]);
+      const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+      const dispatcher = createDispatcher(server, 1);
+      const error: unknown = await dispatcher.request({ origin: server, path: '/', method: 'GET' }).catch((thrown: unknown) => thrown);
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+      await dispatcher.close();
+      expect(error).to.include({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     });
 
     it('ends at once where the server speaks no TLS', async () => {

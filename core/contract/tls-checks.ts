@@ -1,0 +1,15 @@
+export const tlsChecksWarning =
+  'NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are always checked. Trust your own authority with NODE_EXTRA_CA_CERTS instead.';
+
+/**
+ * Has certificates checked whatever the environment says: Node.js reads this variable at each connection, and a forgotten one would give
+ * keys, passwords and contacts to anyone on the way.
+ *
+ * @param environment of the process
+ * @returns whether checks were off
+ */
+export function restoreTlsChecks(environment: Record<string, string | undefined>): boolean {
+  const wereOff = environment['NODE_TLS_REJECT_UNAUTHORIZED'] === '0';
+  delete environment['NODE_TLS_REJECT_UNAUTHORIZED'];
+  return wereOff;
+}
