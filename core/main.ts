@@ -49,6 +49,7 @@ const { argon2Passwords } = await import('./passwords.ts');
 const { notifyServiceManager } = await import('./service-manager.ts');
 const { sessionSecretsOf } = await import('./session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./system.ts');
+const { unknownVariables, unknownVariableText } = await import('./unknown-variables.ts');
 
 /** SIGHUP too: a terminal that closes must not cut accepted requests off. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -63,6 +64,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
   if (checkedNoCertificates) log.warn(tlsChecksWarning);
+  for (const variable of unknownVariables(process.env)) log.warn(unknownVariableText(variable));
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'uncaught exception');
     process.exit(1);

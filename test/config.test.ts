@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig, readDatabaseLocation } from '../core/config.ts';
+import { unknownVariables } from '../core/unknown-variables.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/receiver.ts';
 
@@ -139,4 +140,42 @@ describe('the configuration', () => {
       if (value.length > 7) expect(message.split(' ')).not.to.include(value);
     });
   }
+});
+
+describe('variables that are not ours', () => {
+  for (const [name, meant] of [
+    ['SESSION_SECRET', 'SESSION_SECRETS'],
+    ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
+    ['DIALER_SECRET', 'DIALER_SECRETS'],
+    ['DIALER_SECRET_FILE', 'DIALER_SECRETS_FILE'],
+    ['TRUSTED_PROXIES_FILE', 'TRUSTED_PROXIES'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['TLS_CERT', 'TLS_CERT_FILE'],
+    ['session_secrets', 'SESSION_SECRETS'],
+    ['DIALER_TIMEOUT', 'DIALER'],
+  ] as const) {
+    it(`are named if they look like one: ${name}`, () => {
+      expect(unknownVariables({ [name]: 'set' })).to.deep.equal([{ name, meant }]);
+    });
+  }
+
+  it('are left alone otherwise', () => {
+    const others = [
+      'HOME',
+      'HOSTNAME',
+      'PATH',
+      'PWD',
+      'TERM',
+      'USER',
+      'LANG',
+      'SHELL',
+      'LOGNAME',
+      'NODE_ENV',
+      'POSTGRES_PASSWORD',
+      'CALLKEY_SERVER',
+    ];
+    expect(unknownVariables(Object.fromEntries(others.map((name) => [name, 'set'])))).to.deep.equal([]);
+    expect(unknownVariables({ HOST: 'set', TLS_KEY_FILE: 'set', DIALER_SECRETS_FILE: 'set', SESSION_SECRET: '' })).to.deep.equal([]);
+  });
 });

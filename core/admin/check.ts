@@ -6,6 +6,7 @@ import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../storage/key-counts.ts';
+import { unknownVariables, unknownVariableText } from '../unknown-variables.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { withExamples } from './help.ts';
 
@@ -19,14 +20,23 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
 
 /** @returns whether all is well */
 async function runCheck({ storage, location, output }: AdminContext, options: { repair?: true }): Promise<boolean> {
-  const findings = await lookForProblems(storage, location, options.repair ?? false);
+  const unknown = unknownVariables(process.env).map((variable) => ({
+    ...{ name: 'environment', ok: true, detail: unknownVariableText(variable), warning: true as const },
+  }));
+  const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false)), ...unknown];
   const ok = findings.every((finding) => finding.ok);
-  const lines = findings.map((finding) => `${finding.ok ? 'ok   ' : 'WRONG'}  ${finding.name}: ${finding.detail}`);
+  const lines = findings.map((finding) => `${markOf(finding)}  ${finding.name}: ${finding.detail}`);
   output.answer({ ok, checks: findings }, lines.join('\n'));
   return ok;
 }
 
-type Finding = { name: string; ok: boolean; detail: string };
+/** A warning does not fail the check. */
+type Finding = { name: string; ok: boolean; detail: string; warning?: true };
+
+function markOf({ ok, warning }: Finding): string {
+  if (warning) return 'warn ';
+  return ok ? 'ok   ' : 'WRONG';
+}
 
 /** What would make a core lose data, or let a stranger in. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean): Promise<Finding[]> {

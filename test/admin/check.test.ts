@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeAdmin } from '../support/admin.ts';
+import { runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
@@ -26,6 +27,15 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
       rmSync(file);
     });
   }
+
+  it('warns of variables that look like ours and do nothing', async () => {
+    await json('migrate');
+    const { code, stdout } = await runScript('core/admin.ts', ['check'], { env: { DATABASE_URL: database(), TRUSTED_PROXY: '127.0.0.1' } });
+    expect([code, stdout]).to.satisfy(
+      ([exit, text]: [number, string]) =>
+        exit === 0 && /^warn {3}environment: The variable TRUSTED_PROXY .+ TRUSTED_PROXIES\?$/m.test(text),
+    );
+  });
 
   it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
     const direct = await openDirect(database());

@@ -1,0 +1,48 @@
+import { variableNames } from './config.ts';
+
+/** Shorter names, such as HOST, are close to too many others. */
+const shortest = 6;
+
+export type UnknownVariable = { name: string; meant: string };
+
+/**
+ * Variables that do nothing but look like ours: whoever has set SESSION_SECRET believes that it counts.
+ *
+ * @param environment such as process.env; a variable set to nothing counts as unset
+ */
+export function unknownVariables(environment: Readonly<Record<string, string | undefined>>): UnknownVariable[] {
+  return Object.entries(environment).flatMap(([name, value]) => {
+    if (value === undefined || value === '' || variableNames.includes(name)) return [];
+    const meant = closest(name.toUpperCase());
+    return meant === undefined ? [] : [{ name, meant }];
+  });
+}
+
+export function unknownVariableText({ name, meant }: UnknownVariable): string {
+  return `The variable ${name} isn't used. Did you mean ${meant}?`;
+}
+
+function closest(name: string): string | undefined {
+  const candidates = variableNames
+    .filter((ours) => ours.length >= shortest)
+    .map((ours) => ({ ours, distance: editDistance(name, ours) }))
+    .toSorted((one, other) => one.distance - other.distance);
+  const near = candidates.find(({ ours, distance }) => distance <= ours.length / 5);
+  // DIALER_SECRET_FILE, TLS_CERT
+  const longer = candidates.find(({ ours }) => name.startsWith(`${ours}_`) || (name.includes('_') && ours.startsWith(`${name}_`)));
+  return (near ?? longer)?.ours;
+}
+
+/** How many characters must be inserted, deleted or replaced (Levenshtein). */
+function editDistance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...one].entries()) {
+    const next = [index + 1];
+    for (const [position, otherLetter] of [...other].entries()) {
+      const replaced = (row[position] ?? 0) + (letter === otherLetter ? 0 : 1);
+      next.push(Math.min(replaced, (row[position + 1] ?? 0) + 1, (next[position] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
