@@ -11,11 +11,28 @@ describe('a file of comma-separated values', () => {
     expect(parse(toCsv(['x', 'y', 'z'], rows), { bom: true })).to.deep.equal([['x', 'y', 'z'], ...rows]);
   });
 
-  for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', ' =1', '\u200E=1', '＝1']) {
+  for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', ' =1', '\u200E=1', '＝1']) {
     it(`does not let ${JSON.stringify(text)} be a formula`, () => {
       expect(parse(toCsv(['x'], [[text]]), { bom: true })).to.deep.equal([['x'], [`'${text}`]]);
     });
   }
+
+  for (const text of ['x;=1', 'x\t=1', '\t=1', 'x; +1', 'x;\u200E-1', 'x;"=1"', 'x\n=1', '"\r\n;@SUM(A1)', '=1;=1', 'x;＝1']) {
+    for (const delimiter of [';', '\t']) {
+      it(`does not let ${JSON.stringify(text)} become one where ${JSON.stringify(delimiter)} separates cells`, () => {
+        // As spreadsheets read it: only a quote at the start of a cell counts.
+        const cells = toCsv(['x', 'y'], [['a', text]])
+          .split(/\r\n|\n|\r/)
+          .flatMap((line) => line.split(delimiter));
+        for (const cell of cells) expect(cell).not.to.match(/^[\s\p{Cf}"]*[=+\-@＝＋－＠]/u);
+      });
+    }
+  }
+
+  it('leaves other semicolons alone', () => {
+    const text = 'Tel; Fax; 10-12 h; a=b';
+    expect(parse(toCsv(['x'], [[text]]), { bom: true })).to.deep.equal([['x'], [text]]);
+  });
 
   it('begins with a byte order mark, for Excel', () => {
     expect(toCsv(['x'], []).codePointAt(0)).to.equal(0xfeff);
