@@ -11,8 +11,10 @@ import { Problem } from './domain/problem.ts';
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
-/** How many may wait in each of the two queues. At 20 ms a check and as long a rest, the last one waits for little more than a second. */
-const queueLength = 32;
+/** How many may wait in each of the two queues, and for about how long, in ms: on a busy machine, fewer wait. */
+const queue = { longest: 32, shortest: 4, wait: 1_500 };
+/** In ms, on a quiet machine: 20 for a check, and as long for a rest. */
+const usualTurn = 40;
 /** In ms: on a busy machine a check takes long, and the rest must not take as long again. */
 const longestRest = 100;
 /** In ms. No one waits for longer, even if the database hangs. */
@@ -28,7 +30,7 @@ const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
  * @param cost of each new hash, with the memory in KiB
  */
 export function argon2Passwords(randomness: Randomness, cost = recommended): Passwords {
-  const queue = new PasswordQueue();
+  const turns = new PasswordQueue();
 
   const hash = (password: string) =>
     argon2.hash(normalized(password, limits.passwordMax), {
@@ -42,9 +44,9 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
   let nobody: string | undefined;
 
   return {
-    hash: (password) => queue.inTurn(newPasswords, { prepare: async () => password, work: hash, rests: false }),
+    hash: (password) => turns.inTurn(newPasswords, { prepare: async () => password, work: hash, rests: false }),
     verify: (find, password, origin) =>
-      queue.inTurn(origin, {
+      turns.inTurn(origin, {
         prepare: find,
         async work(credentials) {
           nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
@@ -68,22 +70,25 @@ type Waiting = { run: () => Promise<void>; refuse: () => void };
 
 /** Sessions and known devices wait in a queue of their own, and the two take turns: a flood of strangers doesn't hold them up. */
 class PasswordQueue {
-  readonly #vouched = new FairQueue<Waiting>(queueLength);
-  readonly #strangers = new FairQueue<Waiting>(queueLength);
+  readonly #most = () => Math.min(queue.longest, Math.max(queue.shortest, Math.floor(queue.wait / this.#turn)));
+  readonly #vouched = new FairQueue<Waiting>(this.#most);
+  readonly #strangers = new FairQueue<Waiting>(this.#most);
   #isRunning = false;
+  /** In ms, what a turn took lately. */
+  #turn = usualTurn;
   #rested: Promise<unknown> = Promise.resolve();
 
   /** @throws Problem `too-many-requests` */
   inTurn<Prepared, Result>({ address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    const queue = vouched === null ? this.#strangers : this.#vouched;
+    const line = vouched === null ? this.#strangers : this.#vouched;
     const path = vouched === null ? [providerOf(address), ...networksOf(address).toReversed()] : [vouched];
     const waiting: Waiting = {
       run: () => this.#run(turn).then(resolve, reject),
       refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),
     };
-    const timer = setTimeout(() => queue.remove(waiting) && waiting.refuse(), longestWait);
-    queue.add(path, waiting)?.refuse();
+    const timer = setTimeout(() => line.remove(waiting) && waiting.refuse(), longestWait);
+    for (const { refuse } of line.add(path, waiting)) refuse();
     void this.#runAll();
     return promise.finally(() => clearTimeout(timer));
   }
@@ -94,7 +99,9 @@ class PasswordQueue {
     let [first, second] = [this.#vouched, this.#strangers];
     for (let next = first.take() ?? second.take(); next; next = first.take() ?? second.take()) {
       [first, second] = [second, first];
+      const start = performance.now();
       await next.run();
+      this.#turn += (performance.now() - start - this.#turn) / 8;
     }
     this.#isRunning = false;
   }

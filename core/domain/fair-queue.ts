@@ -22,7 +22,7 @@ type Entry<Item> = { item: Item; path: Path; since: number };
  * networks that never come back delay no one who does, and K networks that do come back delay others by K turns.
  */
 export class FairQueue<Item> {
-  readonly #most: number;
+  readonly #most: () => number;
   #waiting: Entry<Item>[] = [];
   /** Counts arrivals and turns: the order is all that matters. */
   #now = 0;
@@ -31,15 +31,19 @@ export class FairQueue<Item> {
   /** When a network had its last turn. */
   readonly #served = new Map<string, number>();
 
-  /** @param most that wait at once */
-  constructor(most: number) {
+  /** @param most that wait at once: fewer while turns take longer */
+  constructor(most: () => number) {
     this.#most = most;
   }
 
-  /** @returns which item must go if the queue is full, perhaps this one: the newest of the network that has the most waiting */
-  add(path: Path, item: Item): Item | null {
+  /** @returns which items must go if the queue is full, perhaps this one: the newest of the network that has the most waiting */
+  add(path: Path, item: Item): Item[] {
     this.#waiting.push({ item, path, since: this.#turnedAway.get(nameOf(path)) ?? ++this.#now });
-    if (this.#waiting.length <= this.#most) return null;
+    const excess = Math.max(0, this.#waiting.length - this.#most());
+    return Array.from({ length: excess }, () => this.#turnAway()).filter((turnedAway) => turnedAway !== null);
+  }
+
+  #turnAway(): Item | null {
     const counts = this.#counts();
     const excess = (entry: Entry<Item>) => [...entry.path.map((prefix) => counts.get(prefix) ?? 0), ...this.#order(entry)];
     const last = this.#remove((entry, best) => compare(excess(entry), excess(best)) > 0);

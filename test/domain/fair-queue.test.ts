@@ -6,10 +6,11 @@ const pathOf = (network: string) => network.split('/').map((_, index, parts) => 
 
 /** A queue in which the item is the network that it comes from. */
 function queueOf(most: number) {
-  const queue = new FairQueue<string>(most);
+  const queue = new FairQueue<string>(() => most);
   let name = 0;
   return {
-    add: (network: string) => queue.add(pathOf(network), network),
+    /** @returns who must go, if anyone */
+    add: (network: string) => queue.add(pathOf(network), network)[0] ?? null,
     takeAll(): string[] {
       const taken: string[] = [];
       for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
@@ -95,6 +96,15 @@ describe('the queue for the password check', () => {
       expect(queue.add('honest')).to.equal(isRemembered ? 'c' : 'honest');
     });
   }
+
+  it('turns away as many as are too many once turns take longer', () => {
+    let most = 4;
+    const queue = new FairQueue<string>(() => most);
+    for (const network of ['a', 'b', 'c', 'd']) queue.add([network], network);
+    most = 2;
+    expect(queue.add(['e'], 'e')).to.deep.equal(['e', 'd', 'c']);
+    expect([queue.take(), queue.take(), queue.take()]).to.deep.equal(['a', 'b', null]);
+  });
 
   it('gives a place back', () => {
     const queue = queueOf(2);
