@@ -17,7 +17,10 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
 }
 
 export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpact) {
-  const keys = apiKeys.map((key) => ({ ...key, lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt) }));
+  const keys = apiKeys.map(({ id, name, lastUsedAt, queuedCalls }) => ({
+    ...{ id, name, queuedCalls },
+    lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
+  }));
   return { ...listedJson(user), apiKeys: keys, sessions };
 }
 

@@ -77,6 +77,9 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
 }
 
+/** In rows: a person at a terminal can stop the command. */
+const unlimited = Number.MAX_SAFE_INTEGER;
+
 const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
 const typeOption = () => new Option('--type <type>', 'what the user may see and do').choices(userTypes);
 const accountOption = ['--account <id>', 'the account of an account user, or the one account that a partner user is tied to'] as const;
@@ -100,13 +103,14 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {
-  const users = await ports.stores.users.list({ kind: 'all' });
+  const users = await ports.stores.users.list({ kind: 'all' }, '', null, unlimited);
   output.answer({ users: users.map(listedJson) }, table(['E-MAIL', 'NAME', 'TYPE', 'OF', 'KEYS', 'LAST SIGN-IN'], users.map(rowOf)));
 }
 
 async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {
   const { id } = await findUser(ports, email);
-  const [[user], impact] = await Promise.all([ports.stores.users.list({ kind: 'all' }, id), ports.stores.users.deletionImpact(id)]);
+  const { users } = ports.stores;
+  const [user, impact] = await Promise.all([users.find({ kind: 'all' }, id), users.deletionImpact(id, null, unlimited)]);
   if (!user) throw noSuchUser(email);
   output.answer({ user: shownJson(user, impact) }, userText(user, impact));
 }

@@ -20,6 +20,7 @@ export type UserType = z.infer<typeof userTypeSchema>;
 export const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
+const cursorSchema = identifierSchema.optional();
 const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Leave out control characters.' }).default('');
 
 export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
@@ -152,11 +153,19 @@ export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Accounts and campaigns
 
-export const accountsSchema = z.object({ accounts: z.array(namedSchema) });
+/** A page of a list that is searched by name. */
+export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
+
+/** Null on the last page. Absent from earlier cores, which have one page. */
+const nextCursorSchema = z.string().nullable().default(null);
+
+export const accountsSchema = z.object({ accounts: z.array(namedSchema), nextCursor: nextCursorSchema });
 export type AccountsView = z.infer<typeof accountsSchema>;
 
 export const campaignsSchema = z.object({
+  /** By account and name. The search looks in both names, and finds a campaign by its id. */
   campaigns: z.array(z.object({ id: identifierSchema, name: z.string(), account: namedSchema })),
+  nextCursor: nextCursorSchema,
 });
 export type CampaignsView = z.infer<typeof campaignsSchema>;
 
@@ -166,7 +175,7 @@ export const callsQuerySchema = z.strictObject({
   state: z.enum(callStates, { error: `Give one of ${callStates.join(', ')}.` }).optional(),
   /** Found in the contact's name or phone number, or in the request id. */
   search: searchSchema,
-  cursor: identifierSchema.optional(),
+  cursor: cursorSchema,
 });
 
 export const callSchema = z.object({
@@ -186,7 +195,12 @@ export const callSchema = z.object({
 });
 export type CallView = z.infer<typeof callSchema>;
 
-export const callsSchema = z.object({ calls: z.array(callSchema), nextCursor: z.string().nullable() });
+export const callsSchema = z.object({
+  calls: z.array(callSchema),
+  nextCursor: z.string().nullable(),
+  /** Present where the search took too long to find a whole page: it has looked at the calls placed since then. The next page goes on. */
+  searchedBackTo: instantSchema.optional(),
+});
 export type CallsView = z.infer<typeof callsSchema>;
 
 /** What a list does not show of a call. Time zone and variables are null once contact data has been erased, too. */
@@ -209,6 +223,8 @@ export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 
 /** The calendar days of a chart are those of this zone. */
 export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
+/** Of the campaigns on the same page of the list of campaigns. */
+export const allCallsSummaryQuerySchema = directoryQuerySchema.extend(chartQuerySchema.shape);
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
@@ -235,7 +251,7 @@ export const userSchema = viewerSchema.extend({
 });
 export type UserView = z.infer<typeof userSchema>;
 
-export const usersSchema = z.object({ users: z.array(userSchema) });
+export const usersSchema = z.object({ users: z.array(userSchema), nextCursor: nextCursorSchema });
 export type UsersView = z.infer<typeof usersSchema>;
 
 export const createUserSchema = z.strictObject({
@@ -253,18 +269,23 @@ export type CreateUser = z.infer<typeof createUserSchema>;
 export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
 export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
+export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
+
 export const deletionSchema = z.object({
+  /** Its `apiKeys` is how many keys there are. */
   user: userSchema,
+  /** A page of them, newest first. */
   apiKeys: z.array(
     z.object({ id: identifierSchema, name: z.string(), lastUsedAt: instantSchema.nullable(), queuedCalls: z.number().int() }),
   ),
+  nextCursor: nextCursorSchema,
   sessions: z.number().int(),
 });
 export type DeletionView = z.infer<typeof deletionSchema>;
 
 // Activity
 
-export const activityQuerySchema = z.strictObject({ cursor: identifierSchema.optional() });
+export const activityQuerySchema = z.strictObject({ cursor: cursorSchema });
 
 export const eventSchema = z.object({
   id: identifierSchema,

@@ -29,6 +29,8 @@ export const limits = {
   detail: 500,
   /** Rows on a page of calls or of activity. */
   page: 50,
+  /** Rows on a page of accounts, campaigns, users or a user's keys. Most scopes have fewer. */
+  directoryPage: 500,
   variables: 50,
   variableName: 64,
   variableValue: 1_000,

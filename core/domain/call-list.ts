@@ -1,17 +1,37 @@
+import type { DateTime } from 'luxon';
 import type { CallState } from '#contract/calls.ts';
 import { byDay, chartDays, startOf } from './days.ts';
-import type { CallCount, CallDetails, CallFilter, ListedCall, Viewer } from './model.ts';
+import type { CallCount, CallDetails, CallFilter, ListedCall, ListFilter, Viewer } from './model.ts';
 import { type Page, pageOf, rowsForPage } from './paging.ts';
 import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { scopeOf } from './scope.ts';
+import { listCampaigns } from './tenancies.ts';
 
 /** The calls of a campaign with their outcomes, which no key-authenticated request can read. */
-export async function listCalls(ports: Ports, viewer: Viewer, campaignId: string, filter: CallFilter): Promise<Page<ListedCall>> {
+export async function listCalls(ports: Ports, viewer: Viewer, campaignId: string, filter: CallFilter, turn: Turn): Promise<CallPage> {
   await requireCampaign(ports, viewer, campaignId);
-  const calls = await ports.stores.callList.list(campaignId, filter, scopeOf(viewer).apiKeys, rowsForPage);
-  return pageOf(calls, ({ contactId }) => contactId);
+  const calls: ListedCall[] = [];
+  for (let { cursor } = filter; ; ) {
+    const rows = rowsForPage - calls.length;
+    const found = await ports.stores.callList.list(campaignId, { ...filter, cursor }, scopeOf(viewer).apiKeys, rows);
+    calls.push(...found.calls);
+    const { end } = found;
+    if (calls.length === rowsForPage || end === null) return { ...pageOf(calls, ({ contactId }) => contactId), searchedBackTo: null };
+    // A campaign may have ten million calls, and a match none of them: what was found until now is an answer, too.
+    if (!(await turn.goOn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
+    cursor = end.contactId;
+  }
 }
+
+/** @property searchedBackTo until when the calls were searched, if the search stopped before it had a whole page */
+export type CallPage = Page<ListedCall> & { searchedBackTo: DateTime<true> | null };
+
+/** A share of the database's time, for work that may take long. */
+export type Turn = {
+  /** Lets others go first. @returns false if the work has to end with what it has */
+  goOn(): Promise<boolean>;
+};
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);
@@ -32,11 +52,15 @@ export async function summarizeCalls(ports: Ports, viewer: Viewer, campaignId: s
   return byDay(days, found).map(({ day, counts }) => ({ day, states: byState(counts) }));
 }
 
-/** The same of every campaign that the viewer sees. */
-export async function summarizeAllCalls(ports: Ports, viewer: Viewer, timeZone: string): Promise<DayOfCampaigns[]> {
+/** The same of each campaign on a page of those that the viewer sees. */
+export async function summarizeAllCalls(ports: Ports, viewer: Viewer, timeZone: string, filter: ListFilter): Promise<DayOfCampaigns[]> {
   const days = chartDays(ports.clock.now(), timeZone);
   const starts = days.map(({ from }) => from);
-  const found = await ports.stores.callList.summaryOfAll(scopeOf(viewer).campaigns, starts);
+  const campaigns = await listCampaigns(ports, viewer, filter);
+  const found = await ports.stores.callList.summaryOfAll(
+    campaigns.items.map(({ id }) => id),
+    starts,
+  );
   return byDay(days, found).map(({ day, counts }) => {
     const ofCampaign = Map.groupBy(counts, ({ campaignId }) => campaignId);
     return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, states: byState(own) })) };

@@ -1,12 +1,14 @@
 import type { CreateUser } from '#contract/console.ts';
-import type { Actor, DeletionImpact, ListedUser, UserInput, Viewer } from './model.ts';
+import type { Actor, EndangeredKey, ListedUser, ListFilter, UserInput, Viewer } from './model.ts';
+import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from './paging.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
 import { createUser, deleteUser, resetPassword } from './users.ts';
 
-export async function listManagedUsers(ports: Ports, viewer: Viewer): Promise<ListedUser[]> {
-  return ports.stores.users.list(visibilityOf(viewer));
+export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor }: ListFilter): Promise<Page<ListedUser>> {
+  const after = timePosition(cursor);
+  return directoryPage(await ports.stores.users.list(visibilityOf(viewer), search, after, rowsForDirectoryPage), timeCursor);
 }
 
 /** Creates a user within the viewer's own scope, never above it. */
@@ -23,8 +25,14 @@ export async function createManagedUser(
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
 }
 
-export async function previewDeletion(ports: Ports, viewer: Viewer, id: string): Promise<{ user: ListedUser } & DeletionImpact> {
-  return { user: await findManagedUser(ports, viewer, id), ...(await ports.stores.users.deletionImpact(id)) };
+export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };
+
+/** What a deletion of the user would delete, too: a page of their keys, the newest first. `user.apiKeys` tells how many there are. */
+export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
+  const after = timePosition(cursor);
+  const user = await findManagedUser(ports, viewer, id);
+  const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, rowsForDirectoryPage);
+  return { user, sessions, apiKeys: directoryPage(apiKeys, timeCursor) };
 }
 
 export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
@@ -49,7 +57,7 @@ function visibilityOf(viewer: Viewer): UserVisibility {
 }
 
 async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
-  const [user] = await ports.stores.users.list(visibilityOf(viewer), id);
+  const user = await ports.stores.users.find(visibilityOf(viewer), id);
   if (!user) throw new Problem('not-found', 'There is no such user in your scope.');
   return user;
 }

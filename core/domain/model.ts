@@ -31,10 +31,8 @@ export type Viewer = User & { tenancy: Tenancy | null };
 export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; disabledAt: DateTime | null; apiKeys: number };
 
 /** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
-export type DeletionImpact = {
-  apiKeys: { id: string; name: string; lastUsedAt: DateTime | null; queuedCalls: number }[];
-  sessions: number;
-};
+export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
+export type EndangeredKey = { id: string; name: string; createdAt: DateTime; lastUsedAt: DateTime | null; queuedCalls: number };
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 export type UserChange = Omit<UserInput, 'email'>;
@@ -174,7 +172,17 @@ export type CallDetails = {
   nextAttemptAt: DateTime | null;
 };
 
-export type CallFilter = { state: CallState | null; search: string; cursor: string | null };
+/** A page of a list: what its items have to contain, and after which one it begins. */
+export type ListFilter = { search: string; cursor: string | null };
+
+export type CallFilter = ListFilter & { state: CallState | null };
+
+/** The matching calls in a stretch of a campaign. */
+export type CallStretch = {
+  calls: ListedCall[];
+  /** The oldest call that was looked at; null if there are no older ones. */
+  end: { contactId: string; placedAt: DateTime<true> } | null;
+};
 
 export type AuditAction =
   | 'session.started'

@@ -1,13 +1,39 @@
+import type { DateTime } from 'luxon';
 import { limits } from '#contract/limits.ts';
+import { Problem } from './problem.ts';
 
 /** A page of items. `nextCursor` is null on the last one. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
 /** Ask storage for one row more than a page has: it tells whether there is a next page. */
 export const rowsForPage = limits.page + 1;
+export const rowsForDirectoryPage = limits.directoryPage + 1;
 
 export function pageOf<Item>(found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
-  const items = found.slice(0, limits.page);
+  return pageOfSize(limits.page, found, cursorOf);
+}
+
+export function directoryPage<Item>(found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+  return pageOfSize(limits.directoryPage, found, cursorOf);
+}
+
+function pageOfSize<Item>(size: number, found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+  const items = found.slice(0, size);
   const last = items.at(-1);
-  return { items, nextCursor: found.length > limits.page && last !== undefined ? cursorOf(last) : null };
+  return { items, nextCursor: found.length > size && last !== undefined ? cursorOf(last) : null };
+}
+
+/** A place in a list that is ordered by time and id. It stays one when the item there is deleted. */
+export type TimePosition = { at: number; id: string };
+
+export function timeCursor({ createdAt, id }: { createdAt: DateTime; id: string }): string {
+  return `${createdAt.toMillis().toString(36)}_${id}`;
+}
+
+/** The inverse of {@link timeCursor}. @throws Problem `malformed-request` */
+export function timePosition(cursor: string | null): TimePosition | null {
+  if (cursor === null) return null;
+  const [, at = '', id = ''] = /^([0-9a-z]{1,9})_(.+)$/.exec(cursor) ?? [];
+  if (id === '') throw new Problem('malformed-request', 'The query is invalid at cursor: pass the nextCursor of the page before.');
+  return { at: Number.parseInt(at, 36), id };
 }

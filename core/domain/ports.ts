@@ -13,6 +13,7 @@ import type {
   CallFilter,
   CallKey,
   CallReference,
+  CallStretch,
   Campaign,
   ChainedEvent,
   ClaimedCall,
@@ -26,9 +27,9 @@ import type {
   ImportedThing,
   ImportKind,
   KeyUsage,
-  ListedCall,
   ListedEvent,
   ListedUser,
+  ListFilter,
   NewCall,
   NewPassword,
   NewUser,
@@ -38,6 +39,7 @@ import type {
   Tenancy,
   UserChange,
 } from './model.ts';
+import type { TimePosition } from './paging.ts';
 import type { ActivityVisibility, CampaignAccess, KeyVisibility, UserVisibility } from './scope.ts';
 
 export type Clock = {
@@ -152,14 +154,17 @@ export type CallStore = {
 
 export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
-  /** The newest first, from after the cursor. */
-  list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<ListedCall[]>;
+  /**
+   * The newest first, from after the cursor, up to `limit`. Looks for matches in a stretch of some thousand calls, so that each statement is
+   * short however many calls the campaign has.
+   */
+  list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
   /** @returns null if the campaign has no such call */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** The calls placed since an instant in epoch milliseconds. */
   summary(campaignId: string, since: number): Promise<CallCount[]>;
-  /** The same of all campaigns in reach, counted by day. @param days their first instants, the oldest first */
-  summaryOfAll(access: CampaignAccess, days: readonly number[]): Promise<(CallCount & { campaignId: string })[]>;
+  /** The same of some campaigns, counted by day. @param days their first instants, the oldest first */
+  summaryOfAll(campaignIds: readonly string[], days: readonly number[]): Promise<(CallCount & { campaignId: string })[]>;
   /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */
   compactCounts(): Promise<void>;
 };
@@ -273,9 +278,11 @@ export type SessionStore = {
 
 export type UserStore = {
   count(): Promise<number>;
-  /** Visible users, the oldest first; with an id, that user if visible. */
-  list(visibility: UserVisibility | { kind: 'all' }, id?: string): Promise<ListedUser[]>;
-  deletionImpact(userId: string): Promise<DeletionImpact>;
+  /** Visible users whose name or email address contains the text, the oldest first. */
+  list(visibility: UserVisibility | { kind: 'all' }, search: string, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
+  find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
+  /** The user's keys, the newest first, and the number of their sessions. */
+  deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` if the e-mail address is taken */
   create(user: NewUser, event: AuditEvent): Promise<void>;
@@ -308,8 +315,10 @@ export type TenancyStore = {
   allPartners(): Promise<ExternalNamed[]>;
   allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
   allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
-  listAccounts(access: CampaignAccess): Promise<Named[]>;
-  listCampaigns(access: CampaignAccess): Promise<Campaign[]>;
+  /** Ordered by name, from after the one that the cursor names. */
+  listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
+  /** Ordered by account and name. Searches the names of both, and finds a campaign by its id. */
+  listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
   /** Best match first. */
   search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;
 };

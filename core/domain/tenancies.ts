@@ -1,18 +1,19 @@
 import type { Named } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent } from './audit.ts';
-import type { Account, Actor, Campaign, Tenancy, Viewer } from './model.ts';
+import type { Account, Actor, Campaign, ListFilter, Tenancy, Viewer } from './model.ts';
+import { directoryPage, type Page, rowsForDirectoryPage } from './paging.ts';
 import type { Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 import { scopeOf } from './scope.ts';
 
 /** The accounts whose campaigns the viewer sees, for the form that creates a user. */
-export function listAccounts(ports: Ports, viewer: Viewer): Promise<Named[]> {
-  return ports.stores.tenancies.listAccounts(scopeOf(viewer).campaigns);
+export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
+  return directoryPage(await ports.stores.tenancies.listAccounts(scopeOf(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
 }
 
-export function listCampaigns(ports: Ports, viewer: Viewer): Promise<Campaign[]> {
-  return ports.stores.tenancies.listCampaigns(scopeOf(viewer).campaigns);
+export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
+  return directoryPage(await ports.stores.tenancies.listCampaigns(scopeOf(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
 }
 
 export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<(Tenancy & { partnerName: string | null })[]> {

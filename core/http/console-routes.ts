@@ -7,12 +7,13 @@ import * as calls from './console/calls.ts';
 import * as sessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
+import { ConsoleTurns } from './console-turns.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 import { csrf } from './csrf.ts';
 import { jsonLine, refuse } from './problems.ts';
 import { setRequestId } from './request-id.ts';
 import { badEncoding, isDecodable } from './request-path.ts';
-import { isSignedIn } from './session.ts';
+import { isSignedIn, sessionOf } from './session.ts';
 
 type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;
 
@@ -53,11 +54,21 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
   router.post(paths.session, matched(paths.session), refuseCrossSite, consoleAnswer, (ctx) => sessions.signIn(ctx, deps));
+  const turns = new ConsoleTurns();
   for (const [method, path, handler] of routes) {
-    const run: Middleware = (ctx) => handler(ctx, deps);
+    const isList = method === 'GET' && path !== paths.session;
+    const run: Middleware = (ctx) => (isList ? inTurn(turns, ctx, () => handler(ctx, deps)) : handler(ctx, deps));
     router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
   return router;
+}
+
+function inTurn(turns: ConsoleTurns, ctx: Context, work: () => Promise<void>): Promise<void> {
+  const search = ctx.query['search'] ? ctx.path : null;
+  return turns.run({ session: sessionOf(ctx).id, search, isGone: () => ctx.res.destroyed }, (turn) => {
+    ctx.state.turn = turn;
+    return work();
+  });
 }
 
 /** Names the route for metrics and logs, refusals included. */

@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import { isIdentifier } from '#contract/text.ts';
+import type { Turn } from '../domain/call-list.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 
@@ -8,6 +9,8 @@ export type State = {
   route?: string;
   /** Names the request in the log, and in every answer but the common 401. */
   requestId?: string;
+  /** The share of the database's time that a list or search of the console has. */
+  turn?: Turn;
   /** RFC 3339: the end of the key that was accepted, if that is soon. */
   keyExpiresAt?: string;
 };
@@ -32,6 +35,12 @@ export type HttpDeps = {
   isSecure(ctx: Context): boolean;
   refusals: ObserveRefusals;
 };
+
+/** A list's or search's share of the database's time. */
+export function turnOf(ctx: Context): Turn {
+  if (!ctx.state.turn) throw new Error('This route has no turn.');
+  return ctx.state.turn;
+}
 
 /** A parameter of the route's path, decoded; empty where the path has none of that name. */
 export function parameter(ctx: Context, name: string): string {

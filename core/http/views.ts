@@ -15,7 +15,8 @@ import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { ApiKey, CallDetails, DeletionImpact, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
+import type { DeletionPreview } from '../domain/managed-users.ts';
+import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
 import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
@@ -93,10 +94,14 @@ export function userView(user: ListedUser): UserView {
   };
 }
 
-export function deletionView({ user, apiKeys, sessions }: { user: ListedUser } & DeletionImpact): DeletionView {
+export function deletionView({ user, apiKeys, sessions }: DeletionPreview): DeletionView {
   return {
     user: userView(user),
-    apiKeys: apiKeys.map((key) => ({ ...key, lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt) })),
+    apiKeys: apiKeys.items.map(({ id, name, lastUsedAt, queuedCalls }) => ({
+      ...{ id, name, queuedCalls },
+      lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
+    })),
+    nextCursor: apiKeys.nextCursor,
     sessions,
   };
 }

@@ -6,10 +6,11 @@ import type { TenancyStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { CampaignAccess } from '../domain/scope.ts';
 import { recordAudit } from './audit.ts';
-import type { Database } from './database.ts';
+import type { Database, Dialect } from './database.ts';
 import { isForeignKeyViolation } from './errors.ts';
+import { type Condition, either, matching } from './text-search.ts';
 
-export function tenancyStore({ read, write }: Database): TenancyStore {
+export function tenancyStore({ kind, read, write }: Database): TenancyStore {
   return {
     async findPartner(id) {
       const [partner]: Named[] = await read('partners').select('id', 'name').where({ id });
@@ -65,30 +66,40 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
       return rows.map((row) => ({ ...externalNamed(row), account: { id: row.account_id, name: row.account_name } }));
     },
 
-    async listAccounts(access) {
-      const accounts: Named[] = await within(read('accounts as a'), access).select('a.id', 'a.name').orderBy('a.name').orderBy('a.id');
-      return accounts.map(({ id, name }) => ({ id, name }));
+    async listAccounts(access, { search, cursor }, limit) {
+      const accounts = within(read('accounts as a'), access).select('a.id', 'a.name').orderBy(['a.name', 'a.id']).limit(limit);
+      if (search !== '') narrow(accounts, either(matching(kind, 'a.name', search, 'anywhere'), equal('a.id', search)));
+      if (cursor !== null) {
+        const last = within(read('accounts as a'), access).where('a.id', cursor).select('a.name', 'a.id');
+        accounts.whereRaw('(a.name, a.id) > ?', [last]);
+      }
+      const rows: Named[] = await accounts;
+      return rows.map(({ id, name }) => ({ id, name }));
     },
 
-    async listCampaigns(access) {
-      const rows: (Named & { account_id: string; account_name: string })[] = await campaignsOf(read, access)
-        .select('c.id', 'c.name', 'c.account_id', 'a.name as account_name')
-        .orderBy('a.name')
-        .orderBy('c.name')
-        .orderBy('c.id');
+    async listCampaigns(access, { search, cursor }, limit) {
+      const order = ['a.name', 'c.name', 'c.id'];
+      const campaigns = campaignsOf(read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
+      campaigns.orderBy(order).limit(limit);
+      if (search !== '') {
+        const names = ['c.name', 'a.name'].map((column) => matching(kind, column, search, 'anywhere'));
+        narrow(campaigns, either(...names, equal('c.id', search)));
+      }
+      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [campaignsOf(read, access).where('c.id', cursor).select(order)]);
+      const rows: (Named & { account_id: string; account_name: string })[] = await campaigns;
       return rows.map((row) => ({ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name } }));
     },
 
     async search(text, limit) {
-      const [partners, accounts]: [Named[], (Named & { partner_id: string; partner_name: string })[]] = await Promise.all([
-        read('partners').select('id', 'name'),
-        read('accounts as a')
-          .join('partners as p', 'p.id', 'a.partner_id')
-          .select('a.id', 'a.name', 'a.partner_id', 'p.name as partner_name'),
+      const partners = read('partners as t').select('t.id', 't.name');
+      const accounts = read('accounts as t').join('partners as p', 'p.id', 't.partner_id').select('t.id', 't.name', 't.partner_id');
+      const [foundPartners, foundAccounts]: [Named[], (Named & { partner_id: string; partner_name: string })[]] = await Promise.all([
+        bestMatches(kind, partners, text, limit),
+        bestMatches(kind, accounts.select('p.name as partner_name'), text, limit),
       ]);
       const all = [
-        ...partners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: null })),
-        ...accounts.map((row) => ({
+        ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: null })),
+        ...foundAccounts.map((row) => ({
           kind: 'account' as const,
           id: row.id,
           name: row.name,
@@ -96,7 +107,7 @@ export function tenancyStore({ read, write }: Database): TenancyStore {
           partnerName: row.partner_name,
         })),
       ];
-      return bestMatches(all, text).slice(0, limit);
+      return inOrderOfMatch(all, text).slice(0, limit);
     },
   };
 }
@@ -130,23 +141,49 @@ function noSuch(kind: 'partner' | 'account', id: string) {
   };
 }
 
+function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
+  query.whereRaw(sql, values);
+}
+
+function equal(column: string, value: string): Condition {
+  return { sql: `${column} = ?`, values: [value] };
+}
+
+const ranks = ['whole', 'start', 'word'] as const;
+
 /**
- * Ranks equal names before beginnings of names, beginnings of words, and other matches. Ignores case and accents. Not in SQL, since neither
- * database ignores accents by default; there are only thousands of tenancies.
+ * Equal names come before beginnings of names, beginnings of words, and other matches.
+ *
+ * @param tenancies a query on a table named `t`
  */
-function bestMatches<Item extends { name: string }>(items: Item[], text: string): Item[] {
-  const wanted = folded(text.trim());
+function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, limit: number): Knex.QueryBuilder {
+  const sought = text.trim();
+  if (sought === '') return tenancies.orderBy(['t.name', 't.id']).limit(limit);
+  const cases = ranks.map((rank) => matching(kind, 't.name', sought, rank));
+  const whens = cases.map(({ sql }, rank) => `WHEN ${sql} THEN ${rank}`).join(' ');
+  const { sql, values } = matching(kind, 't.name', sought, 'anywhere');
+  const rank = `CASE ${whens} ELSE ${ranks.length} END, t.name, t.id`;
+  return tenancies
+    .whereRaw(sql, values)
+    .orderByRaw(
+      rank,
+      cases.flatMap((each) => each.values),
+    )
+    .limit(limit);
+}
+
+/** The same for a few, with numbers in names by their value, and without regard to case and accents in the order either. */
+function inOrderOfMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
+  const sought = folded(text.trim());
   const rank = (name: string) => {
     const text = folded(name);
-    if (text === wanted) return 0;
-    if (text.startsWith(wanted)) return 1;
-    if (text.includes(` ${wanted}`)) return 2;
-    return text.includes(wanted) ? 3 : 4;
+    if (text === sought) return 0;
+    if (text.startsWith(sought)) return 1;
+    return text.includes(` ${sought}`) ? 2 : 3;
   };
   const order = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
   return items
     .map((item) => ({ item, rank: rank(item.name) }))
-    .filter(({ rank }) => rank < 4)
     .toSorted((one, other) => one.rank - other.rank || order.compare(one.item.name, other.item.name))
     .map(({ item }) => item);
 }

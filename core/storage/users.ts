@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { User } from '../domain/model.ts';
+import type { ListedUser, User } from '../domain/model.ts';
 import type { UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { UserVisibility } from '../domain/scope.ts';
@@ -10,6 +10,7 @@ import { isUniqueViolation } from './errors.ts';
 import { countQueued } from './queued-calls.ts';
 import { cancelInFlight, revokeKeys } from './revocation.ts';
 import type { ApiKeyRow, UserRow } from './tables.ts';
+import { either, matching } from './text-search.ts';
 
 /** A user with the names of their account and partner. */
 export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
@@ -18,7 +19,7 @@ export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' |
 };
 
 type CredentialsRow = NamedUserRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
-type ListedRow = NamedUserRow & Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string };
+type ListedRow = NamedUserRow & Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string | null };
 
 export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUserRow[]> {
   return from('users as u')
@@ -34,6 +35,13 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
       'ua.name as account_name',
       'up.name as partner_name',
     );
+}
+
+/** With the kept count of their keys: a user may have a million. */
+function selectListed(read: Knex): Knex.QueryBuilder {
+  return selectUsers(read)
+    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
+    .select(read('api_key_tallies').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
 }
 
 function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
@@ -66,40 +74,51 @@ export function userOf(row: NamedUserRow): User {
   };
 }
 
+function listedUserOf(row: ListedRow): ListedUser {
+  return {
+    ...userOf(row),
+    createdAt: instant(row.created_at),
+    lastSignInAt: instantOrNull(row.last_sign_in_at),
+    disabledAt: instantOrNull(row.disabled_at),
+    apiKeys: Number(row.api_keys),
+  };
+}
+
 export function userStore(database: Database): UserStore {
-  const { read, write } = database;
+  const { kind, read, write } = database;
   return {
     async count() {
       const counted = await read('users').count({ users: '*' }).first<{ users: number | string }>();
       return Number(counted.users);
     },
 
-    async list(visibility, id) {
-      const rows: ListedRow[] = await narrowToVisibleUsers(
-        id === undefined ? selectUsers(read) : selectUsers(read).where('u.id', id),
-        visibility,
-      )
-        .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
-        .select(read('api_keys').count('*').where('creator_id', read.ref('u.id')).as('api_keys'))
-        .orderBy('u.created_at')
-        .orderBy('u.id');
-      return rows.map((row) => ({
-        ...userOf(row),
-        createdAt: instant(row.created_at),
-        lastSignInAt: instantOrNull(row.last_sign_in_at),
-        disabledAt: instantOrNull(row.disabled_at),
-        apiKeys: Number(row.api_keys),
-      }));
+    async list(visibility, search, after, limit) {
+      const users = narrowToVisibleUsers(selectListed(read), visibility).orderBy(['u.created_at', 'u.id']).limit(limit);
+      if (after) users.whereRaw('(u.created_at, u.id) > (?, ?)', [after.at, after.id]);
+      if (search !== '') {
+        const { sql, values } = either(matching(kind, 'u.name', search, 'anywhere'), matching(kind, 'u.email', search, 'anywhere'));
+        users.whereRaw(sql, values);
+      }
+      const rows: ListedRow[] = await users;
+      return rows.map(listedUserOf);
     },
 
-    async deletionImpact(userId) {
-      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'last_used_at'>[] = await read('api_keys')
-        .select('id', 'name', 'last_used_at')
+    async find(visibility, id) {
+      const [row]: ListedRow[] = await narrowToVisibleUsers(selectListed(read), visibility).where('u.id', id);
+      return row ? listedUserOf(row) : null;
+    },
+
+    async deletionImpact(userId, after, limit) {
+      const newest = read('api_keys')
+        .select('id', 'name', 'created_at', 'last_used_at')
         .where('creator_id', userId)
         .orderBy([
           { column: 'created_at', order: 'desc' },
           { column: 'id', order: 'desc' },
-        ]);
+        ])
+        .limit(limit);
+      if (after) newest.whereRaw('(created_at, id) < (?, ?)', [after.at, after.id]);
+      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at'>[] = await newest;
       const queued = await countQueued(
         database,
         keys.map(({ id }) => id),
@@ -109,6 +128,7 @@ export function userStore(database: Database): UserStore {
         apiKeys: keys.map((key) => ({
           id: key.id,
           name: key.name,
+          createdAt: instant(key.created_at),
           lastUsedAt: instantOrNull(key.last_used_at),
           queuedCalls: queued.get(key.id) ?? 0,
         })),

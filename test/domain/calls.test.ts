@@ -184,7 +184,10 @@ describe('the calls of a campaign', () => {
     ...{ requestId: contactId, contactId, phone: null, name: null, state: 'queued', detail: null },
     ...{ placedAt: at('2026-11-21T09:00:00Z'), dialedAt: null, endedAt: null, apiKey: null, isSimulated: false },
   });
-  const portsOf = ({ count = 0, isInScope = true, summary = [] as CallCount[], details = null as CallDetails | null } = {}) => {
+  const placedAt = at('2026-11-21T08:00:00Z');
+  const nothing = { count: 0, isInScope: true, ends: [] as string[], summary: [] as CallCount[], details: null as CallDetails | null };
+  const portsOf = (given: Partial<typeof nothing> = {}) => {
+    const { count, isInScope, ends, summary, details } = { ...nothing, ...given };
     const asked: unknown[] = [];
     const callList = {
       hasCampaign: async (...access: unknown[]) => {
@@ -193,7 +196,11 @@ describe('the calls of a campaign', () => {
       },
       list: async (...filter: unknown[]) => {
         asked.push(filter);
-        return Array.from({ length: count }, (_, n) => listed(`c${n}`));
+        const end = ends.shift();
+        return {
+          calls: Array.from({ length: end ? 1 : count }, (_, n) => listed(`c${n}`)),
+          end: end ? { contactId: end, placedAt } : null,
+        };
       },
       find: async (...given: unknown[]) => {
         asked.push(given);
@@ -208,13 +215,32 @@ describe('the calls of a campaign', () => {
         return summary.flatMap((count) => ['g', 'h'].map((campaignId) => ({ ...count, campaignId })));
       },
     };
-    return { ports: fakePorts({ stores: { callList } }), asked };
+    const listCampaigns = async () => ['g', 'h'].map((id) => ({ id, name: id, account: { id: 'a1', name: 'A' } }));
+    return { ports: fakePorts({ stores: { callList, tenancies: { listCampaigns } } }), asked };
   };
   const filter = { state: null, search: '', cursor: null };
+  const forEver = { goOn: async () => true };
+
+  it('are searched stretch by stretch until a page is full, or all have been searched', async () => {
+    const { ports, asked } = portsOf({ count: 49, ends: ['e1', 'e2'] });
+    const { items, nextCursor, searchedBackTo } = await listCalls(ports, account, 'g', { ...filter, search: 'x' }, forEver);
+    expect([items.length, nextCursor, searchedBackTo]).to.deep.equal([50, 'c47', null]);
+    expect(asked.slice(1).map((each) => (each as unknown[]).toSpliced(2, 1))).to.deep.equal([
+      ['g', { ...filter, search: 'x' }, 51],
+      ['g', { ...filter, search: 'x', cursor: 'e1' }, 50],
+      ['g', { ...filter, search: 'x', cursor: 'e2' }, 49],
+    ]);
+  });
+
+  it('are what was found until the turn ended, with the place where the search stopped', async () => {
+    const { ports } = portsOf({ ends: ['e1', 'e2'] });
+    const { items, nextCursor, searchedBackTo } = await listCalls(ports, account, 'g', filter, { goOn: async () => false });
+    expect([items.length, nextCursor, searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
+  });
 
   it('are a page of fifty, with a cursor to the next one', async () => {
     const { ports, asked } = portsOf({ count: 51 });
-    const { items, nextCursor } = await listCalls(ports, account, 'g', filter);
+    const { items, nextCursor } = await listCalls(ports, account, 'g', filter, forEver);
     expect([items.length, nextCursor]).to.deep.equal([50, 'c49']);
     expect(asked).to.deep.equal([
       [{ kind: 'account', accountId: 'a1' }, 'g'],
@@ -250,14 +276,14 @@ describe('the calls of a campaign', () => {
       { day: '2026-11-21', states: { busy: 3, queued: 4 } },
     ]);
     expect(asked[1]).to.deep.equal(['g', Date.parse('2026-10-22T22:00:00Z')]);
-    const all = await summarizeAllCalls(ports, account, 'Europe/Berlin');
+    const all = await summarizeAllCalls(ports, account, 'Europe/Berlin', { search: '', cursor: null });
     const states = { busy: 3, queued: 4 };
     expect(all.slice(-2)).to.deep.equal([
       { day: '2026-11-20', campaigns: [] },
       { day: '2026-11-21', campaigns: ['g', 'h'].map((id) => ({ id, states })) },
     ]);
-    const [access, starts] = asked[2] as [unknown, number[]];
-    expect(access).to.deep.equal({ kind: 'account', accountId: 'a1' });
+    const [ids, starts] = asked[2] as [unknown, number[]];
+    expect(ids).to.deep.equal(['g', 'h']);
     expect([starts.length, starts[0], starts[29]]).to.deep.equal([
       30,
       Date.parse('2026-10-22T22:00:00Z'),
@@ -268,7 +294,7 @@ describe('the calls of a campaign', () => {
   it('of a campaign out of scope are not there', async () => {
     const { ports } = portsOf({ isInScope: false });
     const refusal = 'not-found: There is no such campaign in your scope.';
-    expect(await problemOf(listCalls(ports, account, 'g', filter))).to.equal(refusal);
+    expect(await problemOf(listCalls(ports, account, 'g', filter, forEver))).to.equal(refusal);
     expect(await problemOf(showCall(ports, account, 'g', 'c'))).to.equal(refusal);
     expect(await problemOf(summarizeCalls(ports, account, 'g', 'UTC'))).to.equal(refusal);
   });

@@ -86,12 +86,17 @@ describe('partners, accounts and campaigns', () => {
 
   it('are listed as the viewer sees them', async () => {
     const { ports, asked } = portsOf();
-    await listAccounts(ports, partner);
-    await listCampaigns(ports, account);
+    const filter = { search: 'x', cursor: null };
+    await listAccounts(ports, partner, filter);
+    await listCampaigns(ports, account, filter);
     await listActivity(ports, staff, 'cursor');
     expect(asked).to.deep.equal([
       { kind: 'partner', partnerId: 'p1' },
+      filter,
+      501,
       { kind: 'account', accountId: 'a1' },
+      filter,
+      501,
       { kind: 'service' },
       'cursor',
       51,

@@ -25,6 +25,10 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
   const asked: (UserVisibility | { kind: 'all' })[] = [];
   const passwords: [string, NewPassword, string | null, string | null][] = [];
   const deleted: [string, boolean][] = [];
+  const listed = (user: Viewer): ListedUser => ({
+    ...{ ...user, createdAt: ports.clock.now() },
+    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0 },
+  });
   const users: Partial<UserStore> = {
     create: async (user, event) => {
       created.push(user);
@@ -32,7 +36,11 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
     },
     list: async (visibility) => {
       asked.push(visibility);
-      return found.map((user): ListedUser => ({ ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }));
+      return found.map(listed);
+    },
+    find: async (visibility) => {
+      asked.push(visibility);
+      return found.map(listed)[0] ?? null;
     },
     deletionImpact: async () => ({ apiKeys: [], sessions: 3 }),
     delete: async (id, { cancelQueuedCalls }, event) => {
@@ -205,6 +213,7 @@ describe('a new password', () => {
 });
 
 describe('users whom others manage', () => {
+  const all = { search: '', cursor: null };
   const create = (viewer: Viewer, more: object, users = usersOf()) =>
     createManagedUser(
       users.ports,
@@ -215,13 +224,13 @@ describe('users whom others manage', () => {
 
   it('are not managed by account users', async () => {
     const refusal = 'forbidden: Account users do not manage users.';
-    expect(await problemOf(listManagedUsers(usersOf().ports, account))).to.equal(refusal);
+    expect(await problemOf(listManagedUsers(usersOf().ports, account, all))).to.equal(refusal);
     expect(await problemOf(create(account, {}))).to.equal(refusal);
   });
 
   it('are those that the viewer sees', async () => {
     const { ports, asked } = usersOf();
-    expect((await listManagedUsers(ports, tied)).map(({ id }) => id)).to.deep.equal(['ada']);
+    expect((await listManagedUsers(ports, tied, all)).items.map(({ id }) => id)).to.deep.equal(['ada']);
     expect(asked).to.deep.equal([{ kind: 'account', accountId: 'a1', partnerId: 'p1' }]);
   });
 
@@ -322,11 +331,14 @@ describe('users whom others manage', () => {
   });
 
   it('are shown with the keys and calls that their deletion affects', async () => {
-    expect(await previewDeletion(usersOf().ports, partner, 'ada')).to.deep.include({ apiKeys: [], sessions: 3 });
+    expect(await previewDeletion(usersOf().ports, partner, 'ada', null)).to.deep.include({
+      apiKeys: { items: [], nextCursor: null },
+      sessions: 3,
+    });
   });
 
   it('whom the viewer does not see are not found', async () => {
     const { ports } = usersOf({ found: [] });
-    expect(await problemOf(previewDeletion(ports, partner, 'x'))).to.equal('not-found: There is no such user in your scope.');
+    expect(await problemOf(previewDeletion(ports, partner, 'x', null))).to.equal('not-found: There is no such user in your scope.');
   });
 });

@@ -1,22 +1,28 @@
 import {
   type AllCallsSummaryView,
+  allCallsSummaryQuerySchema,
   type CallDetailsView,
   type CallsSummaryView,
   type CallsView,
   callsQuerySchema,
   chartQuerySchema,
 } from '#contract/console.ts';
+import { timestamp } from '#contract/text.ts';
 import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../domain/call-list.ts';
 import { readQuery } from '../body.ts';
-import { type Context, type HttpDeps, idOf } from '../context.ts';
+import { type Context, type HttpDeps, idOf, turnOf } from '../context.ts';
 import { viewerOf } from '../session.ts';
 import { callDetailsView, callView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);
   const { state = null, search, cursor = null } = readQuery(ctx, callsQuerySchema);
-  const { items, nextCursor } = await listCalls(ports, viewer, idOf(ctx), { state, search, cursor });
-  const view: CallsView = { calls: items.map((call) => callView(call, viewer)), nextCursor };
+  const { items, nextCursor, searchedBackTo } = await listCalls(ports, viewer, idOf(ctx), { state, search, cursor }, turnOf(ctx));
+  const view: CallsView = {
+    calls: items.map((call) => callView(call, viewer)),
+    nextCursor,
+    ...(searchedBackTo && { searchedBackTo: timestamp(searchedBackTo) }),
+  };
   ctx.body = view;
 }
 
@@ -33,7 +39,7 @@ export async function summarize(ctx: Context, { ports }: HttpDeps): Promise<void
 }
 
 export async function summarizeAll(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const { timeZone } = readQuery(ctx, chartQuerySchema);
-  const view: AllCallsSummaryView = { days: await summarizeAllCalls(ports, viewerOf(ctx), timeZone) };
+  const { timeZone, search, cursor = null } = readQuery(ctx, allCallsSummaryQuerySchema);
+  const view: AllCallsSummaryView = { days: await summarizeAllCalls(ports, viewerOf(ctx), timeZone, { search, cursor }) };
   ctx.body = view;
 }

@@ -1,6 +1,6 @@
 import { type AccountsView, type CampaignsView, type TenanciesView, tenanciesQuerySchema } from '#contract/console.ts';
 import * as domain from '../../domain/tenancies.ts';
-import { readQuery } from '../body.ts';
+import { readListFilter, readQuery } from '../body.ts';
 import type { Context, HttpDeps } from '../context.ts';
 import { viewerOf } from '../session.ts';
 
@@ -15,11 +15,13 @@ export async function search(ctx: Context, { ports }: HttpDeps): Promise<void> {
 }
 
 export async function listAccounts(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const view: AccountsView = { accounts: await domain.listAccounts(ports, viewerOf(ctx)) };
+  const { items, nextCursor } = await domain.listAccounts(ports, viewerOf(ctx), readListFilter(ctx));
+  const view: AccountsView = { accounts: items, nextCursor };
   ctx.body = view;
 }
 
 export async function listCampaigns(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const view: CampaignsView = { campaigns: await domain.listCampaigns(ports, viewerOf(ctx)) };
+  const { items, nextCursor } = await domain.listCampaigns(ports, viewerOf(ctx), readListFilter(ctx));
+  const view: CampaignsView = { campaigns: items, nextCursor };
   ctx.body = view;
 }

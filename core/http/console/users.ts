@@ -2,19 +2,20 @@ import {
   type CreatedUserView,
   createUserSchema,
   type DeletionView,
+  deletionQuerySchema,
   type ResetPasswordView,
   revokeQuerySchema,
   type UsersView,
 } from '#contract/console.ts';
 import * as domain from '../../domain/managed-users.ts';
-import { readQuery } from '../body.ts';
+import { readListFilter, readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf } from '../context.ts';
 import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
 import { deletionView, userView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const users = await domain.listManagedUsers(ports, viewerOf(ctx));
-  const view: UsersView = { users: users.map(userView) };
+  const { items, nextCursor } = await domain.listManagedUsers(ports, viewerOf(ctx), readListFilter(ctx));
+  const view: UsersView = { users: items.map(userView), nextCursor };
   ctx.body = view;
 }
 
@@ -27,7 +28,8 @@ export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
 }
 
 export async function previewDeletion(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const view: DeletionView = deletionView(await domain.previewDeletion(ports, viewerOf(ctx), idOf(ctx)));
+  const { cursor = null } = readQuery(ctx, deletionQuerySchema);
+  const view: DeletionView = deletionView(await domain.previewDeletion(ports, viewerOf(ctx), idOf(ctx), cursor));
   ctx.body = view;
 }
 

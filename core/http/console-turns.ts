@@ -1,0 +1,101 @@
+import type { Turn } from '../domain/call-list.ts';
+import { Problem } from '../domain/problem.ts';
+
+/**
+ * In ms. A search that has taken `search` returns what it has found until then. A list waits for its turn no longer than `wait`.
+ */
+export const turnLimits = { search: 1_000, wait: 5_000, atOnce: 2, waitingOfSession: 32 } as const;
+
+type Waiting = { start: () => void };
+
+/**
+ * Shares the database among the lists and searches of the console's sessions. A session has one turn at a time, and sessions take turns: a
+ * screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. What changes
+ * something, and signing in, takes no turn.
+ */
+export class ConsoleTurns {
+  /** Who waits, by session. The order of the sessions is that of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #active = new Set<string>();
+  /** The newest search of each kind in each session. */
+  readonly #searches = new Map<string, object>();
+
+  /**
+   * Runs the work when its turn comes.
+   *
+   * @param request.search names a kind of search: the session's next one of that kind ends this one, whose text nobody wants any more
+   * @param request.isGone whether nobody waits for the answer any more
+   * @throws Problem `too-many-requests` or `unavailable`
+   */
+  async run(
+    request: { session: string; search: string | null; isGone: () => boolean },
+    work: (turn: Turn) => Promise<void>,
+  ): Promise<void> {
+    const { session, isGone } = request;
+    if ((this.#waiting.get(session)?.length ?? 0) >= turnLimits.waitingOfSession)
+      throw new Problem('too-many-requests', 'This session is waiting for too many lists.', { retryAfter: 1 });
+    const kind = request.search === null ? null : `${session} ${request.search}`;
+    const search = {};
+    if (kind !== null) this.#searches.set(kind, search);
+    const deadline = performance.now() + turnLimits.search;
+    let hasTurn = await this.#take(session, turnLimits.wait);
+    try {
+      if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other lists.', { retryAfter: 2 });
+      if (isGone()) return;
+      await work({
+        goOn: async () => {
+          const left = deadline - performance.now();
+          if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
+          if (this.#waiting.size === 0) return true;
+          this.#end(session);
+          hasTurn = await this.#take(session, left);
+          return hasTurn;
+        },
+      });
+    } finally {
+      if (hasTurn) this.#end(session);
+      if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);
+    }
+  }
+
+  /** @returns false if the turn does not come within so many ms */
+  #take(session: string, ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const queue = this.#waiting.get(session) ?? [];
+      const timer = setTimeout(() => {
+        this.#remove(session, waiting);
+        resolve(false);
+      }, ms);
+      const waiting: Waiting = {
+        start: () => {
+          clearTimeout(timer);
+          resolve(true);
+        },
+      };
+      this.#waiting.set(session, [...queue, waiting]);
+      this.#startNext();
+    });
+  }
+
+  #end(session: string): void {
+    this.#active.delete(session);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    for (const [session, [next]] of this.#waiting) {
+      if (this.#active.size >= turnLimits.atOnce) return;
+      if (this.#active.has(session) || !next) continue;
+      this.#remove(session, next);
+      this.#active.add(session);
+      next.start();
+    }
+  }
+
+  /** Takes it out of its session's queue, and puts that behind those of the other sessions. */
+  #remove(session: string, waiting: Waiting): void {
+    const rest = this.#waiting.get(session)?.filter((each) => each !== waiting) ?? [];
+    this.#waiting.delete(session);
+    if (rest.length > 0) this.#waiting.set(session, rest);
+  }
+}
