@@ -2,9 +2,10 @@ import type { Turn } from '../domain/call-list.ts';
 import { Problem } from '../domain/problem.ts';
 
 /**
- * In ms. A search that has taken `search` returns what it has found until then. A list waits for its turn no longer than `wait`.
+ * `search` and `wait` in ms: a search that has taken that long returns what it has found, and a list waits no longer for its turn.
  */
-export const turnLimits = { search: 1_000, wait: 5_000, atOnce: 2, waitingOfSession: 32 } as const;
+type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfSession: number };
+export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 2, waitingOfSession: 32 };
 
 type Waiting = { start: () => void };
 
@@ -19,6 +20,11 @@ export class ConsoleTurns {
   readonly #active = new Set<string>();
   /** The newest search of each kind in each session. */
   readonly #searches = new Map<string, object>();
+  readonly #limits: TurnLimits;
+
+  constructor(limits = turnLimits) {
+    this.#limits = limits;
+  }
 
   /**
    * Runs the work when its turn comes.
@@ -32,13 +38,13 @@ export class ConsoleTurns {
     work: (turn: Turn) => Promise<void>,
   ): Promise<void> {
     const { session, isGone } = request;
-    if ((this.#waiting.get(session)?.length ?? 0) >= turnLimits.waitingOfSession)
+    if ((this.#waiting.get(session)?.length ?? 0) >= this.#limits.waitingOfSession)
       throw new Problem('too-many-requests', 'This session is waiting for too many lists.', { retryAfter: 1 });
     const kind = request.search === null ? null : `${session} ${request.search}`;
     const search = {};
     if (kind !== null) this.#searches.set(kind, search);
-    const deadline = performance.now() + turnLimits.search;
-    let hasTurn = await this.#take(session, turnLimits.wait);
+    const deadline = performance.now() + this.#limits.search;
+    let hasTurn = await this.#take(session, this.#limits.wait);
     try {
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other lists.', { retryAfter: 2 });
       if (isGone()) return;
@@ -79,12 +85,13 @@ export class ConsoleTurns {
 
   #end(session: string): void {
     this.#active.delete(session);
+    this.#putLast(session);
     this.#startNext();
   }
 
   #startNext(): void {
     for (const [session, [next]] of this.#waiting) {
-      if (this.#active.size >= turnLimits.atOnce) return;
+      if (this.#active.size >= this.#limits.atOnce) return;
       if (this.#active.has(session) || !next) continue;
       this.#remove(session, next);
       this.#active.add(session);
@@ -92,10 +99,17 @@ export class ConsoleTurns {
     }
   }
 
-  /** Takes it out of its session's queue, and puts that behind those of the other sessions. */
   #remove(session: string, waiting: Waiting): void {
     const rest = this.#waiting.get(session)?.filter((each) => each !== waiting) ?? [];
-    this.#waiting.delete(session);
     if (rest.length > 0) this.#waiting.set(session, rest);
+    else this.#waiting.delete(session);
+  }
+
+  /** The other sessions come first now. */
+  #putLast(session: string): void {
+    const queue = this.#waiting.get(session);
+    if (!queue) return;
+    this.#waiting.delete(session);
+    this.#waiting.set(session, queue);
   }
 }

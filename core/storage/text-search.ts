@@ -1,4 +1,4 @@
-import { codePoints, folded } from '#contract/text.ts';
+import { folded } from '#contract/text.ts';
 import type { Dialect, Value } from './database.ts';
 
 /** A condition in SQL, with its values. */
@@ -18,7 +18,7 @@ for (const [first, last] of alphabets) {
   for (let code = first; code <= last; code++) {
     const letter = String.fromCodePoint(code);
     const base = folded(letter);
-    if (/^\p{L}$/u.test(letter) && codePoints(base) === 1) variants.set(base, (variants.get(base) ?? '') + letter);
+    if (/^\p{L}$/u.test(letter) && /^\p{L}$/u.test(base)) variants.set(base, (variants.get(base) ?? '') + letter);
   }
 }
 

@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { allCallsSummarySchema, apiKeyDetailsSchema, apiKeysSchema, callsSchema, identifiedApiKeySchema } from '#contract/console.ts';
+import {
+  accountsSchema,
+  allCallsSummarySchema,
+  apiKeyDetailsSchema,
+  apiKeysSchema,
+  callsSchema,
+  campaignsSchema,
+  identifiedApiKeySchema,
+} from '#contract/console.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
 import { importAll } from '../../core/domain/import.ts';
@@ -198,6 +206,31 @@ describe('who sees, revokes and reaches what', () => {
           const all = await ask('GET', `${core.url}/console/calls/summary?timeZone=UTC`, as(viewer));
           const counted = allCallsSummarySchema.parse(all.json).days.flatMap(({ campaigns }) => campaigns.map(({ id }) => id));
           expect(counted.includes(tenants[place].id)).to.equal(inScope);
+        });
+      }
+    }
+
+    for (const viewer of [...everyone, 'staff'] as const) {
+      for (const place of places) {
+        const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
+        it(`${viewer} ${inScope ? 'finds' : 'does not find'} the ${place} and its account by name and id`, async () => {
+          const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
+            place
+          ];
+          const { id, name } = tenants[place];
+          const counts: number[] = [];
+          for (const search of [name, id]) {
+            const answer = await ask('GET', `${core.url}/console/campaigns?search=${encodeURIComponent(search)}`, as(viewer));
+            counts.push(campaignsSchema.parse(answer.json).campaigns.length);
+          }
+          for (const search of [account.name, account.id]) {
+            const answer = await ask('GET', `${core.url}/console/accounts?search=${encodeURIComponent(search)}`, as(viewer));
+            counts.push(accountsSchema.parse(answer.json).accounts.length);
+          }
+          expect(counts).to.deep.equal(Array(4).fill(inScope ? 1 : 0));
+          // A cursor from another scope is no way to learn what sorts before it.
+          const after = await ask('GET', `${core.url}/console/campaigns?cursor=${tenants.otherCampaign.id}`, as(viewer));
+          expect(campaignsSchema.parse(after.json).campaigns).to.deep.equal([]);
         });
       }
     }

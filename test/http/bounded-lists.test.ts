@@ -1,0 +1,211 @@
+import { expect } from 'chai';
+import { accountsSchema, callsSchema, campaignsSchema, deletionSchema, tenanciesSchema, usersSchema } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { type DirectAccess, signIn, type Tenants } from '../support/tenants.ts';
+
+const rows = limits.directoryPage + 2;
+
+/** Whole numbers from 1, as a table `n(i)`. */
+function numbers(kind: DatabaseKind, count: number): string {
+  return kind === 'postgres'
+    ? `generate_series(1::bigint, ${count}) AS n(i)`
+    : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
+}
+
+describe('lists in the console, where there is more than a page', () => {
+  onEachDatabase((kind) => {
+    let core: RunningCore;
+    let close: CoreHarness['close'];
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let partner: string;
+    let staff: string;
+
+    const insert = (table: string, values: string, count: number) =>
+      direct.storage.database.write.raw(`INSERT INTO ${table} SELECT ${values} FROM ${numbers(kind, count)}`);
+    const text = (start: string) => `'${start}' || CAST(i AS text)`;
+
+    before(async () => {
+      ({ core, direct, tenants, close } = await openCore({ kind, environment: { DIALER: 'off' } }));
+      partner = await signIn(core.url, 'pat@example.com');
+      staff = await signIn(core.url, 'stan@example.com');
+      const accounts = 'accounts (id, name, partner_id, created_at)';
+      await insert(accounts, `${text('a')}, ${text('Praxis Übersee ')}, '${tenants.partner.id}', 1`, rows);
+      const campaigns = 'campaigns (id, name, account_id, created_at)';
+      await insert(campaigns, `${text('c')}, ${text('Rückrufe ')}, ${text('a')}, 1`, rows);
+      const users = 'users (id, email, name, user_type, partner_id, password_hash, created_at)';
+      await insert(users, `${text('u')}, ${text('zoë')}, ${text('Zoë ')}, 'partner', '${tenants.partner.id}', '', i`, rows);
+      const keys = 'api_keys (id, digest, name, creator_id, creator_partner_id, partner_id, created_at)';
+      await insert(
+        keys,
+        `${text('k')}, ${text('d')}, ${text('Key ')}, 'u1', '${tenants.partner.id}', '${tenants.partner.id}', i / 2`,
+        rows,
+      );
+    });
+    after(() => close());
+
+    /** Every page of a list, one after the other. */
+    async function pages<Item>(
+      path: string,
+      read: (json: unknown) => { items: Item[]; nextCursor: string | null },
+      as = partner,
+    ): Promise<Item[][]> {
+      const found: Item[][] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const answer = await ask('GET', `${core.url}${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`, { cookie: as });
+        expect(answer.status, answer.text).to.equal(200);
+        const { items, nextCursor } = read(answer.json);
+        found.push(items);
+        cursor = nextCursor;
+      }
+      return found;
+    }
+    const readCampaigns = (json: unknown) => {
+      const { campaigns, nextCursor } = campaignsSchema.parse(json);
+      return { items: campaigns.map(({ id }) => id), nextCursor };
+    };
+    const readUsers = (json: unknown) => {
+      const { users, nextCursor } = usersSchema.parse(json);
+      return { items: users.map(({ id }) => id), nextCursor };
+    };
+    const readAccounts = (json: unknown) => {
+      const { accounts, nextCursor } = accountsSchema.parse(json);
+      return { items: accounts.map(({ id }) => id), nextCursor };
+    };
+
+    it('have each campaign, account and user on one page', async () => {
+      for (const [path, read, known] of [
+        ['/console/campaigns', readCampaigns, 2],
+        ['/console/accounts', readAccounts, 2],
+        ['/console/users', readUsers, 5],
+      ] as const) {
+        const [first = [], ...others] = await pages(path, read);
+        expect(first).to.have.length(limits.directoryPage);
+        expect(new Set([...first, ...others.flat()]).size).to.equal(rows + known);
+        expect([...first, ...others.flat()]).to.have.length(rows + known);
+      }
+    });
+
+    it('are searched by name without regard to case and accents, and by id', async () => {
+      expect(await pages('/console/campaigns?search=RUCKRUFE%20501', readCampaigns)).to.deep.equal([['c501']]);
+      expect(await pages('/console/campaigns?search=ubersee%20501', readCampaigns)).to.deep.equal([['c501']]);
+      expect(await pages('/console/campaigns?search=c77', readCampaigns)).to.deep.equal([['c77']]);
+      expect(await pages(`/console/accounts?search=${encodeURIComponent('ÜBERSEE 9')}`, readAccounts)).to.deep.equal([
+        ['a9', ...Array.from({ length: 10 }, (_, n) => `a9${n}`)],
+      ]);
+      expect(await pages('/console/users?search=zoe%20501', readUsers)).to.deep.equal([['u501']]);
+      expect(await pages('/console/users?search=ZOE501', readUsers)).to.deep.equal([['u501']]);
+      expect(await pages('/console/users?search=.*', readUsers)).to.deep.equal([[]]);
+      expect(await pages('/console/users?search=%5Bz%5D', readUsers)).to.deep.equal([[]]);
+      const [first = [], second] = await pages('/console/users?search=zoe', readUsers);
+      expect([first.length, second]).to.deep.equal([limits.directoryPage, ['u501', 'u502']]);
+      expect(await pages(`/console/users?search=${'o'.repeat(limits.search)}`, readUsers)).to.deep.equal([[]]);
+    });
+
+    it('go on after the last user of a page although that user has been deleted', async () => {
+      const first = await ask('GET', `${core.url}/console/users?search=zoe`, { cookie: partner });
+      const { users, nextCursor } = usersSchema.parse(first.json);
+      const last = users.at(-1)?.id ?? '';
+      expect((await ask('DELETE', `${core.url}/console/users/${last}`, { cookie: partner })).status).to.equal(204);
+      const next = await ask('GET', `${core.url}/console/users?search=zoe&cursor=${nextCursor}`, { cookie: partner });
+      expect(readUsers(next.json).items).to.deep.equal(['u501', 'u502']);
+    });
+
+    it('refuse a cursor that they have not given', async () => {
+      const answer = await ask('GET', `${core.url}/console/users?cursor=u7`, { cookie: partner });
+      expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+    });
+
+    it('show a page of the keys that a deletion takes along, and how many there are', async () => {
+      const found = await pages('/console/users/u1/deletion', (json) => {
+        const { apiKeys, nextCursor, user } = deletionSchema.parse(json);
+        expect(user.apiKeys).to.equal(rows);
+        return { items: apiKeys.map(({ id }) => id), nextCursor };
+      });
+      expect(found.map(({ length }) => length)).to.deep.equal([limits.directoryPage, 2]);
+      expect(new Set(found.flat()).size).to.equal(rows);
+      expect(found[0]?.[0]).to.equal('k502');
+    });
+
+    it('count outcomes in the campaigns of the same page', async () => {
+      const { id } = tenants.campaign;
+      const call = `calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at, due_at)`;
+      await insert(call, `'x', '${id}', '${tenants.account.id}', 'x', 'k1', 'queued', ${Date.now()}, ${Date.now()}`, 1);
+      const count = async (query: string) => {
+        const answer = await ask('GET', `${core.url}/console/calls/summary?timeZone=UTC${query}`, { cookie: partner });
+        return answer.text.includes(id);
+      };
+      expect([await count(''), await count('&search=reminders'), await count('&search=ruckrufe')]).to.deep.equal([true, true, false]);
+    });
+
+    it('of tenancies have the best matches first, whatever else matches', async () => {
+      const named = (id: string, name: string) =>
+        direct.storage.database.write('accounts').insert({ id, name, partner_id: tenants.partner.id, created_at: 1, external_id: null });
+      await named('word', 'Zahnarzt Übersee');
+      await named('whole', 'übersee');
+      await named('start', 'Überseering');
+      const answer = await ask('GET', `${core.url}/console/tenancies?search=UBERSEE`, { cookie: staff });
+      const found = tenanciesSchema.parse(answer.json).tenancies;
+      expect(found.slice(0, 2).map(({ id }) => id)).to.deep.equal(['whole', 'start']);
+      expect(found).to.have.length(limits.tenancies);
+    });
+  });
+});
+
+describe('a search for calls', () => {
+  onEachDatabase((kind) => {
+    const count = 60_000;
+    /** Not so long ago that the core erases who was called. */
+    const since = Date.now() - 3_600_000;
+    let core: RunningCore;
+    let close: CoreHarness['close'];
+    let cookie: string;
+    let url: string;
+
+    before(async () => {
+      const harness = await openCore({ kind, environment: { DIALER: 'off' } });
+      ({ core, close } = harness);
+      const { id, accountId } = { id: harness.tenants.campaign.id, accountId: harness.tenants.account.id };
+      const contact = kind === 'postgres' ? `lpad(CAST(i AS text), 9, '0')` : `printf('%09d', i)`;
+      await harness.direct.storage.database.write.raw(
+        `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, placed_at, ended_at)
+         SELECT ${contact}, '${id}', '${accountId}', CAST(i AS text), 'k', CASE WHEN i = 7 THEN 'busy' ELSE 'completed' END, '+493012345678',
+           CASE WHEN i = 9 THEN 'Zoë' ELSE 'Ada Lovelace' END, ${since} + i, ${since} + i
+         FROM ${numbers(kind, count)}`,
+      );
+      cookie = await signIn(core.url, 'ada@example.com');
+      url = `${core.url}/console/campaigns/${id}/calls`;
+    });
+    after(() => close());
+
+    const search = async (query: string) => callsSchema.parse((await ask('GET', url + query, { cookie })).json);
+    /** Goes on where each answer stopped. */
+    async function searchAll(query: string, first = search(query)) {
+      const found = await first;
+      const calls = [...found.calls];
+      for (let { nextCursor } = found; nextCursor !== null; ) {
+        const next = await search(`${query}&cursor=${nextCursor}`);
+        calls.push(...next.calls);
+        ({ nextCursor } = next);
+      }
+      return calls.map(({ requestId }) => requestId);
+    }
+
+    it('finds the oldest of many calls, by name and by state', async () => {
+      expect(await searchAll('?search=zoe')).to.deep.equal(['9']);
+      expect(await searchAll('?state=busy')).to.deep.equal(['7']);
+    });
+
+    it('returns what it has found when the same session searches for something else, and goes on from there', async () => {
+      const older = search('?search=zoe');
+      const newer = search('?search=zo');
+      const stopped = (await Promise.all([older, newer])).find(({ searchedBackTo }) => searchedBackTo !== undefined);
+      expect(Date.parse(stopped?.searchedBackTo ?? '')).to.equal(since + Number(stopped?.nextCursor));
+      expect(await searchAll('?search=zoe', older)).to.deep.equal(['9']);
+    });
+  });
+});

@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import type { Turn } from '../../core/domain/call-list.ts';
+import { ConsoleTurns } from '../../core/http/console-turns.ts';
+import { problemOf } from '../support/ports.ts';
+
+/** Long enough for everything but the tests that wait for it to be over. */
+const ample = { search: 60_000, wait: 60_000, atOnce: 1, waitingOfSession: 3 };
+
+function stage(limits: Partial<typeof ample> = {}) {
+  const turns = new ConsoleTurns({ ...ample, ...limits });
+  const log: string[] = [];
+  const run = (session: string, name: string, work: (turn: Turn) => Promise<unknown> = async () => undefined, search = false) =>
+    turns.run({ session, search: search ? 'calls' : null, isGone: () => name === 'gone' }, async (turn) => {
+      log.push(`${name} begins`);
+      await work(turn);
+      log.push(`${name} ends`);
+    });
+  return { run, log };
+}
+
+const pieces = (count: number, log: string[], name: string) => async (turn: Turn) => {
+  for (let n = 1; n <= count; n++) {
+    log.push(`${name} ${n}`);
+    if (!(await turn.goOn())) return;
+  }
+};
+
+describe('the turns of the console’s lists', () => {
+  it('go round the sessions, whatever each of them waits for', async () => {
+    const { run, log } = stage();
+    await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('c', 'c1')]);
+    expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['a1 begins', 'b1 begins', 'c1 begins', 'a2 begins', 'a3 begins']);
+  });
+
+  it('leave a second place to other sessions only', async () => {
+    const { run, log } = stage({ atOnce: 2 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const slow = run('a', 'slow', () => promise);
+    const same = run('a', 'same');
+    await run('b', 'other');
+    expect(log).to.deep.equal(['slow begins', 'other begins', 'other ends']);
+    resolve();
+    await Promise.all([slow, same]);
+    expect(log.slice(3)).to.deep.equal(['slow ends', 'same begins', 'same ends']);
+  });
+
+  it('are given up between the pieces of a search while others wait', async () => {
+    const { run, log } = stage();
+    await Promise.all([run('a', 'search', pieces(3, log, 'search'), true), run('b', 'list')]);
+    expect(log).to.deep.equal(['search begins', 'search 1', 'list begins', 'list ends', 'search 2', 'search 3', 'search ends']);
+  });
+
+  it('end a search when its session begins another, and not when another session or list begins', async () => {
+    const { run, log } = stage();
+    const older = run('a', 'older', pieces(3, log, 'older'), true);
+    await Promise.all([
+      older,
+      run('a', 'list'),
+      run('b', 'other', pieces(1, log, 'other'), true),
+      run('a', 'newer', pieces(2, log, 'newer'), true),
+    ]);
+    expect(log.filter((line) => /\d/.test(line))).to.deep.equal(['older 1', 'other 1', 'newer 1', 'newer 2']);
+  });
+
+  it('end a search that has taken its time, or whose client has gone', async () => {
+    const { run, log } = stage({ search: 0 });
+    await run('a', 'late', pieces(3, log, 'late'), true);
+    await run('a', 'gone', pieces(3, log, 'gone'), true);
+    expect(log).to.deep.equal(['late begins', 'late 1', 'late ends']);
+  });
+
+  it('pass over a search that did not get its turn back in time', async () => {
+    const { run, log } = stage({ search: 20 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const search = run('a', 'search', pieces(3, log, 'search'), true);
+    const slow = run('b', 'slow', () => promise);
+    await search;
+    expect(log).to.deep.equal(['search begins', 'search 1', 'slow begins', 'search ends']);
+    resolve();
+    await slow;
+    await run('a', 'next');
+  });
+
+  it('do not come for whoever waits for too long, or for too many', async () => {
+    const { run } = stage({ wait: 1 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const slow = run('a', 'slow', () => promise);
+    expect(await problemOf(run('b', 'late'))).to.equal('unavailable: The server is busy with other lists.');
+    const waiting = [1, 2, 3].map((n) => problemOf(run('a', `waiting ${n}`)));
+    expect(await problemOf(run('a', 'too many'))).to.equal('too-many-requests: This session is waiting for too many lists.');
+    await Promise.all(waiting);
+    resolve();
+    await slow;
+  });
+
+  it('are free again after a failure', async () => {
+    const { run, log } = stage();
+    await run('a', 'broken', () => Promise.reject(new Error('broken'))).catch(() => undefined);
+    await run('a', 'next');
+    expect(log).to.deep.equal(['broken begins', 'next begins', 'next ends']);
+  });
+});
