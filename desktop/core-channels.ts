@@ -113,17 +113,17 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
       return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
     },
 
-    listAccounts: () => send(get(paths.accounts, accountsSchema)),
-    listCampaigns: () => send(get(paths.campaigns, campaignsSchema)),
+    listAccounts: (query) => send(get(`${paths.accounts}${queryOf(query)}`, accountsSchema)),
+    listCampaigns: (query) => send(get(`${paths.campaigns}${queryOf(query)}`, campaignsSchema)),
     listCalls: ({ campaignId: id, state, search, cursor }) =>
       send(get(`${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema)),
     getCall: ({ campaignId: id, contactId }) => send(get(pathTo(paths.call, { id, contactId }), callDetailsSchema)),
     summarizeCalls: ({ campaignId: id, timeZone }) =>
       send(get(`${pathTo(paths.callsSummary, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
 
-    summarizeAllCalls: (timeZone) => send(get(`${paths.allCallsSummary}${queryOf({ timeZone })}`, allCallsSummarySchema)),
+    summarizeAllCalls: (query) => send(get(`${paths.allCallsSummary}${queryOf(query)}`, allCallsSummarySchema)),
 
-    listUsers: () => send(get(paths.users, usersSchema)),
+    listUsers: (query) => send(get(`${paths.users}${queryOf(query)}`, usersSchema)),
     createUser: (input) => requestSecret(post(paths.users, createdUserSchema, input), ({ password }) => password),
     resetPassword: (id) => requestSecret(post(pathTo(paths.userPassword, { id }), resetPasswordSchema), ({ password }) => password),
     previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),

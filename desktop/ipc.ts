@@ -20,6 +20,7 @@ import type {
   SessionView,
   TenanciesView,
   TenancyKind,
+  UsersView,
   UserType,
   UserView,
 } from '#contract/console.ts';
@@ -60,6 +61,8 @@ export type StartupState = {
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 type PasswordChange = { currentPassword: string; newPassword: string };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
+/** A page of a list: what its names contain, and after which place it begins. */
+export type ListQuery = { search: string; cursor: string | null };
 type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
 type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
 export type Deletion = { id: string; cancelQueuedCalls: boolean };
@@ -106,14 +109,14 @@ export type Channels = {
   revokeApiKeys(input: RevokeApiKeys): Promise<Result<RevokedApiKeysView>>;
   /** The pasted key value is hashed here; only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
-  listAccounts(): Promise<Result<AccountsView>>;
-  listCampaigns(): Promise<Result<CampaignsView>>;
+  listAccounts(query: ListQuery): Promise<Result<AccountsView>>;
+  listCampaigns(query: ListQuery): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
   getCall(input: { campaignId: string; contactId: string }): Promise<Result<CallDetailsView>>;
   summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
-  /** Of all campaigns in scope. */
-  summarizeAllCalls(timeZone: string): Promise<Result<AllCallsSummaryView>>;
-  listUsers(): Promise<Result<{ users: UserView[] }>>;
+  /** Of the campaigns that `listCampaigns` returns for the same query. */
+  summarizeAllCalls(query: ListQuery & { timeZone: string }): Promise<Result<AllCallsSummaryView>>;
+  listUsers(query: ListQuery): Promise<Result<UsersView>>;
   /** Protects the window like `createApiKey`, for the one-time password. */
   createUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
   /** Ends the user's sessions. Protects the window like `createApiKey`, for the new one-time password. */

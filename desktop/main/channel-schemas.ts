@@ -7,6 +7,7 @@ import { type Channels, commands } from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
+const listQuery = { search: text, cursor: identifierSchema.nullable() };
 const deletion = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boolean() });
 
 type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
@@ -34,8 +35,8 @@ export const channelSchemas: ChannelSchemas = {
   getApiKey: z.strictObject({ id: identifierSchema, timeZone: text }),
   revokeApiKeys: z.strictObject({ ids: z.array(identifierSchema).max(1_000), cancelQueuedCalls: z.boolean() }),
   identifyApiKey: text,
-  listAccounts: nothing,
-  listCampaigns: nothing,
+  listAccounts: z.strictObject(listQuery),
+  listCampaigns: z.strictObject(listQuery),
   listCalls: z.strictObject({
     campaignId: identifierSchema,
     state: z.enum(callStates).nullable(),
@@ -44,8 +45,8 @@ export const channelSchemas: ChannelSchemas = {
   }),
   getCall: z.strictObject({ campaignId: identifierSchema, contactId: identifierSchema }),
   summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
-  summarizeAllCalls: text,
-  listUsers: nothing,
+  summarizeAllCalls: z.strictObject({ ...listQuery, timeZone: text }),
+  listUsers: z.strictObject(listQuery),
   createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
   resetPassword: identifierSchema,
   previewDeletion: identifierSchema,

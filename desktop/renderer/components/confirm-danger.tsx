@@ -20,7 +20,8 @@ type ConfirmDangerProps<Preview> = {
   /** What the action would affect. */
   preview: Resource<Preview>;
   describe: (preview: Preview) => ComponentChildren;
-  queuedCallsOf: (preview: Preview) => number;
+  /** Null where there may be too many to count. */
+  queuedCallsOf: (preview: Preview) => number | null;
   /** What the user must type before a large action; null where nothing. */
   proofOf?: (preview: Preview) => Proof | null;
   /** The button's text, and its text while the action runs. */
@@ -52,7 +53,13 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
       <Loadable resource={preview} what="what this affects">
         {describe}
       </Loadable>
-      {queuedCalls > 0 && <CancelCalls what={pluralize(queuedCalls, 'call')} isChosen={cancelQueuedCalls} onChoose={setCancel} />}
+      {queuedCalls !== 0 && (
+        <CancelCalls
+          what={queuedCalls === null ? 'their calls' : pluralize(queuedCalls, 'call')}
+          isChosen={cancelQueuedCalls}
+          onChoose={setCancel}
+        />
+      )}
       {proof && <ProofField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={failure && describeFailure(failure)} />
       <DangerActions

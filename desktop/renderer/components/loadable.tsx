@@ -9,7 +9,7 @@ import { remember } from '../state/view.ts';
 const retryMs = 5_000;
 
 /** Loads something from the core when the component appears, and again whenever `refreshKey` changes. */
-export function useResource<Value>(load: () => Promise<Result<Value>>, key = ''): Resource<Value> {
+export function useResource<Value>(load: (before: Value | null) => Promise<Result<Value>>, key = ''): Resource<Value> {
   // Another key makes another resource. It shows the last one's value until its own has loaded.
   const last = useRef<Resource<Value> | null>(null);
   const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? null), [key]);
@@ -42,8 +42,7 @@ export function useFreshResource<Value>(
   }, [resource, refresh]);
   useEffect(() => {
     const refreshOlderThan = (ms: number) => () => {
-      const { isLoading, failure, loadedAt } = resource.state.peek();
-      if (!document.hidden && !isLoading && !failure && Date.now() - loadedAt >= ms) void resource.refresh();
+      if (!document.hidden) void resource.refreshIfOlder(ms);
     };
     const timer = setInterval(refreshOlderThan(0), everyMs);
     const onReturn = refreshOlderThan(youngMs);
@@ -69,7 +68,9 @@ export function Loadable<Value>({ resource, what, children }: LoadableProps<Valu
   const isRetrying = loaded.failure !== null && isTransient(loaded.failure);
   useEffect(() => {
     if (!isRetrying) return undefined;
-    const timer = setInterval(() => void resource.refresh(), retryMs);
+    const timer = setInterval(() => {
+      if (!resource.state.peek().isLoading) void resource.refresh();
+    }, retryMs);
     return () => clearInterval(timer);
   }, [resource, isRetrying]);
 

@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks';
 import type { ActivityView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 import { Clip } from '../components/clip.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
+import { MoreButton } from '../components/more-button.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import type { Column } from '../components/table-model.ts';
 import { Moment } from '../components/time.tsx';
@@ -24,12 +24,10 @@ import {
   mergeActivity,
 } from '../state/activity-list.ts';
 import { ownZone } from '../state/clock.ts';
-import { describeFailure } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
-import type { Resource } from '../state/resource.ts';
-import { handleSessionFailure } from '../state/session.ts';
+import type { Pages } from '../state/pages.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
 
@@ -80,7 +78,7 @@ export function Activity({ session, title }: ScreenProps) {
           <>
             <Freshness resource={resource} />
             <span role="status">{pluralize(found.length, 'event')}, newest first</span>
-            <Older resource={resource} />
+            <MoreButton resource={resource} pages={activityPages} label="Show older activity" />
           </>
         )
       }
@@ -156,24 +154,9 @@ function Filters({ events, filter: { person, action, day }, viewerId, onChange }
   );
 }
 
-function Older({ resource }: { resource: Resource<ActivityView> }) {
-  const [problem, setProblem] = useState<string | null>(null);
-  const view = resource.state.value.value;
-  const cursor = view?.nextCursor ?? null;
-  if (!view || cursor === null) return null;
-  async function load(after: string): Promise<void> {
-    const result = await handleSessionFailure(window.callkey.listActivity(after));
-    setProblem(result.ok ? null : describeFailure(result.failure));
-    const before = resource.state.peek().value;
-    if (result.ok && before?.nextCursor === after)
-      resource.change({ events: [...before.events, ...result.value.events], nextCursor: result.value.nextCursor });
-  }
-  return (
-    <span class="end">
-      <span role="status">{problem}</span>
-      <button type="button" onClick={() => void load(cursor)}>
-        Show older activity
-      </button>
-    </span>
-  );
-}
+const activityPages: Pages<ActivityView> = {
+  load: (cursor) => window.callkey.listActivity(cursor),
+  join: (view, next) => ({ events: [...view.events, ...next.events], nextCursor: next.nextCursor }),
+  count: ({ events }) => events.length,
+  empty: { events: [], nextCursor: null },
+};

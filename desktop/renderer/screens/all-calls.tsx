@@ -1,15 +1,19 @@
 import type { AllCallsSummaryView, CampaignsView } from '#contract/console.ts';
+import { folded } from '#contract/text.ts';
 import { Clip } from '../components/clip.tsx';
 import { DataTable } from '../components/data-table.tsx';
-import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
+import { Empty, Loadable } from '../components/loadable.tsx';
+import { MoreButton } from '../components/more-button.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import type { Column } from '../components/table-model.ts';
+import { usePages } from '../components/use-pages.ts';
 import { useView } from '../components/use-view.ts';
 import { sum } from '../state/charts.ts';
 import { ownZone } from '../state/clock.ts';
-import { formatNumber } from '../state/format.ts';
-import { chosenDay, outcomeGroups, outcomesOf, summaryMs, summaryOfAll } from '../state/outcomes.ts';
+import { formatNumber, pluralize } from '../state/format.ts';
+import { chosenDay, outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../state/outcomes.ts';
+import type { Pages } from '../state/pages.ts';
 import { type Sort, sortAfterPress, sorted } from '../state/sorting.ts';
 import { CampaignSelect } from './campaign-select.tsx';
 
@@ -18,33 +22,88 @@ type AllCallsProps = { title: string; campaigns: CampaignsView; onChoose: (campa
 /** What became of the calls of all campaigns together, and of each. A campaign's row leads to its calls. */
 export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
   const zone = ownZone.value;
-  const resource = useFreshResource(`all-outcomes/${zone}`, () => window.callkey.summarizeAllCalls(zone), summaryMs);
+  const [{ search }, change] = useView('campaign-search', { search: '' });
+  const isMany = campaigns.nextCursor !== null;
+  const pagesOf = (text: string) => outcomePages(zone, text);
+  const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, search.trim(), summaryMs);
   return (
     <Page
       title={title}
-      actions={<CampaignSelect campaigns={campaigns} value="" onChange={onChoose} />}
-      foot={<Freshness resource={resource} />}
+      actions={<CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />}
+      foot={
+        <>
+          <Freshness resource={resource} />
+          {!isWhole && <span role="status">{pluralize(resource.state.value.value?.campaigns.length ?? 0, 'campaign')} so far</span>}
+          <MoreButton resource={resource} pages={pages} label="Show more campaigns" />
+        </>
+      }
     >
+      {isMany && (
+        <search class="toolbar">
+          <label class="grow">
+            <span class="visually-hidden">Search by campaign or account</span>
+            <input
+              type="search"
+              placeholder="Search by campaign or account"
+              value={search}
+              onInput={({ currentTarget }) => change({ search: currentTarget.value })}
+            />
+          </label>
+        </search>
+      )}
       <Loadable resource={resource} what="the outcomes">
-        {(view) => <Outcomes campaigns={campaigns} view={view} onChoose={onChoose} />}
+        {(view) => <Outcomes view={isMany && isWhole ? searched(view, search) : view} isMany={isMany} onChoose={onChoose} />}
       </Loadable>
     </Page>
   );
 }
 
-type OutcomesProps = { campaigns: CampaignsView; view: AllCallsSummaryView; onChoose: (campaignId: string) => void };
+/** A page of campaigns with their outcomes. */
+type OutcomesView = CampaignsView & AllCallsSummaryView;
 
-function Outcomes({ campaigns, view, onChoose }: OutcomesProps) {
+function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
+  return {
+    async load(cursor) {
+      const query = { search, cursor };
+      const [campaigns, summary] = await Promise.all([
+        window.callkey.listCampaigns(query),
+        window.callkey.summarizeAllCalls({ ...query, timeZone }),
+      ]);
+      if (!campaigns.ok) return campaigns;
+      return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;
+    },
+    join: (view, next) => ({
+      campaigns: [...view.campaigns, ...next.campaigns],
+      nextCursor: next.nextCursor,
+      days: view.days.map(({ day, campaigns }, index) => ({ day, campaigns: [...campaigns, ...(next.days[index]?.campaigns ?? [])] })),
+    }),
+    count: ({ campaigns }) => campaigns.length,
+    empty: { campaigns: [], nextCursor: null, days: [] },
+  };
+}
+
+/** The campaigns that match, once all of them are loaded. */
+function searched(view: OutcomesView, search: string): OutcomesView {
+  const sought = folded(search.trim());
+  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(sought)));
+  return { ...view, campaigns };
+}
+
+type OutcomesProps = { view: OutcomesView; isMany: boolean; onChoose: (campaignId: string) => void };
+
+function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
   const [{ day }] = useView('outcomes', chosenDay);
-  if (view.days.every((each) => each.campaigns.length === 0)) {
+  if (view.campaigns.length === 0) return <Empty title="No campaign matches" />;
+  if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
       <Empty title="No calls in 30 days">
         <p>Choose a campaign to see its older calls.</p>
       </Empty>
     );
   }
-  const rows = campaigns.campaigns.map((campaign) => {
-    const counts = outcomesOf(view, campaign.id, day);
+  const outcomes = outcomesByCampaign(view, day);
+  const rows = view.campaigns.map((campaign) => {
+    const counts = outcomes(campaign.id);
     return { ...campaign, counts, total: sum(counts) };
   });
   return (

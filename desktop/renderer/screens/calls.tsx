@@ -1,11 +1,15 @@
+import type { ComponentChildren } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
 import { type CallState, callStates } from '#contract/states.ts';
 import { ExportButton } from '../components/export-button.tsx';
-import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
+import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import { focusRow } from '../components/table-focus.ts';
+import { Time } from '../components/time.tsx';
+import { useDebounced } from '../components/use-debounced.ts';
+import { typingMs } from '../components/use-pages.ts';
 import { useView } from '../components/use-view.ts';
 import { callCsvHead, callCsvRow } from '../state/call-list.ts';
 import { ownZone } from '../state/clock.ts';
@@ -17,16 +21,14 @@ import type { Resource } from '../state/resource.ts';
 import { AllCalls } from './all-calls.tsx';
 import { CallDetails } from './call-details.tsx';
 import { CallTable } from './call-table.tsx';
-import { CampaignSelect, focusCampaignSelect } from './campaign-select.tsx';
-import { useCalls, useDebounced } from './use-calls.ts';
-
-const typingMs = 250;
+import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from './campaign-select.tsx';
+import { useCalls } from './use-calls.ts';
 
 type CallsSettings = { state: CallState | null; search: string; pages: number };
 
 /** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint tells a call's outcome. */
 export function Calls({ title }: ScreenProps) {
-  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
   const [settings, change] = useView<CallsSettings>('calls', { state: null, search: '', pages: 1 });
   const [first] = campaigns.state.value.value?.campaigns ?? [];
   const choose = (campaignId: string) => {
@@ -51,19 +53,39 @@ export function Calls({ title }: ScreenProps) {
   return (
     <Loadable resource={campaigns} what="your campaigns">
       {(view) => {
-        const chosen = view.campaigns.length === 1 ? first : view.campaigns.find(({ id }) => id === chosenCampaign.value);
-        if (!chosen) return <AllCalls title={title} campaigns={view} onChoose={choose} />;
-        return (
+        const wanted = chosenCampaign.value;
+        const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
+        const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === wanted);
+        const show = (campaign: Campaign) => (
           <CampaignCalls
-            key={chosen.id}
+            key={campaign.id}
             title={title}
             campaigns={view}
-            campaignId={chosen.id}
+            campaign={campaign}
             settings={settings}
             onChange={change}
             onChoose={choose}
           />
         );
+        if (chosen) return show(chosen);
+        const all = <AllCalls title={title} campaigns={view} onChoose={choose} />;
+        if (wanted === '' || view.nextCursor === null) return all;
+        return <CampaignOfId key={wanted} id={wanted} show={show} otherwise={all} />;
+      }}
+    </Loadable>
+  );
+}
+
+type CampaignOfIdProps = { id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
+
+/** Finds a campaign that is on no page which has been loaded: an address or a search led to it. */
+function CampaignOfId({ id, show, otherwise }: CampaignOfIdProps) {
+  const found = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
+  return (
+    <Loadable resource={found} what="the campaign">
+      {({ campaigns }) => {
+        const campaign = campaigns.find((each) => each.id === id);
+        return campaign ? show(campaign) : otherwise;
       }}
     </Loadable>
   );
@@ -72,18 +94,20 @@ export function Calls({ title }: ScreenProps) {
 type CampaignCallsProps = {
   title: string;
   campaigns: CampaignsView;
-  campaignId: string;
+  campaign: Campaign;
   settings: CallsSettings;
   onChange: (changes: Partial<CallsSettings>) => void;
   onChoose: (campaignId: string) => void;
 };
 
-function CampaignCalls({ title, campaigns, campaignId, settings, onChange, onChoose }: CampaignCallsProps) {
+function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoose }: CampaignCallsProps) {
+  const campaignId = campaign.id;
   const { state, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
   const resource = useCalls({ campaignId, state, search }, pages);
   const [openId, setOpenId] = useState<string | null>(null);
   const calls = resource.state.value.value?.calls ?? [];
+  const searchedBackTo = resource.state.value.value?.searchedBackTo;
   const openCall = calls.find(({ contactId }) => contactId === openId);
   const closeDetails = useCallback(() => {
     setOpenId(null);
@@ -96,11 +120,11 @@ function CampaignCalls({ title, campaigns, campaignId, settings, onChange, onCho
         title={title}
         actions={
           <>
-            <CampaignSelect campaigns={campaigns} value={campaignId} onChange={onChoose} />
+            <CampaignSelect campaigns={campaigns} chosen={campaign} onChange={onChoose} />
             {calls.length > 0 && <ExportButton name="calls" head={callCsvHead} rows={() => calls.map(callCsvRow)} />}
           </>
         }
-        foot={calls.length > 0 && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
+        foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
       >
         <Outcomes campaignId={campaignId} />
         <search class="toolbar">
@@ -133,7 +157,7 @@ function CampaignCalls({ title, campaigns, campaignId, settings, onChange, onCho
         <Loadable resource={resource} what="calls">
           {(view) =>
             view.calls.length === 0 ? (
-              <NoCalls isFiltered={state !== null || search !== ''} />
+              <NoCalls isFiltered={state !== null || search !== ''} searchedBackTo={searchedBackTo} />
             ) : (
               <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
             )
@@ -160,11 +184,14 @@ function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOld
   return (
     <>
       <Freshness resource={resource} />
-      <span role="status">{pluralize(view.calls.length, 'call')}, newest first</span>
+      <span role="status">
+        {pluralize(view.calls.length, 'call')}, newest first
+        {view.searchedBackTo && <SearchedBackTo at={view.searchedBackTo} />}
+      </span>
       {view.nextCursor !== null && (
         <span class="end">
           <button type="button" onClick={onOlder}>
-            Show older calls
+            {view.searchedBackTo ? 'Search older calls' : 'Show older calls'}
           </button>
         </span>
       )}
@@ -172,7 +199,25 @@ function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOld
   );
 }
 
-function NoCalls({ isFiltered }: { isFiltered: boolean }) {
+function SearchedBackTo({ at }: { at: string }) {
+  return (
+    <>
+      , searched back to <Time at={at} />
+    </>
+  );
+}
+
+function NoCalls({ isFiltered, searchedBackTo }: { isFiltered: boolean; searchedBackTo: string | undefined }) {
+  if (searchedBackTo !== undefined) {
+    return (
+      <Empty title="No call matches so far">
+        <p>
+          Calls placed since <Time at={searchedBackTo} /> were searched. Search older ones, or enter more of the name, phone number or
+          request ID.
+        </p>
+      </Empty>
+    );
+  }
   if (isFiltered) return <Empty title="No call matches" />;
   return (
     <Empty title="No calls yet">

@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks';
-import { type SessionView, type UserType, type UserView, userTypes } from '#contract/console.ts';
+import { type Named, type SessionView, type UserType, type UserView, userTypes } from '#contract/console.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { Field, FormError } from '../components/field.tsx';
 import { Loadable, useResource } from '../components/loadable.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../components/use-action.ts';
+import { useDebounced } from '../components/use-debounced.ts';
+import { typingMs } from '../components/use-pages.ts';
 import { fieldError, generalError } from '../state/failure-text.ts';
 import { userTypeLabels } from '../state/labels.ts';
 
@@ -109,29 +111,46 @@ type AccountFieldProps = {
 };
 
 function AccountField({ isOnlyOne, userType, accountId, error, onChange }: AccountFieldProps) {
-  const accounts = useResource(() => window.callkey.listAccounts());
+  const [search, setSearch] = useState('');
+  const settled = useDebounced(search.trim(), typingMs);
+  const accounts = useResource(() => window.callkey.listAccounts({ search: settled, cursor: null }), settled);
+  const [chosen, setChosen] = useState<Named | null>(null);
+  const choose = (options: readonly Named[], id: string) => {
+    setChosen(options.find((option) => option.id === id) ?? null);
+    onChange(id);
+  };
   return (
     <Loadable resource={accounts} what="the accounts">
-      {(view) => (
-        <Field label={userType === 'account' ? 'Account' : 'Tied to'} error={error}>
-          {(binding) => (
-            <select
-              {...binding}
-              value={isOnlyOne ? view.accounts[0]?.id : accountId}
-              onChange={({ currentTarget }) => onChange(currentTarget.value)}
-            >
-              {!isOnlyOne && (
-                <option value="">{userType === 'account' ? 'Choose …' : 'No account: every account under the partner'}</option>
+      {(view) => {
+        // The chosen one stays while others are searched.
+        const isElsewhere = chosen !== null && !view.accounts.some(({ id }) => id === chosen.id);
+        const options = isElsewhere ? [chosen, ...view.accounts] : view.accounts;
+        return (
+          <>
+            {(search !== '' || view.nextCursor !== null) && (
+              <TextField label="Search accounts" error={null} type="text" autocomplete="off" value={search} onInput={setSearch} />
+            )}
+            <Field label={userType === 'account' ? 'Account' : 'Tied to'} error={error}>
+              {(binding) => (
+                <select
+                  {...binding}
+                  value={isOnlyOne ? view.accounts[0]?.id : accountId}
+                  onChange={({ currentTarget }) => choose(options, currentTarget.value)}
+                >
+                  {!isOnlyOne && (
+                    <option value="">{userType === 'account' ? 'Choose …' : 'No account: every account under the partner'}</option>
+                  )}
+                  {options.map(({ id, name }) => (
+                    <option key={id} value={id}>
+                      {name}
+                    </option>
+                  ))}
+                </select>
               )}
-              {view.accounts.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-      )}
+            </Field>
+          </>
+        );
+      }}
     </Loadable>
   );
 }

@@ -4,7 +4,7 @@ import { ConfirmDanger } from '../components/confirm-danger.tsx';
 import { useResource } from '../components/loadable.tsx';
 import { Time } from '../components/time.tsx';
 import { now } from '../state/clock.ts';
-import { pluralize } from '../state/format.ts';
+import { formatNumber, pluralize } from '../state/format.ts';
 import { sorted } from '../state/sorting.ts';
 
 /** Beyond this many keys, a deletion must be meant. */
@@ -28,10 +28,10 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       isWide
       preview={preview}
       describe={(view) => <DeletionPreview view={view} />}
-      queuedCallsOf={({ apiKeys }) => apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0)}
-      proofOf={({ apiKeys }) =>
-        apiKeys.length > askedFrom
-          ? { label: `To delete ${pluralize(apiKeys.length, 'key')}, type the e-mail address`, text: user.email }
+      queuedCallsOf={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
+      proofOf={(view) =>
+        view.user.apiKeys > askedFrom
+          ? { label: `To delete ${pluralize(view.user.apiKeys, 'key')}, type the e-mail address`, text: user.email }
           : null
       }
       verb="Delete"
@@ -44,7 +44,7 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
   );
 }
 
-function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }) {
+function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: DeletionView }) {
   return (
     <>
       {apiKeys.length === 0 ? (
@@ -52,8 +52,9 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
       ) : (
         <>
           <p>
-            <strong>{pluralize(apiKeys.length, 'API key stops', 'API keys stop')} working</strong> at the next request.{' '}
-            <RecentlyUsed lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
+            <strong>{pluralize(user.apiKeys, 'API key stops', 'API keys stop')} working</strong> at the next request.{' '}
+            {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
+            <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
           </p>
           <div class="short-table">
             <table>
@@ -92,10 +93,15 @@ function DeletionPreview({ view: { apiKeys, sessions } }: { view: DeletionView }
 }
 
 /** Says whether integrations still depend on these keys. */
-function RecentlyUsed({ lastUsed }: { lastUsed: readonly (string | null)[] }) {
+function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null)[]; isStart: boolean }) {
   const since = now.value.minus({ days: recentDays }).toMillis();
   const count = lastUsed.filter((at) => at !== null && Date.parse(at) >= since).length;
-  if (count === 0) return <>None was used in the last {recentDays} days.</>;
+  if (count === 0)
+    return (
+      <>
+        {isStart ? 'None' : 'none'} was used in the last {recentDays} days.
+      </>
+    );
   return (
     <>
       {pluralize(count, 'was', 'were')} used in the last {recentDays} days: replace {count === 1 ? 'it' : 'them'} first if something still

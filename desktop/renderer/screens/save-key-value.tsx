@@ -7,6 +7,7 @@ import { formatInstant } from '../state/format-time.ts';
 import { keyAccessOf } from '../state/labels.ts';
 import { server } from '../state/session.ts';
 import { exampleCall, keyLine } from '../state/snippets.ts';
+import { firstPage } from './campaign-select.tsx';
 
 /** A new key with its value. */
 export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret };
@@ -19,7 +20,7 @@ type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsa
 
 export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret } = shown;
-  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns());
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
   const [campaign] = campaigns.state.value.value?.campaigns ?? [];
   const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}');
   const { expiresAt, expiryTimeZone } = apiKey;

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { CallsView, CallView } from '#contract/console.ts';
 import type { CallState } from '#contract/states.ts';
 import type { Result } from '../../ipc.ts';
@@ -11,41 +11,36 @@ type Wanted = { campaignId: string; state: CallState | null; search: string };
 
 /** The newest calls that match, up to date while they are visible. */
 export function useCalls(wanted: Wanted, pages: number): Resource<CallsView> {
-  const resource = useResource(() => loadPages(wanted, pages), JSON.stringify([wanted, pages]));
+  const key = JSON.stringify([wanted, pages]);
+  const newest = useRef(key);
+  newest.current = key;
+  const resource = useResource(() => loadPages(wanted, pages, () => newest.current === key), key);
   usePolling(resource, pages);
   return resource;
 }
 
-/** Loads the newest pages one after the other, as one list. */
-async function loadPages(wanted: Wanted, pages: number): Promise<Result<CallsView>> {
+/** Loads the newest pages one after the other, as one list, while it is still wanted. */
+async function loadPages(wanted: Wanted, pages: number, isWanted: () => boolean): Promise<Result<CallsView>> {
   const calls: CallView[] = [];
   let cursor: string | null = null;
+  let searchedBackTo: string | undefined;
   for (let page = 0; page < pages; page++) {
     const result: Result<CallsView> = await window.callkey.listCalls({ ...wanted, cursor });
     if (!result.ok) return result;
     calls.push(...result.value.calls);
     cursor = result.value.nextCursor;
-    if (cursor === null) break;
+    searchedBackTo = result.value.searchedBackTo;
+    if (cursor === null || !isWanted()) break;
   }
-  return { ok: true, value: { calls, nextCursor: cursor } };
+  return { ok: true, value: { calls, nextCursor: cursor, ...(searchedBackTo !== undefined && { searchedBackTo }) } };
 }
 
 /** Reloads a visible list every two seconds, and a longer one less often: its every page is a request. */
 function usePolling(resource: Resource<CallsView>, pages: number): void {
   useEffect(() => {
     const timer = setInterval(() => {
-      const { isLoading, failure } = resource.state.peek();
-      if (!document.hidden && !isLoading && !failure) void resource.refresh();
+      if (!document.hidden) void resource.refreshIfOlder(0);
     }, pollMs * pages);
     return () => clearInterval(timer);
   }, [resource, pages]);
-}
-
-export function useDebounced(value: string, ms: number): string {
-  const [settled, settle] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => settle(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return settled;
 }

@@ -1,15 +1,18 @@
 import { useCallback, useState } from 'preact/hooks';
-import type { UserView } from '#contract/console.ts';
+import type { UsersView, UserView } from '#contract/console.ts';
 import { ExportButton } from '../components/export-button.tsx';
 import { Icon } from '../components/icons.tsx';
-import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
+import { Empty, Loadable } from '../components/loadable.tsx';
+import { MoreButton } from '../components/more-button.tsx';
 import { Freshness, Page } from '../components/page.tsx';
 import { OneTimeSecret, SecretDialog } from '../components/secret.tsx';
 import { focusRow } from '../components/table-focus.ts';
+import { usePages } from '../components/use-pages.ts';
 import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
 import { pluralize } from '../state/format.ts';
 import type { ScreenProps } from '../state/navigation.ts';
+import type { Pages } from '../state/pages.ts';
 import { initialView, userCsvHead, userCsvRow, usersInView } from '../state/user-list.ts';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
@@ -20,9 +23,17 @@ import { UserList } from './user-list.tsx';
 /** @property isNew the user was created just now; otherwise, only the password is new */
 type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
+function userPages(search: string): Pages<UsersView> {
+  return {
+    load: (cursor) => window.callkey.listUsers({ search, cursor }),
+    join: (view, next) => ({ users: [...view.users, ...next.users], nextCursor: next.nextCursor }),
+    count: ({ users }) => users.length,
+    empty: { users: [], nextCursor: null },
+  };
+}
+
 /** The users of the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
-  const resource = useFreshResource('users', () => window.callkey.listUsers());
   const [isCreating, setCreating] = useState(false);
   const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
   const [resetting, setResetting] = useState<UserView | null>(null);
@@ -30,8 +41,11 @@ export function Users({ session, title }: ScreenProps) {
   const [deleting, setDeleting] = useState<UserView | null>(null);
 
   const [settings, change] = useView('users', initialView);
+  const { resource, pages, isWhole } = usePages('users', userPages, settings.search.trim());
   const users = resource.state.value.value?.users ?? [];
-  const found = usersInView(users, settings);
+  // The core has searched already if it has more users than are loaded.
+  const found = usersInView(users, isWhole ? settings : { ...settings, search: '' });
+  const isEmpty = users.length === 0 && settings.search === '';
   const openUser = users.find(({ id }) => id === openId);
   const closeDetails = useCallback(() => {
     setOpenId(null);
@@ -51,17 +65,21 @@ export function Users({ session, title }: ScreenProps) {
           </>
         }
         foot={
-          users.length > 0 && (
+          !isEmpty && (
             <>
               <Freshness resource={resource} />
-              <span role="status">{pluralize(found.length, 'user')}</span>
+              <span role="status">
+                {pluralize(found.length, 'user')}
+                {resource.state.value.value?.nextCursor && ' so far'}
+              </span>
+              <MoreButton resource={resource} pages={pages} label="Show more users" />
             </>
           )
         }
       >
         <Loadable resource={resource} what="the users">
           {() =>
-            users.length === 0 ? (
+            isEmpty ? (
               <Empty title="No users yet">
                 <p>Create the first user, who can then sign in and create keys.</p>
               </Empty>

@@ -22,12 +22,11 @@ export function summaryOfAll({ days }: AllCallsSummaryView): CallsSummaryView {
   return { days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
 }
 
-/** A campaign's calls, counted by group: of one day, or of all days if it is empty. */
-export function outcomesOf({ days }: AllCallsSummaryView, campaignId: string, day: string): number[] {
-  const own = days
-    .filter((each) => day === '' || each.day === day)
-    .flatMap(({ campaigns }) => campaigns.filter(({ id }) => id === campaignId));
-  return countByGroup(addUp(own.map(({ states }) => states)));
+/** Each campaign's calls, counted by group: of one day, or of all days if it is empty. @returns a function of a campaign's id */
+export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
+  const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
+  const byId = Map.groupBy(counted, ({ id }) => id);
+  return (campaignId) => countByGroup(addUp((byId.get(campaignId) ?? []).map(({ states }) => states)));
 }
 
 type States = CallsSummaryView['days'][number]['states'];

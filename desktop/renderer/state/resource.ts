@@ -6,8 +6,12 @@ import { handleSessionFailure } from './session.ts';
  * The value stays while it reloads, and when reloading fails.
  *
  * @property loadedAt when the value came, in milliseconds
+ * @property tookMs how long it took
  */
-export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number };
+export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number; tookMs: number };
+
+/** A list is loading during at most a twentieth of the time: refreshes of a slow one would make it slower for everyone. */
+const restPerLoad = 20;
 
 /** Something that a screen loads from the core. */
 export class Resource<Value> {
@@ -21,7 +25,7 @@ export class Resource<Value> {
    */
   constructor(load: (before: Value | null) => Promise<Result<Value>>, value: Value | null = null) {
     this.#load = load;
-    this.state = signal({ value, failure: null, isLoading: true, loadedAt: 0 });
+    this.state = signal({ value, failure: null, isLoading: true, loadedAt: 0, tookMs: 0 });
   }
 
   /** Reloads. Of concurrent loads only the last one counts, whatever order the answers come in. */
@@ -29,11 +33,18 @@ export class Resource<Value> {
     this.#latest += 1;
     const load = this.#latest;
     this.state.value = { ...this.state.peek(), isLoading: true };
+    const startedAt = Date.now();
     const result = await handleSessionFailure(this.#load(this.state.peek().value));
     if (load !== this.#latest) return;
     this.state.value = result.ok
-      ? { value: result.value, failure: null, isLoading: false, loadedAt: Date.now() }
+      ? { value: result.value, failure: null, isLoading: false, loadedAt: Date.now(), tookMs: Date.now() - startedAt }
       : { ...this.state.peek(), failure: result.failure, isLoading: false };
+  }
+
+  /** Reloads what is that old, unless it is loading, or its last load failed: `Loadable` repeats those. */
+  async refreshIfOlder(ms: number): Promise<void> {
+    const { isLoading, failure, loadedAt, tookMs } = this.state.peek();
+    if (!isLoading && !failure && Date.now() - loadedAt >= Math.max(ms, restPerLoad * tookMs)) await this.refresh();
   }
 
   /** Replaces the value without a request. The answer of a load that is under way no longer counts. */

@@ -57,4 +57,26 @@ describe('a resource', () => {
     await second;
     expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
+
+  it('is not loaded again while it is loading, after a failure, or before it is old', async () => {
+    const { resource, answer } = controlled();
+    const load = resource.refresh();
+    await resource.refreshIfOlder(0);
+    answer(0, loaded('first'));
+    await load;
+    await resource.refreshIfOlder(60_000);
+    expect(resource.state.value.isLoading).to.equal(false);
+    const age = () => {
+      resource.state.value = { ...resource.state.value, loadedAt: 0 };
+    };
+    age();
+    const again = resource.refreshIfOlder(60_000);
+    expect(resource.state.value.isLoading).to.equal(true);
+    // The second load, and no other, is under way.
+    answer(1, { ok: false, failure: unreachable });
+    await again;
+    age();
+    await resource.refreshIfOlder(60_000);
+    expect(resource.state.value).to.deep.include({ value: 'first', failure: unreachable, isLoading: false });
+  });
 });

@@ -1,0 +1,38 @@
+import { loadAsMany, type Paged, type Pages } from '../state/pages.ts';
+import type { Resource } from '../state/resource.ts';
+import { useFreshResource, useResource } from './loadable.tsx';
+import { useDebounced } from './use-debounced.ts';
+
+/** A search on the server begins when the user has not typed for so long. */
+export const typingMs = 250;
+
+type Searched<View extends Paged> = {
+  resource: Resource<View>;
+  pages: Pages<View>;
+  /** Whether all of it is loaded: then the screen searches it, at once. Otherwise the core has searched. */
+  isWhole: boolean;
+};
+
+/**
+ * A list that the screen searches while all of it is loaded, and the core where there is more.
+ *
+ * @param pagesOf how the list is loaded for a search
+ */
+export function usePages<View extends Paged>(
+  name: string,
+  pagesOf: (search: string) => Pages<View>,
+  search: string,
+  everyMs?: number,
+): Searched<View> {
+  const all = useFreshResource<View>(name, (before) => loadAsMany(pagesOf(''), before), everyMs);
+  const view = all.state.value.value;
+  const isWhole = view === null || view.nextCursor === null;
+  const settled = useDebounced(search, typingMs);
+  const key = isWhole || search === '' ? '' : settled;
+  const matching = useResource<View>(
+    (before) =>
+      key === '' ? Promise.resolve({ ok: true, value: all.state.peek().value ?? pagesOf('').empty }) : loadAsMany(pagesOf(key), before),
+    `${name} ${key}`,
+  );
+  return key === '' ? { resource: all, pages: pagesOf(''), isWhole } : { resource: matching, pages: pagesOf(key), isWhole };
+}

@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { violationsOn } from '../support/axe.ts';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { signIn } from '../support/tenants.ts';
+
+const count = 700;
+
+describeBrowser('the console, where there are more campaigns, users and calls than a page holds', () => {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+  let cookie: string;
+
+  before(async () => {
+    harness = await openCore({ environment: { DIALER: 'off' } });
+    const { partner, account, campaign } = harness.tenants;
+    const numbers = (last: number) => `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${last}) SELECT i FROM n)`;
+    const { write } = harness.direct.storage.database;
+    await write.raw(`INSERT INTO campaigns (id, name, account_id, created_at)
+      SELECT 'c' || i, printf('Reminder %04d', i), '${account.id}', 1 FROM ${numbers(count)}`);
+    await write.raw(`INSERT INTO users (id, email, name, user_type, partner_id, password_hash, created_at)
+      SELECT 'u' || i, printf('user%04d@example.com', i), printf('Üser %04d', i), 'partner', '${partner.id}', '', i FROM ${numbers(count)}`);
+    await write.raw(`INSERT INTO accounts (id, name, partner_id, created_at)
+      SELECT 'a' || i, printf('Praxis %04d', i), '${partner.id}', 1 FROM ${numbers(count)}`);
+    await write.raw(`INSERT INTO api_keys (id, digest, name, creator_id, creator_partner_id, partner_id, created_at)
+      SELECT 'k' || i, 'd' || i, printf('Key %04d', i), 'u1', '${partner.id}', '${partner.id}', i FROM ${numbers(count)}`);
+    await write.raw(`INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, placed_at)
+      SELECT printf('%09d', i), '${campaign.id}', '${account.id}', 'r' || i, 'k', 'completed', '+493012345678', ${Date.now()} FROM ${numbers(6_000)}`);
+    cookie = await signIn(harness.core.url, 'pat@example.com');
+  });
+  after(() => harness.close());
+  beforeEach(async () => {
+    const browser = await sharedBrowser();
+    context = await browser.newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
+    page = await context.newPage();
+    const pairs = cookie.split('; ').map((pair) => pair.split('=', 2));
+    await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: harness.core.url })));
+  });
+  afterEach(() => context.close());
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const row = (name: string) => page.getByRole('row', { name });
+  const open = async (hash: string) => {
+    await page.goto(`${harness.core.url}/${hash}`);
+    await page.getByRole('navigation').waitFor();
+  };
+
+  it('finds a user on the server, and loads more at a press', async () => {
+    await open('#/users');
+    await page.getByText('500 users so far').waitFor();
+    await page.getByLabel('Search by name or e-mail').fill('user 0699');
+    await row('Üser 0699').waitFor();
+    await page.getByText('1 user', { exact: true }).waitFor();
+    await page.getByLabel('Search by name or e-mail').fill('');
+    await button('Show more users').click();
+    await page.getByText('705 users', { exact: true }).waitFor();
+  });
+
+  it('shows how many keys a deletion ends, and offers to cancel their calls', async () => {
+    await open('#/users');
+    await page.getByLabel('Search by name or e-mail').fill('user 0001');
+    await button('Delete Üser 0001').click();
+    await page.getByText('700 API keys stop working').waitFor();
+    await page.getByText('These are the newest 500.').waitFor();
+    await page.getByLabel('Also cancel their calls not yet dialed').waitFor();
+  });
+
+  it('finds an account for a new user', async () => {
+    await open('#/users');
+    await button('Create user').click();
+    await page.getByLabel('Search accounts').fill('praxis 0699');
+    await page.getByLabel('Account', { exact: true }).selectOption('Praxis 0699');
+    await page.getByLabel('Search accounts').fill('clinic');
+    await page.getByRole('option', { name: 'Green Clinic' }).waitFor({ state: 'attached' });
+    expect(await page.getByLabel('Account', { exact: true }).inputValue()).to.equal('a699');
+  });
+
+  it('finds a campaign on the server, shows its calls, and finds it again at its address', async () => {
+    await open('#/calls');
+    await button('Choose a campaign…').click();
+    await page.getByRole('combobox', { name: 'Find a campaign' }).fill('reminder 0699');
+    expect(await violationsOn(page)).to.deep.equal([]);
+    await page.getByRole('option', { name: 'Reminder 0699' }).click();
+    await page.getByText('No calls yet').waitFor();
+    await page.reload();
+    await button('Reminder 0699').waitFor();
+    await page.getByText('No calls yet').waitFor();
+  });
+
+  it('lists outcomes by page, and searches all campaigns', async () => {
+    await open('#/calls');
+    await page.getByText('500 campaigns so far').waitFor();
+    await page.getByLabel('Search by campaign or account').fill('reminder 0699');
+    await row('Reminder 0699').waitFor();
+    await page.getByLabel('Search by campaign or account').fill('');
+    await button('Show more campaigns').click();
+    await row('Recalls').waitFor();
+  });
+
+  it('says how far a search for calls came, and continues it at a press', async () => {
+    const { id } = harness.tenants.campaign;
+    let asked = 0;
+    // The first answer is one that ran out of time.
+    await page.route('**/calls?search=*', async (route) => {
+      asked += 1;
+      const response = await route.fetch();
+      const url = new URL(route.request().url());
+      if (url.searchParams.has('cursor')) return route.fulfill({ response });
+      return route.fulfill({
+        response,
+        json: { calls: [], nextCursor: '000001000', searchedBackTo: '2026-11-12T08:00:00.000Z' },
+      });
+    });
+    await open(`#/calls/${id}`);
+    await page.getByPlaceholder('Contact, phone number or request id').fill('r777');
+    await page.getByText('No call matches so far').waitFor();
+    expect(await violationsOn(page)).to.deep.equal([]);
+    await button('Search older calls').click();
+    await page.getByText('1 call, newest first').waitFor();
+    expect(asked).to.be.at.least(3);
+  });
+
+  it('asks for no list again while it is loading, and rests after a slow one', async () => {
+    const { id } = harness.tenants.campaign;
+    await page.clock.install();
+    const requests: (() => void)[] = [];
+    await page.route('**/calls', async (route) => {
+      await new Promise<void>((resolve) => requests.push(resolve));
+      await route.continue();
+    });
+    const asked = () => page.waitForRequest((request) => request.url().endsWith('/calls'));
+    const first = asked();
+    await open(`#/calls/${id}`);
+    await first;
+    await page.clock.runFor(10_000);
+    expect(requests).to.have.length(1);
+    const answered = page.waitForResponse((response) => response.url().endsWith('/calls'));
+    requests[0]?.();
+    await answered;
+    await page.getByText('50 calls, newest first').waitFor();
+    // It took ten seconds: the next one is due after two hundred.
+    await page.clock.runFor(180_000);
+    expect(requests).to.have.length(1);
+    const second = asked();
+    await page.clock.runFor(30_000);
+    await second;
+    requests[1]?.();
+  });
+});
