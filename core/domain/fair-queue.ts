@@ -1,7 +1,7 @@
-/** The order of two vectors, by their first difference. */
+/** The order of two vectors, by their first difference; 0 if one begins with the other. */
 function compare(one: readonly number[], other: readonly number[]): number {
   for (const [index, value] of one.entries()) {
-    const difference = value - (other[index] ?? 0);
+    const difference = value - (other[index] ?? value);
     if (difference !== 0) return difference;
   }
   return 0;
@@ -45,8 +45,8 @@ export class FairQueue<Item> {
 
   #turnAway(): Item | null {
     const counts = this.#counts();
-    const excess = (entry: Entry<Item>) => [...entry.path.map((prefix) => counts.get(prefix) ?? 0), ...this.#order(entry)];
-    const last = this.#remove((entry, best) => compare(excess(entry), excess(best)) > 0);
+    const share = ({ path }: Entry<Item>) => path.map((prefix) => counts.get(prefix) ?? 0);
+    const last = this.#remove((one, other) => (compare(share(one), share(other)) || compare(this.#order(one), this.#order(other))) > 0);
     if (!last) return null;
     remember(this.#turnedAway, nameOf(last.path), last.since, mostTurnedAway);
     return last.item;

@@ -53,6 +53,18 @@ describe('the queue for the password check', () => {
     expect(queue.takeAll()).to.deep.equal(['a', 'b']);
   });
 
+  it('compares networks whose paths are not equally long: those of IPv4 and IPv6', () => {
+    for (const [first, second, third] of [
+      ['a/1', 'b/1/1', 'c/1'],
+      ['a/1/1', 'b/1', 'c/1/1'],
+    ] as const) {
+      const queue = queueOf(2);
+      for (const network of [first, second]) queue.add(network);
+      expect(queue.add(third)).to.equal(third);
+      expect(queue.takeAll()).to.deep.equal([first, second]);
+    }
+  });
+
   it('lets in a network that comes back, however many come that never do', () => {
     const queue = queueOf(4);
     queue.flood(10);

@@ -12,6 +12,7 @@ import { patroni } from './patroni.ts';
 import { freeze, restart, terminate } from './postgres.ts';
 import { flood, races } from './races.ts';
 import { revoke } from './revoke.ts';
+import { signIns } from './sign-ins.ts';
 import { stopped } from './stopped.ts';
 
 export const cases: readonly Case[] = [
@@ -36,4 +37,5 @@ export const cases: readonly Case[] = [
   revoke,
   clients,
   hostile,
+  signIns,
 ];
