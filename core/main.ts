@@ -27,13 +27,18 @@ if (argument !== undefined) {
 const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
 /** glibc would give each thread an arena of its own. */
 const arenas = '2';
+/**
+ * libuv has four threads, and SQLite's statements, argon2, the log and look-ups of host names share them: two slow lists of the console and
+ * a sign-in would leave none to keys. Each connection of storage/sqlite.ts occupies one, and host names half of all.
+ */
+const threads = '20';
 /** In a folder of the project's own: another user could put code into the shared temporary one. */
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url));
 
 // In this process: its id, its standard streams and the signals to it stay. Windows has nothing like it, and runs without them.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
-  const given = { MALLOC_ARENA_MAX: arenas, NODE_COMPILE_CACHE: compileCache, ...env };
+  const given = { MALLOC_ARENA_MAX: arenas, UV_THREADPOOL_SIZE: threads, NODE_COMPILE_CACHE: compileCache, ...env };
   process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], given);
 }
 

@@ -15,7 +15,7 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 type BatchStatement = (rows: BatchRows) => Promise<Row[]>;
 export type BatchRows = readonly (readonly Value[])[];
 
-/** What the stores need of a database, in either dialect. */
+/** What the stores need of a database, in either dialect: one lane of it. */
 export type Database = {
   kind: Dialect;
   /** For queries only. A query sees everything that was committed before it started. */
@@ -27,8 +27,11 @@ export type Database = {
   maxInFlight: number;
   /** Runs a raw statement, on `read` unless told otherwise. @returns its rows, which each driver shapes in its own way */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
-  /** @param sql makes a statement of a table expression named `r`, the rows of a batch, which it uses once */
-  prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'write'): BatchStatement;
+  /**
+   * @param sql makes a statement of a table expression named `r`, the rows of a batch, which it uses once
+   * @param mode `read back` reads through connections that no other statement uses
+   */
+  prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'read back' | 'write'): BatchStatement;
   /** Like {@link prepare}, for a change of which only the number of changed rows counts. */
   prepareChange(columns: BatchColumns, sql: (rows: string) => string): (rows: BatchRows) => Promise<number>;
   /** Closes the writing connection and rolls back what it has not committed. The next write opens another. */
@@ -51,6 +54,20 @@ export type Database = {
   size(): Promise<{ database: number; wal: number | null }>;
   /** Server settings that may lose an acknowledged write in a power cut, and that a client cannot set: a sentence each. */
   risks(): Promise<string[]>;
+};
+
+/**
+ * Whose statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, and the console. So nothing that
+ * a stranger or a user of the console does stands before the statement of a key.
+ */
+export type Lane = 'keys' | 'sign-in' | 'background';
+
+/** The console's lane, and those beside it. Each opens its first connection when it is used. */
+export type OpenedDatabase = Database & {
+  lanes: Readonly<Record<Lane, Database>>;
+  /** All pools of connections, by name. */
+  pools: ReadonlyMap<string, Knex>;
+  /** Closes the connections of all lanes. */
   close(): Promise<void>;
 };
 

@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
 import { apiKeyStore } from './api-keys.ts';
 import { activityStore } from './audit.ts';
@@ -6,7 +5,7 @@ import { auditChainStore } from './audit-chain.ts';
 import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
 import { contactStore } from './contacts.ts';
-import type { Database, DatabaseLocation } from './database.ts';
+import type { DatabaseLocation, OpenedDatabase } from './database.ts';
 import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './errors.ts';
 import { type DatabaseFigures, databaseFigures } from './figures.ts';
@@ -42,7 +41,7 @@ export const unobserved: StorageObservers = {
 };
 
 export type Storage = {
-  database: Database;
+  database: OpenedDatabase;
   stores: Stores;
   throttle: ThrottleStore;
   imports: ImportStore;
@@ -67,32 +66,34 @@ export function openStorage(
   ifMissing: 'make' | 'refuse' = 'make',
 ): Storage {
   const database = openDatabase(location, ifMissing);
-  const keyUse = keyUseOf(database, clock, observers.onBackgroundError);
+  const { keys, background, 'sign-in': signIn } = database.lanes;
+  const users = reportingOutages(userStore(database));
+  const keyUse = keyUseOf(background, clock, observers.onBackgroundError);
   return {
     database,
     stores: {
       apiKeys: reportingOutages(apiKeyStore(database)),
-      calls: reportingOutages(callStore(database, keyUse, observers.onBatch, observers.onPlaced)),
+      calls: reportingOutages(callStore(keys, keyUse, observers.onBatch, observers.onPlaced)),
       sessions: reportingOutages(sessionStore(database)),
-      users: reportingOutages(userStore(database)),
+      users: { ...users, findByEmail: reportingOutages(userStore(signIn)).findByEmail },
       tenancies: reportingOutages(tenancyStore(database)),
       callList: reportingOutages(callListStore(database)),
       activity: reportingOutages(activityStore(database)),
-      dialing: reportingOutages(dialingStore(database)),
-      retention: reportingOutages(retentionStore(database)),
-      auditChain: reportingOutages(auditChainStore(database)),
-      contacts: reportingOutages(contactStore(database)),
+      dialing: reportingOutages(dialingStore(background)),
+      retention: reportingOutages(retentionStore(background)),
+      auditChain: reportingOutages(auditChainStore(background)),
+      contacts: reportingOutages(contactStore(background)),
     },
-    throttle: reportingOutages(throttleStore(database)),
-    imports: reportingOutages(importStore(database)),
+    throttle: reportingOutages(throttleStore(signIn)),
+    imports: reportingOutages(importStore(background)),
     pools: poolsOf(database),
-    figures: () => databaseFigures(database),
+    figures: () => databaseFigures(background),
     lastUsedLag: keyUse.lag,
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
     async isReady() {
       try {
-        await database.checkWritable();
-        return await isMigrated(database);
+        await keys.checkWritable();
+        return await isMigrated(keys);
       } catch (error) {
         observers.onUnready(error);
         return false;
@@ -105,10 +106,9 @@ export function openStorage(
   };
 }
 
-function poolsOf({ read, write }: Database): Pool[] {
-  const poolOf = (name: string, { client }: Knex): Pool => ({
+function poolsOf({ pools }: OpenedDatabase): Pool[] {
+  return Array.from(pools, ([name, { client }]) => ({
     name,
     use: () => ({ used: client.pool.numUsed(), free: client.pool.numFree(), waiting: client.pool.numPendingAcquires() }),
-  });
-  return read === write ? [poolOf('primary', write)] : [poolOf('read', read), poolOf('write', write)];
+  }));
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import { type BatchColumns, type BatchRows, type Database, quiet, type Row, type Value } from './database.ts';
+import { type BatchColumns, type BatchRows, type Database, type OpenedDatabase, quiet, type Row, type Value } from './database.ts';
 import { hangUp, PostgresClient, send, timeLimits } from './postgres-connection.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
@@ -59,9 +59,29 @@ async function tooLate(): Promise<never> {
   throw new Error('PostgreSQL did not commit a write in time: it hangs, or waits for a synchronous standby.');
 }
 
-/** A pool of connections to one PostgreSQL primary, whichever host of the URL that is. */
-export function openPostgres(connectionString: string): Database {
-  const pool = knex({
+/** How many connections each lane has at the most. The sum is in operations.md: poolers and `max_connections` have to have room for it. */
+const connections = { keys: 4, console: 3, 'sign-in': 1, background: 2 };
+
+/** A pool of connections for each lane to one PostgreSQL primary, whichever host of the URL that is. */
+export function openPostgres(connectionString: string): OpenedDatabase {
+  const pools = new Map<string, Knex>();
+  function lane(name: keyof typeof connections): Database {
+    const pool = openPool(connectionString, connections[name]);
+    pools.set(name, pool);
+    return laneOf(pool);
+  }
+  return {
+    ...lane('console'),
+    lanes: { keys: lane('keys'), 'sign-in': lane('sign-in'), background: lane('background') },
+    pools,
+    async close() {
+      await Promise.all(Array.from(pools.values(), (pool) => pool.destroy()));
+    },
+  };
+}
+
+function openPool(connectionString: string, max: number): Knex {
+  return knex({
     client: PostgresClient,
     connection: {
       connectionString,
@@ -76,8 +96,11 @@ export function openPostgres(connectionString: string): Database {
     log: quiet,
     acquireConnectionTimeout: timeLimits.connection,
     // One stays open, so that a restore sees that a core uses the database.
-    pool: { min: 1, max: 10 },
+    pool: { min: 1, max },
   });
+}
+
+function laneOf(pool: Knex): Database {
   let looking: Promise<void> | undefined;
   /** A batch found the disk full. A commit alone does not show that: its log file was allocated before. */
   let isFull = false;
@@ -174,6 +197,5 @@ export function openPostgres(connectionString: string): Database {
       );
       return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);
     },
-    close: () => pool.destroy(),
   };
 }

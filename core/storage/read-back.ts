@@ -17,7 +17,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     { campaign_id: 'text', contact_id: 'text', state: 'text' },
     (rows) => `SELECT 1 AS found FROM ${rows} CROSS JOIN calls
      WHERE calls.campaign_id = r.campaign_id AND calls.contact_id = r.contact_id AND calls.state = coalesce(r.state, calls.state)`,
-    'read',
+    'read back',
   );
   return async (written) => {
     if (!written) return;

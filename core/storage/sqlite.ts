@@ -1,36 +1,67 @@
 import { statSync } from 'node:fs';
-import knex from 'knex';
+import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
-import { type BatchColumns, type Database, quiet, type Value } from './database.ts';
+import { type BatchColumns, type Database, type OpenedDatabase, quiet, type Value } from './database.ts';
 import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
+import { takeTurns } from './writer-turns.ts';
+
+/** How many connections read at once. A statement occupies a thread of libuv, of which main.ts has enough made. */
+const readers = { keys: 2, 'read back': 1, console: 2, 'sign-in': 1, background: 1 };
 
 /**
- * One writer connection and two readers on one file.
+ * One writer connection, on which the lanes take turns, and readers of their own for each lane, on one file.
  *
  * @param ifMissing `make` creates a file that only its owner can read
  * @throws Problem `not-found` or `unavailable`
  */
-export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Database {
+export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): OpenedDatabase {
   prepareFile(filename, ifMissing);
-  const guard = fileGuard(filename);
-  const connection = { filename, guard };
+  const connection = { filename, guard: fileGuard(filename) };
+  const options = { useNullAsDefault: true, log: quiet, compileSqlOnError: false };
+  const pools = new Map<string, Knex>();
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
+      ...options,
       client,
       connection,
-      useNullAsDefault: true,
-      log: quiet,
-      compileSqlOnError: false,
       // A wait for a connection and the statement after it end within `deadlines.answer`.
       acquireConnectionTimeout: deadlines.answer - deadlines.statement,
       // One stays open, so that a restore sees that a core uses the file. `validate` runs each time a connection is taken, once a batch.
-      pool: { min: 1, max: connections, validate: () => doesNotThrow(guard.check) },
+      pool: { min: 1, max: connections, validate: () => doesNotThrow(connection.guard.check) },
     });
-  const write = open(SqliteWriterClient, 1);
-  const read = open(SqliteClient, 2);
+  const writer = open(SqliteWriterClient, 1);
+  const turns = takeTurns<Connection>(writer.client.pool);
 
+  function pool(name: string, made: Knex): Knex {
+    pools.set(name, made);
+    return made;
+  }
+  function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Database {
+    const read = pool(`${name}-read`, open(SqliteClient, readers[name]));
+    const connectionPool = turns(name === 'keys' ? 'keys' : 'other');
+    const write = pool(`${name}-write`, knex({ ...options, client: SqliteWriterClient, connectionPool }));
+    return laneOf(filename, { read, write, 'read back': readBack ?? read });
+  }
+
+  return {
+    ...lane('console'),
+    lanes: {
+      keys: lane('keys', pool('read-back', open(SqliteClient, readers['read back']))),
+      'sign-in': lane('sign-in'),
+      background: lane('background'),
+    },
+    pools,
+    async close() {
+      await Promise.all(Array.from(pools.values(), (each) => each.destroy()));
+      await writer.destroy();
+    },
+  };
+}
+
+function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Database {
+  const { read, write } = pools;
   return {
     kind: 'sqlite',
     read,
@@ -43,7 +74,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     },
     prepare(columns, sql, mode) {
       const text = sql(rowsOf(columns));
-      return (rows) => runPrepared(mode === 'write' ? write : read, text, JSON.stringify(rows), allRows);
+      return (rows) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows);
     },
     prepareChange(columns, sql) {
       const text = sql(rowsOf(columns));
@@ -69,10 +100,6 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Data
     },
     size: async () => ({ database: bytesOf(filename), wal: bytesOf(`${filename}-wal`) }),
     risks: async () => [],
-    async close() {
-      await read.destroy();
-      await write.destroy();
-    },
   };
 }
 

@@ -223,7 +223,7 @@ describe('the process', () => {
       expect(text).to.contain(`callkey_build_info{version="${version}"} 1`);
       expect(text).to.contain('callkey_api_key_authentications_total{result="accepted"} 1');
       expect(text).to.contain('callkey_batch_size_count{operation="place"} 1');
-      expect(text).to.match(/callkey_database_connections\{pool="\w+",state="used"\} \d/);
+      expect(text).to.match(/callkey_database_connections\{pool="[\w-]+",state="used"\} \d/);
       expect(text).to.contain('callkey_sign_ins_total{result="accepted"} 1');
     });
   });

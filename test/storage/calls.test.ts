@@ -189,7 +189,7 @@ describe('calls in the database', () => {
         await Promise.all(asking);
         return ran.splice(0);
       };
-      const readBack = kind === 'sqlite' ? ['read SELECT 1'] : [];
+      const readBack = kind === 'sqlite' ? ['read back SELECT 1'] : [];
       expect(await ranFor(place('r'), place('s'))).to.deep.equal(['change INSERT INTO', ...readBack]);
       expect(await ranFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
         ...['change INSERT INTO', 'write SELECT r.contact_id', ...readBack, 'read SELECT r.n,'],
@@ -372,10 +372,10 @@ describe('calls in the database', () => {
         await Promise.all(['none', 's'].map((requestId) => calls.cancel(request(), { requestId })));
         expect([asked, discarded]).to.deep.equal([
           [
-            ['read', [id, 'contact of r', null]],
-            ['read', [id, 'contact of r', 'cancelled']],
-            ['read', [id, 'contact of s', null]],
-            ['read', [id, 'contact of s', 'cancelled']],
+            ['read back', [id, 'contact of r', null]],
+            ['read back', [id, 'contact of r', 'cancelled']],
+            ['read back', [id, 'contact of s', null]],
+            ['read back', [id, 'contact of s', 'cancelled']],
           ],
           [],
         ]);
@@ -418,7 +418,7 @@ describe('on PostgreSQL', () => {
     await calls.cancel(request, { requestId: 'none' });
 
     // One transaction, so that all is asked of the connection that has prepared the statements.
-    const plans = await direct.storage.database.write.transaction(async (trx) => {
+    const plans = await direct.storage.database.lanes.keys.write.transaction(async (trx) => {
       await trx.raw('SET LOCAL plan_cache_mode = force_generic_plan');
       const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%api_keys%'`);
       const found: string[] = [];

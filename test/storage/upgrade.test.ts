@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { verifyChain } from '../../core/domain/audit-chain.ts';
 import { auditChainStore } from '../../core/storage/audit-chain.ts';
 import { callListStore } from '../../core/storage/call-list.ts';
-import type { Database } from '../../core/storage/database.ts';
+import type { OpenedDatabase } from '../../core/storage/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/database.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { openDatabase } from '../../core/storage/open.ts';
@@ -43,7 +43,7 @@ const key = { name: 'A key', creator_id: 'user', creator_partner_id: 'partner', 
 
 describe('a database of an earlier release', () => {
   onEachDatabase((kind) => {
-    let database: Database;
+    let database: OpenedDatabase;
     const calls = [
       ...Array.from({ length: 100 }, (_, number) => call(number)),
       call(100, { state: 'dialing', handoff: 'taken', provider: 'webhook', attempt: 2, dialed_at: 1_795_000_060_000 }),

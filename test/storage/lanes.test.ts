@@ -1,0 +1,70 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Knex } from 'knex';
+import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
+import { cancelCall, findActiveKey, placeCall } from '../../core/domain/calls.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
+
+describe('the lanes of a database', () => {
+  onEachDatabase((kind) => {
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let digest: string;
+    const held: (() => void)[] = [];
+
+    before(async () => {
+      const filled = await databaseWithTenants(kind);
+      tenants = filled.tenants;
+      direct = await openDirect(filled.database);
+      const { account } = tenants.users;
+      const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
+      const { keyValue } = await createApiKey(direct.ports, { ...account, tenancy: null }, { who: account, address: 'local' }, input);
+      digest = digestOf(keyValue);
+    });
+    afterEach(() => {
+      for (const release of held.splice(0)) release();
+    });
+    after(() => direct.close());
+
+    async function occupy({ client }: Knex, connections = 1): Promise<void> {
+      for (let count = 0; count < connections; count++) {
+        const connection: unknown = await client.acquireConnection();
+        held.push(() => client.releaseConnection(connection));
+      }
+    }
+    const place = (requestId: string) =>
+      placeCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId, contact: { phone: '+493012345678' } });
+
+    it('let keys place, cancel and be looked up while all other connections are taken', async () => {
+      const { database } = direct.storage;
+      const { 'sign-in': signIn, background } = database.lanes;
+      for (const { read } of [database, signIn, background]) await occupy(read, read.client.pool.max);
+      await place('beside');
+      await cancelCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId: 'beside' });
+      await place('beside');
+      expect(await findActiveKey(direct.ports, callerOf(digest))).to.deep.equal({ expiresAt: null });
+    });
+
+    if (kind === 'sqlite') {
+      it('take turns on the one connection that writes: keys first, eight times at most, and the others in turn', async () => {
+        const { database } = direct.storage;
+        const { keys, 'sign-in': signIn, background } = database.lanes;
+        await occupy(database.write);
+        const order: string[] = [];
+        const note = (lane: string, { write }: { write: Knex }) => write.raw('SELECT 1').then(() => order.push(lane));
+        const writing = [
+          ...['console', 'console'].map((lane) => note(lane, database)),
+          ...['sign-in', 'sign-in'].map((lane) => note(lane, signIn)),
+          note('background', background),
+          ...Array.from({ length: 10 }, () => note('key', keys)),
+        ];
+        await setImmediate();
+        for (const release of held.splice(0)) release();
+        await Promise.all(writing);
+        const first = Array.from({ length: 8 }, () => 'key');
+        expect(order).to.deep.equal([...first, 'console', 'key', 'key', 'sign-in', 'background', 'console', 'sign-in']);
+      });
+    }
+  });
+});
