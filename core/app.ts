@@ -49,7 +49,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(requestId())
     .use(requestMetrics(deps.observeRequest, log))
     .use(closeWhileDraining(deps.isDraining))
-    .use(problems(log))
+    .use(problems(deps.refusals))
     .use(onDemand(httpDeps))
     .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))

@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { outcomeStates } from '#contract/dialer.ts';
 import { paths } from '#contract/paths.ts';
 import type { DialerObserver } from './dialer/loop.ts';
+import { notAnswered } from './http/problems.ts';
 import type { ObserveBatch } from './storage/calls.ts';
 import { watchedGauges } from './watched-gauges.ts';
 
@@ -153,5 +154,5 @@ const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'pla
 function resultOf(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';
-  return status >= 500 ? 'undecided' : 'accepted';
+  return status >= 500 || status === notAnswered ? 'undecided' : 'accepted';
 }

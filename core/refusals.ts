@@ -2,10 +2,12 @@ import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text.ts';
 import { auditEvent, owningScopeOf, sessionSubject } from './domain/audit.ts';
+import { codeOf } from './domain/error-code.ts';
 import type { Ports } from './domain/ports.ts';
+import { Problem, ResultUnknown } from './domain/problem.ts';
 import type { ObserveRefusals } from './http/context.ts';
 
-/** In ms. A burst of refusals is one line for each address in that time. */
+/** In ms. A burst of refusals is one line for each address in that time, and an outage one for each route. */
 const writeEvery = 10_000;
 /** In ms. A proxy that is not trusted forwards all the time. */
 const warnEvery = 3_600_000;
@@ -19,6 +21,9 @@ const mostLines = 100;
 const mostKept = 10_000;
 const mostAttempts = 1_000;
 
+/** Faults of the core of one kind that get a line of their own in that time, since their answers name it. Other requests get one. */
+const mostFaults = 20;
+
 type Refusals = ObserveRefusals & {
   /** Writes the rest, and stops. */
   close(): Promise<void>;
@@ -26,7 +31,8 @@ type Refusals = ObserveRefusals & {
 
 /**
  * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by the address that they came from, which fail2ban
- * can read, and an audit event for each user and address. Log lines have neither keys nor e-mail addresses.
+ * can read, and an audit event for each user and address. Log lines have neither keys nor e-mail addresses. What is not served is logged when it
+ * happens, and counted from then on.
  */
 export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const { users, activity } = ports.stores;
@@ -35,6 +41,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const throttled = countByAddress();
   const forwarding = countByAddress();
   let warnedAt = Number.NEGATIVE_INFINITY;
+  const notServed = countNotServed(log);
   let attempts = new Map<string, { email: string; address: string }>();
 
   async function recordAttempts(): Promise<void> {
@@ -65,6 +72,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     writeLines(log, 'API keys refused', keys.take());
     writeLines(log, 'sign-ins refused', signIns.take());
     writeLines(log, 'sign-ins throttled', throttled.take());
+    notServed.write();
     await recordAttempts();
   }
 
@@ -76,6 +84,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const timer = setInterval(write, writeEvery).unref();
 
   return {
+    onNotServed: notServed.add,
     onKeyRefused: keys.add,
     onSignInRefused(email, address) {
       signIns.add(address);
@@ -86,6 +95,35 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     async close() {
       clearInterval(timer);
       await write();
+    },
+  };
+}
+
+/** Logs the first requests of a kind when they come, and the number of the others later: an outage fails thousands a second. */
+export function countNotServed(log: Logger) {
+  type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
+  let kinds = new Map<string, Kind>();
+  return {
+    add(error: unknown, fields: { route: string | undefined }): void {
+      const isFault = !(error instanceof Problem || error instanceof ResultUnknown);
+      const kind: Kind = {
+        level: isFault ? 'error' : 'warn',
+        message: isFault ? 'request failed' : error instanceof Problem ? 'request not served' : 'request not answered',
+        route: fields.route,
+        code: codeOf(isFault ? error : error.cause),
+        left: isFault ? mostFaults : 1,
+        more: 0,
+      };
+      const name = `${kind.message} ${kind.route} ${kind.code}`;
+      const seen = kinds.get(name) ?? kind;
+      kinds.set(name, seen);
+      if (seen.left-- > 0) log[seen.level]({ ...fields, err: error }, seen.message);
+      else seen.more++;
+    },
+    write(): void {
+      for (const { level, message, route, code, more } of kinds.values())
+        if (more > 0) log[level]({ route, code, count: more }, `${message}: more requests`);
+      kinds = new Map();
     },
   };
 }

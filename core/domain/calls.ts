@@ -53,7 +53,7 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
   }
 }
 
-export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey | null> {
+export function findActiveKey(ports: Ports, caller: Caller & { address: string }): Promise<ActiveKey | null> {
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.millis() });
 }
 

@@ -143,12 +143,14 @@ export type Cancellation =
 /**
  * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the statement
  * that inserts or cancels a call itself checks the key, its creator and the campaign. Concurrent requests share a statement.
+ *
+ * A Problem says that nothing was placed or cancelled. If that is not known, `place` and `cancel` throw ResultUnknown.
  */
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
-  /** Null for a key that is not active. */
-  findActive(key: Omit<KeyedRequest, 'campaignId'>): Promise<ActiveKey | null>;
+  /** @param key.address where the request comes from. @returns null for a key that is not active */
+  findActive(key: Omit<KeyedRequest, 'campaignId'> & { address: string }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 

@@ -30,6 +30,18 @@ export class Problem extends Error {
   }
 }
 
+/**
+ * A statement that places or cancels calls was sent, and nothing tells whether it was carried out. A 503 would say that it was not, so the caller
+ * gets no answer.
+ */
+export class ResultUnknown extends Error {
+  override name = 'ResultUnknown';
+
+  constructor(cause: unknown) {
+    super('A statement was sent, and its result is not known.', { cause });
+  }
+}
+
 /** One field of an input is wrong. */
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });

@@ -18,8 +18,10 @@ export type State = {
 export type Context = Koa.ParameterizedContext<State>;
 export type Middleware = Koa.Middleware<State>;
 
-/** Hears who is refused, and from where. It must cost nothing: refusals come in floods. */
+/** Hears who is refused, and from where, and what is not served. It must cost nothing: these come in floods. */
 export type ObserveRefusals = {
+  /** @param fields go to the log */
+  onNotServed(error: unknown, fields: { route: string | undefined }): void;
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
   onSignInThrottled(address: string): void;

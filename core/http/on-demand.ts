@@ -56,7 +56,7 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     const isPlain = !ctx.url.includes('%');
     // A key that was not accepted lately is looked up first, so that a flood of bad keys costs one look-up each and reads no body. For a
     // key that was, the statement that does the work decides: being remembered lets nobody in.
-    const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, caller));
+    const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, { ...caller, address: addressOf(ctx) }));
     if (!key) return refuseKey(ctx);
     if (endsSoon(key.expiresAt, ports.clock.millis())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();

@@ -1,8 +1,7 @@
-import type { Logger } from 'pino';
 import { keyExpiresHeader } from '#contract/calls.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
-import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import type { Context, Middleware } from './context.ts';
+import { Problem, ResultUnknown, unauthorizedDetail } from '../domain/problem.ts';
+import type { Context, Middleware, ObserveRefusals } from './context.ts';
 import { requestNames } from './request-id.ts';
 
 const unauthorizedBody = jsonLine(bodyOf('unauthorized', unauthorizedDetail));
@@ -40,35 +39,50 @@ function writePlain(ctx: Context, status: number, headers: readonly string[], bo
 }
 
 /** Turns what a request throws into its answer. The one place that does. */
-export function problems(log: Logger): Middleware {
+export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
   return async (ctx, next) => {
     try {
       await next();
     } catch (error) {
-      answer(ctx, error, log);
+      answer(ctx, error, refusals);
     }
   };
 }
 
-function answer(ctx: Context, error: unknown, log: Logger): void {
+/** What the metrics count where nothing is answered. No client sees it. */
+export const notAnswered = 0;
+
+function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'onNotServed'>): void {
   if (ctx.res.headersSent) return;
-  const { route } = ctx.state;
-  if (!(error instanceof Problem)) {
-    const { requestId } = ctx.state;
-    log.error({ ...requestNames(ctx), route, err: error }, 'request failed');
-    const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under the identifier of this request.');
-    writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
-    return;
-  }
-  if (error.code === 'unauthorized') {
+  const isProblem = error instanceof Problem;
+  if (isProblem && error.code === 'unauthorized') {
     refuse(ctx);
     return;
   }
-  if (error.status >= 500) log.warn({ ...requestNames(ctx), route, err: error }, 'request not served');
-  const body = bodyOf(error.code, error.message);
-  if (error.errors) body.errors = [...error.errors];
-  const retryAfter = error.retryAfter === undefined ? [] : ['Retry-After', String(error.retryAfter)];
-  const allow = error.allow === undefined ? [] : ['Allow', error.allow];
+  if (!isProblem || error.status >= 500) refusals.onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
+  if (error instanceof ResultUnknown) hangUp(ctx);
+  else if (isProblem) answerProblem(ctx, error);
+  else answerFault(ctx);
+}
+
+/** As if the core had been killed: a client must not take any answer for a promise. */
+function hangUp(ctx: Context): void {
+  ctx.respond = false;
+  ctx.res.statusCode = notAnswered;
+  ctx.req.socket.destroy();
+}
+
+function answerFault(ctx: Context): void {
+  const { requestId } = ctx.state;
+  const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under the identifier of this request.');
+  writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
+}
+
+function answerProblem(ctx: Context, problem: Problem): void {
+  const body = bodyOf(problem.code, problem.message);
+  if (problem.errors) body.errors = [...problem.errors];
+  const retryAfter = problem.retryAfter === undefined ? [] : ['Retry-After', String(problem.retryAfter)];
+  const allow = problem.allow === undefined ? [] : ['Allow', problem.allow];
   writeProblem(ctx, body, [...retryAfter, ...allow]);
 }
 

@@ -1,5 +1,6 @@
 import { deadlines } from '../domain/deadlines.ts';
-import { Problem } from '../domain/problem.ts';
+import { Problem, ResultUnknown } from '../domain/problem.ts';
+import { sharedQueue } from './shared-queue.ts';
 
 export type BatchObserver = (size: number) => void;
 
@@ -16,67 +17,93 @@ const watchEvery = 250;
 
 /**
  * Shares round trips: requests that arrive in one turn of the event loop, or while other batches run, go into one batch. No timer is involved,
- * so a lone request does not wait.
+ * so a lone request does not wait. Those that wait get their places in a batch in turn, by `shareOf`.
  *
- * A request fails with `unavailable` after its deadline, or if the queue is full.
+ * A request fails with `unavailable` if its statement was not sent by its deadline, or the queue is full. After that, only the statement's
+ * result can tell what happened: without one, a request that changes something fails with {@link ResultUnknown}.
  *
- * @param options.run answers a batch, in its order, or fails it as a whole
+ * @param options.run answers a batch, in its order, or fails it as a whole. Calls its second parameter, which may throw, before it sends what
+ * may commit
  * @param options.confirm checks that a batch is durable before it is answered. The next batch does not wait for it
  * @param options.size requests in one batch, or half of those that wait if they are more: the database then works on one half while this
  * process answers the other
  * @param options.maxInFlight batches at once
  * @param options.isFaultOfOne whether a single request may cause an error: then each request of the batch runs again by itself
+ * @param options.isUndone whether an error of a change says that nothing was changed; left out, where nothing changes anything
  */
 export function batched<Input extends Timed, Output>(options: {
-  run: (inputs: Input[]) => Promise<Output[]>;
+  run: (inputs: Input[], beforeCommit: () => void) => Promise<Output[]>;
   confirm?: (inputs: Input[], outputs: Output[]) => Promise<void>;
   size: number;
   maxInFlight: number;
+  shareOf: (input: Input) => string;
   isFaultOfOne: (error: unknown) => boolean;
+  isUndone?: (error: unknown) => boolean;
   observe: BatchObserver;
 }): (input: Input) => Promise<Output> {
-  type Batch = Pending<Input, Output>[];
-  let waiting: Batch = [];
+  type Request = Pending<Input, Output>;
+  type Batch = { requests: readonly Request[]; isSent: boolean; isRefused: boolean };
+  const waiting = sharedQueue<Request>(mostWaiting, ({ input }) => options.shareOf(input));
   const running = new Set<Batch>();
   let inFlight = 0;
   let isScheduled = false;
   let isWatched = false;
 
+  function begin(requests: readonly Request[]): Batch {
+    const batch = { requests, isSent: false, isRefused: false };
+    running.add(batch);
+    return batch;
+  }
+
+  /** Nothing of a batch may be sent after one of its requests was refused, or with less time left than a lock may take. */
+  function send(batch: Batch): void {
+    const earliest = performance.now() + deadlines.lock;
+    if (batch.isRefused || batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
+    batch.isSent = true;
+  }
+
   /** @returns a function that answers the requests of the batch */
   async function run(batch: Batch): Promise<() => Promise<void>> {
-    const inputs = batch.map(({ input }) => input);
+    const { requests } = batch;
+    const inputs = requests.map(({ input }) => input);
     try {
-      const outputs = await options.run(inputs);
+      const outputs = await options.run(inputs, () => send(batch));
       return async () => {
-        await options.confirm?.(inputs, outputs);
-        answer(batch, outputs);
+        await options.confirm?.(inputs, outputs).catch(asUnknown);
+        answer(requests, outputs);
       };
     } catch (error) {
-      if (batch.length === 1 || !options.isFaultOfOne(error)) return () => Promise.reject(error);
+      if (requests.length === 1 || !options.isFaultOfOne(error))
+        return () => Promise.reject(isKnown(batch, error) ? error : unknown(error));
+      running.delete(batch);
       // Concurrently: the others must not wait behind one that waits for a lock.
-      await Promise.all(refuseLate(batch, deadlines.statement).map(async (one) => settle(await run([one]), [one])));
+      const again = requests.filter((request) => isInTime(request, deadlines.statement)).map((request) => begin([request]));
+      await Promise.all(again.map(async (one) => settle(await run(one), one)));
       return async () => undefined;
     }
   }
 
+  /** Whether nothing was changed, or nothing can be. */
+  function isKnown({ isSent }: Batch, error: unknown): boolean {
+    return !isSent || options.isUndone === undefined || options.isUndone(error);
+  }
+
   async function settle(answerBatch: () => Promise<void>, batch: Batch): Promise<void> {
-    await answerBatch().catch((error: unknown) => {
-      for (const { reject } of batch) reject(error);
-    });
+    await answerBatch().catch((error: unknown) => rejectAll(batch, error));
     running.delete(batch);
   }
 
   async function runNext(): Promise<void> {
     isScheduled = false;
     if (inFlight >= options.maxInFlight) return;
-    waiting = refuseLate(waiting, deadlines.statement);
-    if (waiting.length === 0) return;
-    const batch = waiting.splice(0, Math.min(Math.max(options.size, Math.ceil(waiting.length / 2)), mostAtOnce));
+    waiting.keep((request) => isInTime(request, deadlines.statement));
+    const count = waiting.length();
+    if (count === 0) return;
+    const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce)));
     inFlight++;
-    running.add(batch);
     // The rest goes into the next batch.
     schedule();
-    options.observe(batch.length);
+    options.observe(batch.requests.length);
     const answerBatch = await run(batch);
     inFlight--;
     // The next batch first: the database runs it while this process writes the answers to this one.
@@ -86,7 +113,7 @@ export function batched<Input extends Timed, Output>(options: {
 
   /** At the end of this turn of the event loop, so that the requests of one turn share a batch. */
   function schedule(): void {
-    if (isScheduled || waiting.length === 0) return;
+    if (isScheduled || waiting.length() === 0) return;
     isScheduled = true;
     setImmediate(runNext);
   }
@@ -97,37 +124,63 @@ export function batched<Input extends Timed, Output>(options: {
     isWatched = true;
     setTimeout(() => {
       isWatched = false;
-      waiting = refuseLate(waiting, deadlines.statement);
-      // The statement itself goes on; a repeat of the request sees its result.
-      for (const batch of running) refuseLate(batch, 0);
-      if (waiting.length > 0 || running.size > 0) watch();
+      waiting.keep((request) => isInTime(request, deadlines.statement));
+      for (const batch of running) watchOne(batch);
+      if (waiting.length() > 0 || running.size > 0) watch();
     }, watchEvery).unref();
+  }
+
+  /** A statement that was sent goes on, and a repeat of the request sees its result. */
+  function watchOne(batch: Batch): void {
+    const now = performance.now();
+    const late = batch.requests.filter(({ input }) => input.deadline <= now);
+    if (late.length === 0) return;
+    if (options.isUndone && !batch.isSent) {
+      batch.isRefused = true;
+      rejectAll(batch, tooLate());
+    } else for (const { reject } of late) reject(options.isUndone ? unknown(tooLate()) : tooLate());
   }
 
   return (input) =>
     new Promise((resolve, reject) => {
-      if (waiting.length >= mostWaiting)
-        return reject(new Problem('unavailable', 'Too many requests wait for the database. Try again shortly.', { retryAfter: 2 }));
-      waiting.push({ input, resolve, reject });
+      waiting.add({ input, resolve, reject })?.reject(tooMany());
       if (inFlight < options.maxInFlight) schedule();
       watch();
     });
 }
 
-/** Rejects requests whose deadline is less than `needed` milliseconds away. @returns the others */
-function refuseLate<One extends Pending<Timed, never>>(requests: One[], needed: number): One[] {
-  const earliest = performance.now() + needed;
-  return requests.filter(({ input, reject }) => {
-    if (input.deadline > earliest) return true;
-    reject(
-      new Problem('unavailable', 'The database did not answer in time. Try again shortly, under the same request id.', { retryAfter: 2 }),
-    );
-    return false;
+function tooMany(): Problem {
+  return new Problem('unavailable', 'Too many requests wait for the database. Try again shortly.', { retryAfter: 2 });
+}
+
+function tooLate(): Problem {
+  return new Problem('unavailable', 'The database did not answer in time. Try again shortly, under the same request id.', {
+    retryAfter: 2,
   });
 }
 
-function answer<Output>(batch: readonly Pending<unknown, Output>[], outputs: readonly Output[]): void {
-  batch.forEach(({ resolve, reject }, index) => {
+function unknown(cause: unknown): ResultUnknown {
+  return cause instanceof ResultUnknown ? cause : new ResultUnknown(cause);
+}
+
+/** What is wrong may be the look, and not what it was for. */
+function asUnknown(error: unknown): never {
+  throw error instanceof Problem ? error : unknown(error);
+}
+
+/** Rejects a request whose deadline is less than `needed` milliseconds away. */
+function isInTime({ input, reject }: Pending<Timed, never>, needed: number): boolean {
+  if (input.deadline > performance.now() + needed) return true;
+  reject(tooLate());
+  return false;
+}
+
+function rejectAll({ requests }: { requests: readonly Pick<Pending<never, never>, 'reject'>[] }, error: unknown): void {
+  for (const { reject } of requests) reject(error);
+}
+
+function answer<Output>(requests: readonly Pending<unknown, Output>[], outputs: readonly Output[]): void {
+  requests.forEach(({ resolve, reject }, index) => {
     const output = outputs[index];
     if (output === undefined) reject(new Error('A batch left a request unanswered.'));
     else resolve(output);

@@ -1,12 +1,13 @@
 import { initialStage, stageAfter } from '../domain/call-states.ts';
 import type { NewCall } from '../domain/model.ts';
+import { networksOf } from '../domain/networks.ts';
 import type { ActiveKey, CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../domain/ports.ts';
-import { Problem } from '../domain/problem.ts';
+import { Problem, ResultUnknown } from '../domain/problem.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from './authorization.ts';
 import { type BatchObserver, batched } from './batch.ts';
 import { cancelledAtSql, isQueued } from './call-stages.ts';
 import type { Database, Row, Value } from './database.ts';
-import { isFaultOfOne } from './errors.ts';
+import { isFaultOfOne, isUndone } from './errors.ts';
 import type { KeyUse } from './key-use.ts';
 import { readBack } from './read-back.ts';
 
@@ -42,7 +43,8 @@ type Explanation = { allowed: true; call: Row | null } | { allowed: false; refus
  * change a row, and only chooses the refusal or the earlier answer.
  */
 export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBatch, onPlaced: () => void): CallStore {
-  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, isFaultOfOne };
+  const shareOf = ({ digest }: { digest: string }) => digest;
+  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, shareOf, isFaultOfOne };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
     (size) =>
@@ -52,11 +54,11 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
     request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
-  const findActive = batched({ ...batching, run: activeKeys(database), observe: observer('look up') });
-  const insert = batched({ ...batching, ...inserter(database), observe: observer('place') });
+  const findActive = batched({ ...batching, shareOf: networkOfCaller, run: activeKeys(database), observe: observer('look up') });
+  const insert = batched({ ...batching, ...inserter(database), isUndone, observe: observer('place') });
   const cancel = {
-    request_id: batched({ ...batching, ...canceller(database, 'request_id'), observe: observer('cancel') }),
-    contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), observe: observer('cancel') }),
+    request_id: batched({ ...batching, ...canceller(database, 'request_id'), isUndone, observe: observer('cancel') }),
+    contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), isUndone, observe: observer('cancel') }),
   };
 
   async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
@@ -135,13 +137,13 @@ function inserter(database: Database) {
   );
   const confirmOne = readBack(database);
   return {
-    async run(batch: Placing[]): Promise<boolean[]> {
+    async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
       const rows = inOneOrder(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
       // Without RETURNING, which costs a tenth of the statement: nearly always all rows are inserted.
-      const count = await insert(rows);
+      const count = await insert(rows, beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
-      const found = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId]));
+      const found = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId])).catch(asUnknown);
       const inserted = new Set(found.map((row) => row['contact_id']));
       return batch.map(({ call }) => inserted.has(call.contactId));
     },
@@ -164,8 +166,9 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const targetOf = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
   const confirmOne = readBack(database);
   return {
-    async run(batch: Naming[]): Promise<(Row | null)[]> {
-      const rows = await statement(inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]));
+    async run(batch: Naming[], beforeCommit: () => void): Promise<(Row | null)[]> {
+      const named = inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]);
+      const rows = await statement(named, beforeCommit);
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
       // A row does not tell which request cancelled the call: if several asked for it, each gets an explanation of its own.
       const asked = Map.groupBy(batch, targetOf);
@@ -178,6 +181,16 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
+/** The keys of a flood are made up, so it is shared by where it comes from. */
+function networkOfCaller({ address }: { address: string }): string {
+  return address.includes(':') ? (networksOf(address)[0] ?? '') : address;
+}
+
+/** Some of the batch were placed, and it is not known which. */
+function asUnknown(cause: unknown): never {
+  throw new ResultUnknown(cause);
+}
+
 /** Whether each key is active. */
 function activeKeys(database: Database) {
   const statement = database.prepare(
@@ -186,7 +199,7 @@ function activeKeys(database: Database) {
      WHERE k.digest = r.digest AND u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
-  return async (batch: Omit<KeyedRequest, 'campaignId'>[]): Promise<(ActiveKey | null)[]> => {
+  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<(ActiveKey | null)[]> => {
     const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
     const found = new Map(rows.map(({ n, expires_at: end }) => [n, { expiresAt: end == null ? null : Number(end) }]));
     return batch.map((_, n) => found.get(n) ?? null);

@@ -11,8 +11,12 @@ export type Row = Readonly<Record<string, Value | boolean>>;
 /** The columns of a batch, in the order in which its rows have them. */
 export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 
-/** Answers a whole batch of rows with one prepared statement. */
-type BatchStatement = (rows: BatchRows) => Promise<Row[]>;
+/**
+ * Answers a whole batch of rows with one prepared statement.
+ *
+ * @param beforeCommit is called when there is a connection, before anything is sent that may commit. If it throws, nothing is sent
+ */
+type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
 export type BatchRows = readonly (readonly Value[])[];
 
 /** What the stores need of a database, in either dialect: one lane of it. */
@@ -33,7 +37,7 @@ export type Database = {
    */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'read back' | 'write'): BatchStatement;
   /** Like {@link prepare}, for a change of which only the number of changed rows counts. */
-  prepareChange(columns: BatchColumns, sql: (rows: string) => string): (rows: BatchRows) => Promise<number>;
+  prepareChange(columns: BatchColumns, sql: (rows: string) => string): BatchStatement<number>;
   /** Closes the writing connection and rolls back what it has not committed. The next write opens another. */
   discardWriter(reason: Error): Promise<void>;
   /**

@@ -24,6 +24,20 @@ export function isFaultOfOne(error: unknown): boolean {
   return isDataError(error) || codeOf(error) === lockNotAvailable;
 }
 
+/** SQLite's errors before the last page of a commit is written. After a failed fsync, a crash may still bring the commit back. */
+const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB|MISUSE)/;
+
+/**
+ * The statement that failed with this changed nothing, and never will. Not so if PostgreSQL ends the session, or does not answer: it may have
+ * committed before.
+ */
+export function isUndone(error: unknown): boolean {
+  if (error instanceof Problem || isFaultOfOne(error) || sqliteUndone.test(codeOf(error))) return true;
+  if (!(error instanceof Error)) return false;
+  // The driver has not sent it.
+  return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
+}
+
 /** The database refused a value. */
 export function isDataError(error: unknown): boolean {
   const code = codeOf(error);

@@ -69,8 +69,10 @@ type Statement = pg.QueryConfig & { query_timeout?: number };
 /**
  * Sends one statement. Behind a pooler, the settings come in the same transaction, and the statement has no name. Closes a connection that
  * did not answer: a late answer must not be taken for that of the next statement.
+ *
+ * @param beforeCommit is called before anything is sent that may commit. If it throws, nothing is committed
  */
-export async function send(connection: pg.Client, query: Statement): Promise<pg.QueryResult<Row>> {
+export async function send(connection: pg.Client, query: Statement, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> {
   const deadline = performance.now() + (query.query_timeout ?? timeLimits.statement);
   const sendOne = async (text: string, values?: unknown[], name?: string) => {
     try {
@@ -78,7 +80,7 @@ export async function send(connection: pg.Client, query: Statement): Promise<pg.
       const result = await connection.query<Row>(config);
       // After a failed statement, PostgreSQL answers COMMIT with a successful ROLLBACK.
       if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
-        throw new pg.DatabaseError('The transaction was rolled back.', 0, 'error');
+        throw Object.assign(new pg.DatabaseError('The transaction was rolled back.', 0, 'error'), { severity: 'ERROR' });
       return result;
     } catch (error) {
       if (!(error instanceof pg.DatabaseError && error.severity === 'ERROR')) hangUp(connection, error);
@@ -86,12 +88,16 @@ export async function send(connection: pg.Client, query: Statement): Promise<pg.
     }
   };
   const { text, values, name } = query;
-  if (!pooled.has(connection)) return sendOne(text, values, name);
+  if (!pooled.has(connection)) {
+    beforeCommit?.();
+    return sendOne(text, values, name);
+  }
   if (connection.getTransactionStatus() !== 'I') return sendOne(text, values);
   if (/^BEGIN\b/i.test(text)) return sendOne(`${text.replace(/;$/, '')}; ${ofTheTransaction}`);
   await sendOne(`BEGIN; ${ofTheTransaction}`);
   try {
     const result = await sendOne(text, values);
+    beforeCommit?.();
     await sendOne('COMMIT');
     return result;
   } catch (error) {

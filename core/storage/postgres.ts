@@ -114,14 +114,14 @@ function laneOf(pool: Knex): Database {
     isFull = false;
   }
 
-  function runner(columns: BatchColumns, sql: (rows: string) => string): (rows: BatchRows) => Promise<pg.QueryResult<Row>> {
+  function runner(columns: BatchColumns, sql: (rows: string) => string) {
     const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
     const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
     const name = hash('sha256', text, 'hex').slice(0, 32);
-    return async (rows) => {
+    return async (rows: BatchRows, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> => {
       const connection: pg.Client = await pool.client.acquireConnection();
       try {
-        return await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch });
+        return await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch }, beforeCommit);
       } catch (error) {
         if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
         throw error;
@@ -140,11 +140,11 @@ function laneOf(pool: Knex): Database {
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
     prepare(columns, sql) {
       const run = runner(columns, sql);
-      return async (rows) => (await run(rows)).rows;
+      return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;
     },
     prepareChange(columns, sql) {
       const run = runner(columns, sql);
-      return async (rows) => (await run(rows)).rowCount ?? 0;
+      return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
     },
     async discardWriter() {
       // PostgreSQL answers after the commit: no connection can have one pending.

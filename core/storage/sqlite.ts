@@ -74,11 +74,11 @@ function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', 
     },
     prepare(columns, sql, mode) {
       const text = sql(rowsOf(columns));
-      return (rows) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows);
+      return (rows, beforeCommit) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows, beforeCommit);
     },
     prepareChange(columns, sql) {
       const text = sql(rowsOf(columns));
-      return (rows) => runPrepared(write, text, JSON.stringify(rows), changedRows);
+      return (rows, beforeCommit) => runPrepared(write, text, JSON.stringify(rows), changedRows, beforeCommit);
     },
     async discardWriter(reason) {
       const connection: Connection = await write.client.acquireConnection();

@@ -120,8 +120,8 @@ describe('a call that is cancelled', () => {
 describe('a key', () => {
   it('is looked up as of now', async () => {
     const to = callsOf();
-    expect(await findActiveKey(to.ports, caller)).to.deep.equal({ expiresAt: 5 });
-    expect(to.asked).to.deep.equal([{ ...caller, at: now }]);
+    expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: 5 });
+    expect(to.asked).to.deep.equal([{ ...caller, address: 'a', at: now }]);
   });
 
   it('has access to its campaigns', async () => {

@@ -7,13 +7,14 @@ import { expect } from 'chai';
 import Koa from 'koa';
 import { paths, pathTo } from '#contract/paths.ts';
 import { sign } from '#contract/signature.ts';
-import { Problem } from '../../core/domain/problem.ts';
+import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { readBytes } from '../../core/http/body.ts';
 import { clientAddress } from '../../core/http/client-address.ts';
 import type { State } from '../../core/http/context.ts';
 import { problems } from '../../core/http/problems.ts';
 import { requestId } from '../../core/http/request-id.ts';
 import { createLog } from '../../core/log.ts';
+import { countNotServed } from '../../core/refusals.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -254,9 +255,10 @@ describe('what a request throws', () => {
   });
   let server: Server;
   let thrown: unknown;
+  let notServed: ReturnType<typeof countNotServed>;
 
   before(async () => {
-    const app = new Koa<State>().use(requestId()).use(problems(createLog('info', lines)));
+    const app = new Koa<State>().use(requestId()).use(problems({ onNotServed: (...thrown) => notServed.add(...thrown) }));
     app.use((ctx) => {
       ctx.state.route = '/a-route';
       ctx.set('X-Of-Another-Answer', 'x');
@@ -267,6 +269,7 @@ describe('what a request throws', () => {
   });
   beforeEach(() => {
     log.length = 0;
+    notServed = countNotServed(createLog('info', lines));
   });
   after(() => server.close());
 
@@ -310,6 +313,28 @@ describe('what a request throws', () => {
     expect(log).to.have.length(1);
     expect(log[0]).to.include({ level: 'error', msg: 'request failed', requestId: 'r-1', route: '/a-route' });
     expect(log[0]?.err).to.include({ message: 'a secret' });
+  });
+
+  it('gets no answer, and its connection is closed, where nobody knows what was done', async () => {
+    const failure: unknown = await throwing(new ResultUnknown(new Error('Connection terminated'))).catch((error: Error) => error.cause);
+    expect(failure).to.include({ code: 'UND_ERR_SOCKET', message: 'other side closed' });
+    expect(log).to.have.length(1);
+    expect(log[0]).to.include({ level: 'warn', msg: 'request not answered', requestId: 'r-1', route: '/a-route' });
+    expect(log[0]?.err).to.have.nested.property('cause.message', 'Connection terminated');
+  });
+
+  it('is in the log once, and then as a number, where many requests have the same reason', async () => {
+    const away = () => throwing(new Problem('unavailable', 'Down.', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) }));
+    for (let times = 0; times < 3; times++) await away();
+    await throwing(new Problem('unavailable', 'Late.'));
+    const first = ['Down.', 'Late.'];
+    expect(log.map(({ err }) => err && 'message' in err && err.message)).to.deep.equal(first);
+    notServed.write();
+    notServed.write();
+    expect(log).to.have.length(3);
+    expect(log[2]).to.include({ msg: 'request not served: more requests', route: '/a-route', code: 'ECONNREFUSED', count: 2 });
+    await away();
+    expect(log[3]).to.include({ msg: 'request not served', requestId: 'r-1' });
   });
 
   for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {

@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
-import { Problem } from '../../core/domain/problem.ts';
+import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { batched } from '../../core/storage/batch.ts';
 
 type Asked = { n: number; deadline: number };
@@ -11,17 +11,23 @@ function controlled({
   size = 4,
   maxInFlight = 1,
   confirm = async () => undefined,
+  shareOf = () => 'one',
+  changes = false,
 }: {
   size?: number;
   maxInFlight?: number;
   confirm?: () => Promise<void>;
+  shareOf?: (asked: Asked) => string;
+  changes?: boolean;
 } = {}) {
-  const runs: { inputs: number[]; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
+  const runs: { inputs: number[]; send: () => void; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
   const request = batched<Asked, string>({
-    run: (inputs) => new Promise((answer, fail) => runs.push({ inputs: inputs.map(({ n }) => n), answer, fail })),
+    run: (inputs, send) => new Promise((answer, fail) => runs.push({ inputs: inputs.map(({ n }) => n), send, answer, fail })),
+    ...(changes && { isUndone: (error: unknown) => error instanceof Error && error.message === 'undone' }),
     confirm,
     size,
     maxInFlight,
+    shareOf,
     isFaultOfOne: () => false,
     observe: () => undefined,
   });
@@ -144,7 +150,14 @@ describe('a batch', () => {
       if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
       return inputs.map(({ n }) => String(n));
     };
-    const ask = batched<Asked, string>({ run, size: 10, maxInFlight: 1, isFaultOfOne: () => true, observe: () => undefined });
+    const ask = batched<Asked, string>({
+      run,
+      size: 10,
+      maxInFlight: 1,
+      isFaultOfOne: () => true,
+      shareOf: String,
+      observe: () => undefined,
+    });
     const deadline = performance.now() + deadlines.answer;
     const settled = await Promise.allSettled([1, 2, 3, 4].map((n) => ask({ n, deadline })));
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
@@ -189,11 +202,69 @@ describe('a batch', () => {
 
   it('fails a request that it leaves unanswered, and no other', async () => {
     const run = async () => ['answer'];
-    const ask = batched<Asked, string>({ run, size: 10, maxInFlight: 1, isFaultOfOne: () => false, observe: () => undefined });
+    const ask = batched<Asked, string>({
+      run,
+      size: 10,
+      maxInFlight: 1,
+      isFaultOfOne: () => false,
+      shareOf: String,
+      observe: () => undefined,
+    });
     const deadline = performance.now() + deadlines.answer;
     const [first, second] = [1, 2].map((n) => ask({ n, deadline }));
     const failure = second?.catch((error: Error) => error.message);
     expect([await first, await failure]).to.deep.equal(['answer', 'A batch left a request unanswered.']);
+  });
+
+  it('says of a change that it is unknown, unless it was not sent, or its error says that it was undone', async () => {
+    const { ask, runs } = controlled({ changes: true });
+    const cases = [
+      [false, 'out', 'out'],
+      [true, 'undone', 'undone'],
+      [true, 'out', 'A statement was sent, and its result is not known.'],
+    ] as const;
+    for (const [n, [isSent, error, said]] of cases.entries()) {
+      const asked = ask(n);
+      await turns();
+      if (isSent) runs[n]?.send();
+      runs[n]?.fail(new Error(error));
+      expect(await failureOf(asked)).to.have.property('message', said);
+      await turns();
+    }
+  });
+
+  it('says of a change that it is unknown where it cannot be confirmed, unless the look says that it is not there', async () => {
+    for (const [error, said] of [
+      [new Error('no look'), ResultUnknown],
+      [new Problem('unavailable', 'Not there.'), Problem],
+    ] as const) {
+      const { ask, finish } = controlled({ changes: true, confirm: () => Promise.reject(error) });
+      const asked = ask(1).catch((reason: unknown) => reason);
+      await turns();
+      await finish(0);
+      expect(await asked).to.be.instanceOf(said);
+    }
+  });
+
+  it('has places for all who wait, in turn, however much one of them wants', async () => {
+    const { ask, runs, finish } = controlled({ size: 4, shareOf: ({ n }) => (n < 100 ? 'flood' : String(n)) });
+    void ask(0);
+    await turns();
+    for (let n = 1; n <= 10; n++) void ask(n);
+    for (const n of [100, 101, 100]) void ask(n);
+    for (let index = 0; index < 4; index++) await finish(index);
+    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
+  });
+
+  it('makes room for a request of someone else where one has filled the queue', async () => {
+    const { ask } = controlled({ shareOf: ({ n }) => (n < 10_000 ? 'flood' : 'quiet') });
+    void ask(0);
+    await turns();
+    const flood = Array.from({ length: 2_000 }, (_, n) => failureOf(ask(n)));
+    void ask(10_000);
+    expect(await Promise.race([failureOf(ask(2_001)), turns()])).to.have.property('code', 'unavailable');
+    expect(await Promise.race([flood.at(-1), turns()])).to.have.property('code', 'unavailable');
+    expect(await Promise.race([flood.at(-2), turns()])).to.equal(undefined);
   });
 
   it('refuses a request at once when two thousand are waiting', async () => {
@@ -278,6 +349,37 @@ describe('the deadline of a request', () => {
     expect(outcomes[1]).to.equal('answer to 2');
   });
 
+  it('leaves unknown what a change has done that was sent, and answers those of its batch that have time left', async () => {
+    const { ask, runs, finish } = controlled({ changes: true });
+    const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
+    await turns();
+    runs[0]?.send();
+    await pass(deadlines.statement + 250);
+    expect(outcomes[0]).to.be.instanceOf(ResultUnknown);
+    await finish(0);
+    expect(outcomes[1]).to.equal('answer to 2');
+  });
+
+  it('fails the whole batch where a change was not sent by then, and sends none of it', async () => {
+    const { ask, runs } = controlled({ changes: true });
+    const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2));
+    await turns();
+    await pass(deadlines.statement + 250);
+    for (const outcome of outcomes) expect(outcome).to.include(late);
+    expect(runs[0]?.send).to.throw(late.message);
+  });
+
+  it('keeps a change from being sent that a lock could hold up for longer', async () => {
+    const { ask, runs } = controlled({ changes: true });
+    void ask(1, deadlines.lock + 1_000);
+    void ask(2, deadlines.statement + 1).catch(() => undefined);
+    await turns();
+    milliseconds += deadlines.statement - deadlines.lock;
+    expect(runs[0]?.send).not.to.throw();
+    milliseconds += 2;
+    expect(runs[0]?.send).to.throw(late.message);
+  });
+
   it('is looked at for as long as requests wait or run, and by one timer', async () => {
     const { ask, finish } = controlled();
     const timers = mock.method(globalThis, 'setTimeout');
@@ -312,7 +414,14 @@ describe('the deadline of a request', () => {
       milliseconds += 10;
       throw new Error(`bad row among ${inputs.length}`);
     };
-    const ask = batched<Asked, string>({ run, size: 10, maxInFlight: 1, isFaultOfOne: () => true, observe: () => undefined });
+    const ask = batched<Asked, string>({
+      run,
+      size: 10,
+      maxInFlight: 1,
+      isFaultOfOne: () => true,
+      shareOf: String,
+      observe: () => undefined,
+    });
     const outcomes = outcomesOf(...[5, 500].map((left, n) => ask({ n, deadline: milliseconds + deadlines.statement + left })));
     await turns();
     expect(outcomes[0]).to.include(late);

@@ -29,7 +29,7 @@ describe('the writer of a SQLite file', () => {
   const place = (requestId: string) =>
     placeCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId, contact: { phone: somePhone() } }).then(
       () => 'placed',
-      (error: { code?: string }) => error.code,
+      (error: { code?: string; name: string }) => error.code ?? error.name,
     );
 
   /** What another process finds in the database. */
@@ -61,10 +61,21 @@ describe('the writer of a SQLite file', () => {
 
   it('acknowledges no call that other connections do not see, and continues on a new connection', async () => {
     const end = await holdCommitsBack();
-    expect(await place('held-back')).to.equal('unavailable');
+    // The statement that holds it back will commit it, when it ends.
+    expect(await place('held-back')).to.equal('ResultUnknown');
     await end();
     expect(await place('after')).to.equal('placed');
     expect(await found()).to.include('after');
+  });
+
+  it('refuses a call that goes with its connection, for certain', async () => {
+    const { client } = direct.storage.database.write;
+    const connection: Connection = await client.acquireConnection();
+    await new Promise<void>((resolve, reject) => connection.exec('BEGIN', (error) => (error ? reject(error) : resolve())));
+    client.releaseConnection(connection);
+    expect(await place('in-a-transaction')).to.equal('unavailable');
+    expect(await place('after')).to.equal('placed');
+    expect(await found()).to.deep.equal(['after']);
   });
 
   it('is not ready while it cannot commit', async () => {
@@ -84,7 +95,7 @@ describe('the writer of a SQLite file', () => {
 
   it('gives up a statement in the time that requests leave for one', async () => {
     const rows: { timeout: number }[] = await direct.storage.database.write.raw('PRAGMA busy_timeout');
-    expect(rows).to.deep.equal([{ timeout: deadlines.statement }]);
+    expect(rows).to.deep.equal([{ timeout: deadlines.lock }]);
   });
 
   it('leaves a statement its time after the wait for the connection', () => {

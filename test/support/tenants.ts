@@ -110,8 +110,8 @@ export async function createKey(
 }
 
 /** A key whose request came just now. */
-export function callerOf(digest: Digest): Caller {
-  return { digest, deadline: performance.now() + deadlines.answer };
+export function callerOf(digest: Digest): Caller & { address: string } {
+  return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1' };
 }
 
 let callers = 0;

@@ -58,6 +58,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
     refusals: {
+      onNotServed: () => undefined,
       onKeyRefused: () => undefined,
       onSignInRefused: () => undefined,
       onSignInThrottled: () => undefined,

@@ -1,0 +1,75 @@
+export type SharedQueue<Item> = {
+  length(): number;
+  /** @returns the item for which there is no room, if any: this one, or the newest of whoever has most in the queue */
+  add(item: Item): Item | undefined;
+  /** Takes up to so many: the first of each share, then the second of each, and so on. */
+  take(count: number): Item[];
+  /** Drops what is not wanted. */
+  keep(isWanted: (item: Item) => boolean): void;
+};
+
+/**
+ * A queue that is shared by key or address: a flood waits behind itself, and not others behind the flood. If it is full, room is made at the
+ * expense of whoever has most in it.
+ */
+export function sharedQueue<Item>(room: number, shareOf: (item: Item) => string): SharedQueue<Item> {
+  let waiting: Item[] = [];
+  /** How many each share has; only while the queue is full, since to keep count would cost each request more than the queue itself. */
+  let counts: Map<string, number> | undefined;
+
+  /** Takes the newest of whoever has most out of the queue, unless this share would then have as many. */
+  function makeRoom(share: string): Item | undefined {
+    counts ??= countByShare(waiting, shareOf);
+    // Each has one.
+    if (counts.size >= room) return undefined;
+    const [longest, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
+    if ((counts.get(share) ?? 0) + 1 >= most) return undefined;
+    counts.set(longest, most - 1);
+    const newest = waiting.findLastIndex((item) => shareOf(item) === longest);
+    return waiting.splice(newest, 1)[0];
+  }
+
+  return {
+    length: () => waiting.length,
+    add(item) {
+      let dropped: Item | undefined;
+      if (waiting.length >= room) {
+        const share = shareOf(item);
+        dropped = makeRoom(share);
+        if (dropped === undefined) return item;
+        counts?.set(share, (counts.get(share) ?? 0) + 1);
+      }
+      waiting.push(item);
+      return dropped;
+    },
+    take(count) {
+      counts = undefined;
+      if (waiting.length > count) waiting = inTurns(waiting, shareOf);
+      return waiting.splice(0, count);
+    },
+    keep(isWanted) {
+      counts = undefined;
+      waiting = waiting.filter(isWanted);
+    },
+  };
+}
+
+function inTurns<Item>(items: readonly Item[], shareOf: (item: Item) => string): Item[] {
+  const counts = new Map<string, number>();
+  const rounds: Item[][] = [];
+  for (const item of items) {
+    const share = shareOf(item);
+    const nth = counts.get(share) ?? 0;
+    counts.set(share, nth + 1);
+    const round = rounds[nth];
+    if (round) round.push(item);
+    else rounds.push([item]);
+  }
+  return rounds.flat();
+}
+
+function countByShare<Item>(items: readonly Item[], shareOf: (item: Item) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(shareOf(item), (counts.get(shareOf(item)) ?? 0) + 1);
+  return counts;
+}
