@@ -114,7 +114,9 @@ export async function openScene(
 export async function callsIn(database: string): Promise<FoundCall[]> {
   const direct = await openDirect(database);
   try {
-    return await direct.storage.database.read('calls').select({ requestId: 'request_id', contactId: 'contact_id', state: 'state' });
+    return await direct.storage.database
+      .read('calls')
+      .select({ requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' });
   } finally {
     await direct.close();
   }
@@ -171,6 +173,6 @@ export async function expectPlacing(scene: Scene, when: string): Promise<void> {
 
 let phones = 0;
 /** What places a call to a phone that no other call has. */
-export function callBody(requestId: string, extra: object = {}): { requestId: string; contact: object } {
+export function callBody(requestId: string, extra: object = {}): { requestId: string; contact: { phone: string } } {
   return { requestId, contact: { phone: `+4930${20_000_000 + ++phones}` }, ...extra };
 }

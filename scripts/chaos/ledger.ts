@@ -8,6 +8,8 @@ export type Counts = {
   acknowledged: number;
   /** Acknowledged, placed or cancelled, and not so in the database. */
   lost: number;
+  /** Answered 503, without a request id, and in the database. */
+  placedThough503: number;
   /** Handed off although the cancel was answered 200. */
   cancelledAndDialed: number;
   dialedTwice: number;
@@ -19,7 +21,9 @@ export type Counts = {
   other: number;
 };
 
-export type FoundCall = { requestId: string; contactId: string; state: string };
+export type FoundCall = { requestId: string; contactId: string; state: string; phone: string | null };
+/** A call without a request id is in the database under its contact id. */
+type Body = { requestId?: string; contact: { phone: string } };
 type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
 
@@ -37,6 +41,9 @@ export function createLedger() {
   const cancelled = new Map<string, string>();
   const revoked = new Set<string>();
   const lost = new Set<string>();
+  /** Phone numbers of calls without a request id that got 503. */
+  const refused = new Set<string>();
+  const placedThough503 = new Set<string>();
   const statuses = new Map<number | null, number>();
   const notes: string[] = [];
   const counts = { sent: 0, late: 0, staleYes: 0, wronglyReady: 0, other: 0 };
@@ -88,12 +95,14 @@ export function createLedger() {
       counts.wronglyReady++;
       notes.push(note);
     },
-    async place(url: string, campaignId: string, key: string, body: { requestId: string }): Promise<Reply> {
+    async place(url: string, campaignId: string, key: string, body: Body): Promise<Reply> {
       const reply = await send('POST', onDemand(url, campaignId), key, body);
+      if (reply.status === 503 && body.requestId === undefined) refused.add(body.contact.phone);
       if (reply.status !== 202 || reply.contactId === null) return reply;
-      const known = placed.get(body.requestId) ?? reply.contactId;
-      if (known !== reply.contactId) fail(`${body.requestId} was acknowledged as two calls`);
-      placed.set(body.requestId, known);
+      const { requestId = reply.contactId } = body;
+      const known = placed.get(requestId) ?? reply.contactId;
+      if (known !== reply.contactId) fail(`${requestId} was acknowledged as two calls`);
+      placed.set(requestId, known);
       return reply;
     },
     async cancel(url: string, campaignId: string, key: string, requestId: string): Promise<Reply> {
@@ -109,12 +118,14 @@ export function createLedger() {
         if (isExpected(requestId) && byRequestId.get(requestId)?.contactId !== contactId) lost.add(requestId);
       for (const requestId of cancelled.values())
         if (isExpected(requestId) && byRequestId.get(requestId)?.state !== 'cancelled') lost.add(requestId);
+      for (const { phone } of found) if (phone !== null && refused.has(phone)) placedThough503.add(phone);
     },
     counts(calls: Calls | null): Counts {
       return {
         ...counts,
         acknowledged: placed.size + cancelled.size,
         lost: lost.size,
+        placedThough503: placedThough503.size,
         cancelledAndDialed: calls ? [...cancelled.keys()].filter((contactId) => calls.of(contactId) > 0).length : 0,
         dialedTwice: calls ? calls.twice() : 0,
       };

@@ -5,6 +5,7 @@ const columns: [string, keyof Counts][] = [
   ['sent', 'sent'],
   ['acknowledged', 'acknowledged'],
   ['lost', 'lost'],
+  ['placed though 503', 'placedThough503'],
   ['dialed though cancelled', 'cancelledAndDialed'],
   ['dialed twice', 'dialedTwice'],
   ['late', 'late'],

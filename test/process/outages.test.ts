@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import pg from 'pg';
 import sqlite3 from 'sqlite3';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 /** A way to a server that can be cut and mended. */
 async function cable(target: URL) {
@@ -52,7 +54,91 @@ async function withKey(database: string, core: RunningCore): Promise<{ tenants: 
   return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
 }
 
+/** Holds a SQLite file's lock. */
+async function lockOf(database: string): Promise<{ release(): Promise<void> }> {
+  const holder = new sqlite3.Database(database.slice('sqlite:'.length));
+  const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
+  await execute('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
+  return {
+    async release() {
+      await execute('ROLLBACK');
+      await new Promise((resolve) => holder.close(resolve));
+    },
+  };
+}
+
+/** Places calls without a request id, 32 at once, until it is stopped. @returns what each phone got; null without an answer */
+function startPlacing(url: string, campaignId: string, key: string) {
+  const answers = new Map<string, number | null>();
+  let isStopped = false;
+  const placing = Array.from({ length: 32 }, async () => {
+    while (!isStopped) {
+      const phone = somePhone();
+      const answered = await placeCall(url, campaignId, key, { contact: { phone } }).catch(() => null);
+      answers.set(phone, answered?.status ?? null);
+    }
+  });
+  return {
+    untilThereAre: (status: number, count: number) => until(() => [...answers.values()].filter((one) => one === status).length >= count),
+    async stop(): Promise<Map<string, number | null>> {
+      isStopped = true;
+      await Promise.all(placing);
+      return answers;
+    },
+  };
+}
+
+/** Those of 202 that are not in the database, and those of 503 that are. */
+async function brokenPromises(database: string, answers: ReadonlyMap<string, number | null>): Promise<string[]> {
+  const direct = await openDirect(database);
+  const placed = new Set<string | null>(await direct.storage.database.read('calls').pluck('phone'));
+  await direct.close();
+  return [...answers].flatMap(([phone, status]) =>
+    (status === 202 && !placed.has(phone)) || (status === 503 && placed.has(phone)) ? [`${status} ${phone}`] : [],
+  );
+}
+
 describe('when the database cannot be asked', () => {
+  it('a core on PostgreSQL answers 503 for no call that it has placed, and 202 for no other, wherever it is cut off', async () => {
+    const database = await freshDatabase('postgres');
+    const line = await cable(new URL(database));
+    const core = await startCoreHere(line.url);
+    const { tenants, key } = await withKey(database, core);
+    const placing = startPlacing(core.url, tenants.campaign.id, key);
+    const observer = new pg.Client(database);
+    await observer.connect();
+    for (let times = 1; times <= 3; times++) {
+      await placing.untilThereAre(202, 100 * times);
+      await observer.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      );
+      await placing.untilThereAre(202, 100 * times + 50);
+      await line.cut();
+      await placing.untilThereAre(503, 50 * times);
+      await line.mend();
+    }
+    const answers = await placing.stop();
+    await observer.end();
+    await core.close();
+    await line.cut();
+    expect(await brokenPromises(database, answers)).to.deep.equal([]);
+  });
+
+  it('a core on SQLite answers 503 for no call that it has placed, and 202 for no other, whoever holds the lock', async () => {
+    const database = await freshDatabase('sqlite');
+    const core = await startCoreHere(database);
+    const { tenants, key } = await withKey(database, core);
+    const placing = startPlacing(core.url, tenants.campaign.id, key);
+    await placing.untilThereAre(202, 100);
+    const lock = await lockOf(database);
+    await placing.untilThereAre(503, 32);
+    await lock.release();
+    await placing.untilThereAre(202, 200);
+    const answers = await placing.stop();
+    await core.close();
+    expect(await brokenPromises(database, answers)).to.deep.equal([]);
+  });
+
   it('a core on PostgreSQL answers 503 and never a stale yes, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
@@ -84,14 +170,10 @@ describe('when the database cannot be asked', () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
-    const holder = new sqlite3.Database(database.slice('sqlite:'.length));
-    const execute = (sql: string) =>
-      new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
-    await execute('BEGIN IMMEDIATE');
+    const lock = await lockOf(database);
     const locked = await placeCall(core.url, tenants.campaign.id, key);
     expect([locked.status, codeOf(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
-    await execute('ROLLBACK');
-    await new Promise((resolve) => holder.close(resolve));
+    await lock.release();
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     await core.close();
   });
