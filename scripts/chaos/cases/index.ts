@@ -7,6 +7,7 @@ import { deleted, moved } from './file.ts';
 import { fsync } from './fsync.ts';
 import { hostile } from './hostile.ts';
 import { kills, killsDeduplicated } from './kills.ts';
+import { lanes } from './lanes.ts';
 import { lock } from './lock.ts';
 import { patroni } from './patroni.ts';
 import { freeze, restart, terminate } from './postgres.ts';
@@ -34,6 +35,7 @@ export const cases: readonly Case[] = [
   stopped,
   races,
   flood,
+  lanes,
   revoke,
   clients,
   hostile,
