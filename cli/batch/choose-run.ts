@@ -2,7 +2,7 @@ import { CallkeyError } from '../client/errors.ts';
 import { counted, formatCount } from '../output.ts';
 import type { Folders } from '../xdg.ts';
 import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
-import { FirstLines, markOf } from './line-numbers.ts';
+import { FirstLines, LineSet, markOf } from './line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** What a command wants to place. */
@@ -26,7 +26,7 @@ export async function chooseRun(folders: Folders, request: RunRequest, file: Cal
   return run;
 }
 
-/** @throws CallkeyError `conflict` where contacts might be called twice: see pickRun, and lines that this path had when it was placed last */
+/** @throws CallkeyError `conflict` where contacts might be called twice: see pickRun, and lines that any earlier run of the campaign has placed */
 export async function decideRun(
   runs: readonly Run[],
   request: RunRequest,
@@ -35,8 +35,8 @@ export async function decideRun(
   again: boolean,
 ): Promise<RunChoice> {
   const choice = pickRun(runs, request, again);
-  const before = 'continued' in choice || again ? undefined : placedBefore(runs, request);
-  if (before) await refuseSameLines(before, file, checked);
+  const continued = 'continued' in choice ? choice.continued : undefined;
+  if (!again && !isRepetition(continued)) await refusePlacedLines(runsToCompare(runs, request, continued), continued, file, checked);
   return choice;
 }
 
@@ -53,7 +53,8 @@ export function pickRun(runs: readonly Run[], request: RunRequest, again: boolea
   if (continued) return { continued };
 
   const replaced = sameTarget.filter((run) => isEarlierVersion(run, request));
-  if (replaced[0] && !again) throw replaced[0].header.content === request.content ? readOtherwise(replaced[0]) : placedInPart(replaced[0]);
+  const [placed] = replaced.filter(hasPlaced);
+  if (placed && !again) throw placed.header.content === request.content ? readOtherwise(placed) : placedInPart(placed);
   return { replaced };
 }
 
@@ -68,21 +69,47 @@ function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): bo
   return completedAt === null && header.path !== null && header.path === request.path;
 }
 
-/** The run that placed what the path held last. Its lines tell an edited file from another one: a daily export may have the same name. */
-function placedBefore(runs: readonly Run[], request: RunRequest): Run | undefined {
-  const before = runs.find((run) => isOfTarget(run, request) && run.header.path !== null && run.header.path === request.path);
-  return before && !(before.header.ownRequestIds && request.ownRequestIds) ? before : undefined;
+/** A run that placed nothing stands in no one's way. */
+function hasPlaced({ completedAt, placed }: Run): boolean {
+  return completedAt !== null || placed.size > 0;
 }
 
-async function refuseSameLines(before: Run, file: CallFile, { bad }: CheckedFile): Promise<void> {
-  const lines = new FirstLines(before.header.calls);
-  for await (const { line, call } of earlierLines(before)) {
-    if (call !== undefined) lines.add(markOf(Buffer.from(call, 'hex')), line);
+/** Of a run with --again, which was to place lines once more. */
+function isRepetition(run: Run | undefined): boolean {
+  return run !== undefined && run.header.repetition !== '';
+}
+
+/** Whatever their files were called: a file may have been copied, renamed, extended or saved in another encoding since. */
+function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
+  // Nothing is left to place.
+  if (continued && continued.completedAt !== null) return [];
+  const others = runs.filter((run) => run !== continued && isOfTarget(run, request) && hasPlaced(run));
+  // By the request ids of their own, the core knows such lines in any file.
+  return others.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
+}
+
+/** The lines of a file that earlier runs have placed: how many, and the first ones with where they were. */
+type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[] };
+
+const mostNamed = 5;
+
+/** Keeps the marks of this file's lines and streams the journals past them: those may have many times as many. */
+async function refusePlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
+  if (runs.length === 0) return;
+  const lines = new FirstLines(file.lines);
+  for await (const { line, call } of goodLines(file, bad, continued?.placed)) lines.add(markOf(Buffer.from(callDigest(call), 'hex')), line);
+  const found = new LineSet();
+  const first: PlacedLines['first'] = [];
+  for (const run of runs) {
+    for await (const { line: earlier, call } of earlierLines(run)) {
+      const line = call === undefined ? undefined : lines.find(markOf(Buffer.from(call, 'hex')));
+      if (line === undefined || found.has(line)) continue;
+      found.add(line);
+      first.push({ line, run, earlier });
+      if (first.length > mostNamed) first.sort((one, other) => one.line - other.line).pop();
+    }
   }
-  for await (const { line, call } of goodLines(file, bad)) {
-    const earlier = lines.find(markOf(Buffer.from(callDigest(call), 'hex')));
-    if (earlier !== undefined) throw placedAlready(before, line, earlier);
-  }
+  if (found.size > 0) throw placedAlready(file.name, { count: found.size, first: first.sort((one, other) => one.line - other.line) });
 }
 
 function isOfTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
@@ -98,12 +125,16 @@ function readOtherwise({ header }: Run): CallkeyError {
   );
 }
 
-function placedAlready({ header, completedAt }: Run, line: number, earlier: number): CallkeyError {
-  const was = line === earlier ? '' : `, where it was line ${earlier}`;
+function placedAlready(name: string, { count, first }: PlacedLines): CallkeyError {
+  const named = first.map(
+    ({ line, run, earlier }) => `line ${line} (line ${earlier} of ${run.header.path ?? 'standard input'}, ${run.header.startedAt})`,
+  );
+  const more = count > first.length ? `, and ${formatCount(count - first.length)} more` : '';
+  const contacts = count === 1 ? 'it now would call that contact' : 'them now would call those contacts';
   return new CallkeyError(
     'conflict',
-    `${header.path} has changed since it was placed, at ${completedAt}, and line ${line} was in it then${was}: placing it now would call that contact twice. ` +
-      'Nothing was sent. Put the lines that are not placed in a file of their own; or add --again to place every line of the file as it is now.',
+    `${name} has ${counted(count, 'line')} that ${count === 1 ? 'was' : 'were'} placed before: ${named.join(', ')}${more}. Placing ${contacts} twice. ` +
+      'Nothing was sent. Put the other lines in a file of their own; or add --again to place every line of the file.',
     { code: 'file-changed' },
   );
 }

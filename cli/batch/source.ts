@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type FileHandle, open, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CallkeyError, errorCode } from '../client/errors.ts';
@@ -39,31 +39,42 @@ export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>,
 }
 
 function sourceOf(file: FileHandle, name: string, path: string | null): Source {
-  let begun: string | undefined;
-  /** A line that changed after its check would be sent unchecked, and under the request id of what it was before. */
-  const refuseChange = async () => {
-    const { size, mtimeNs } = await file.stat({ bigint: true });
-    const state = `${size} ${mtimeNs}`;
-    begun ??= state;
-    if (state !== begun) throw changedMeanwhile(name);
+  /**
+   * Of each chunk, as it was read first: a line that changed after its check would be sent unchecked, and under the request id of what it was
+   * before. By content, since a change may leave size and times as they were.
+   */
+  const marks: string[] = [];
+  let isKnownWhole = false;
+  const refuseChange = (n: number, mark: string | undefined) => {
+    if (!isKnownWhole && marks[n] === undefined && mark !== undefined) marks.push(mark);
+    if (marks[n] !== mark) throw changedMeanwhile(name);
   };
   return {
     name,
     path,
     async *chunks() {
       const buffer = Buffer.allocUnsafe(chunkBytes);
-      for (let position = 0; ; ) {
-        const { bytesRead } = await file.read(buffer, 0, chunkBytes, position).catch((error: unknown) => {
-          throw unreadable(name, error);
-        });
-        if (path !== null) await refuseChange();
-        if (bytesRead === 0) return;
-        position += bytesRead;
-        yield buffer.subarray(0, bytesRead);
+      for (let n = 0; ; n++) {
+        const chunk = buffer.subarray(0, await fill(buffer, file, n * chunkBytes, name));
+        refuseChange(n, chunk.length === 0 ? undefined : hash('sha256', chunk).slice(0, 32));
+        if (chunk.length === 0) break;
+        yield chunk;
       }
+      isKnownWhole = true;
     },
     close: () => file.close(),
   };
+}
+
+/** @returns how many bytes there are; fewer than the buffer takes at the end of the file alone */
+async function fill(buffer: Buffer, file: FileHandle, position: number, name: string): Promise<number> {
+  for (let filled = 0; ; ) {
+    const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled).catch((error: unknown) => {
+      throw unreadable(name, error);
+    });
+    filled += bytesRead;
+    if (bytesRead === 0 || filled === buffer.length) return filled;
+  }
 }
 
 /** Copies a pipe, which can be read once, to a file that has no name any more: it goes with the command, even a killed one. */

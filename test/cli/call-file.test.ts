@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
@@ -174,18 +174,27 @@ describe('a file of calls', () => {
     ]);
   });
 
-  it('is refused where it changes while it is read', async () => {
-    const directory = freshDirectory();
-    const path = join(directory, 'calls.csv');
-    writeFileSync(path, `phone\n${phone}\n`);
-    const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
-    const file = await openCallFile(source, { columns: {}, country: null });
-    appendFileSync(path, '+442079460018\n');
-    const thrown = await Readable.from(file.rows())
-      .toArray()
-      .catch((error: unknown) => error);
-    await source.close();
-    expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'conflict', code: 'file-changed' });
+  it('is refused where it changes while it is read, even if its size and times stay', async () => {
+    for (const change of [
+      (path: string) => appendFileSync(path, '+442079460018\n'),
+      (path: string) => {
+        const { atime, mtime } = statSync(path);
+        writeFileSync(path, `phone\n${phone.slice(0, -1)}9\n`);
+        utimesSync(path, atime, mtime);
+      },
+    ]) {
+      const directory = freshDirectory();
+      const path = join(directory, 'calls.csv');
+      writeFileSync(path, `phone\n${phone}\n`);
+      const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
+      const file = await openCallFile(source, { columns: {}, country: null });
+      change(path);
+      const thrown = await Readable.from(file.rows())
+        .toArray()
+        .catch((error: unknown) => error);
+      await source.close();
+      expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'conflict', code: 'file-changed' });
+    }
   });
 
   const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [

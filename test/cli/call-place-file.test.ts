@@ -483,7 +483,7 @@ describe('callkey call place --from', () => {
       for (const more of [[], ['--dry-run'], ['--skip-invalid']]) {
         const { code, stderr } = await place(path, ...more);
         expect(code, stderr).to.equal(5);
-        expect(stderr).to.match(/has changed since it was placed.*line 3 was in it then, where it was line 4.*file of their own.*--again/);
+        expect(stderr).to.match(/has 1 line that was placed before: line 3 \(line 4 of .*\)\. Placing it now.*file of their own.*--again/);
       }
       expect(its.network.seen).to.deep.equal([]);
       expect((await place(file(`phone,name\n${phone(9)},Eve\n`))).code).to.equal(0);
@@ -491,6 +491,48 @@ describe('callkey call place --from', () => {
       file(csvOf(3, 1));
       expect((await place(path, '--again')).code).to.equal(0);
       expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 2, 2]);
+    });
+
+    it('refuses lines that it has placed, from whatever file they come, and sends nothing', async () => {
+      await place(file(csvOf(3)));
+      its.network.seen.length = 0;
+      const extended = `${csvOf(3).trimEnd()}\n${phone(9)},Eve\n`;
+      const others = [
+        file(extended, 'copy.csv'),
+        file(csvOf(2).replace('Ada 1', 'Someone else'), 'renamed.csv'),
+        file(Buffer.from(`\ufeff${extended}`, 'utf16le'), 'unicode.csv'),
+        file(extended.replaceAll(',', ';'), 'semicolons.csv'),
+      ];
+      for (const path of others) {
+        const { code, stderr } = await place(path);
+        expect([code, /placed before: line \d \(line \d of .*contacts\.csv/.test(stderr)], stderr).to.deep.equal([5, true]);
+      }
+      const piped = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
+      const spelled = { CALLKEY_SERVER: `${its.network.url.replace('http', 'HTTP')}/` };
+      for (const environment of [{}, spelled]) {
+        const { code, stderr } = await its.home.run(piped, { input: extended, environment });
+        expect([code, /has 3 lines that were placed before/.test(stderr)], stderr).to.deep.equal([5, true]);
+      }
+      expect(its.network.seen).to.deep.equal([]);
+      expect(await calls()).to.deep.equal(onceEach(3));
+    });
+
+    it('goes on with no stopped file whose other lines were placed from another one since', async () => {
+      const path = file(csvOf(3));
+      its.network.faults.push('pass', { status: 401 });
+      await place(path, '--concurrency', '1');
+      expect((await place(file(csvOf(1, 1), 'rest.csv'))).code).to.equal(0);
+      its.network.seen.length = 0;
+      const { code, stderr } = await its.home.run(['call', 'resume']);
+      expect([code, its.network.seen, /line 3 \(line 2 of .*rest\.csv/.test(stderr)], stderr).to.deep.equal([5, [], true]);
+    });
+
+    it('is not kept from a file by a run that placed nothing', async () => {
+      its.network.faults.push({ status: 401 });
+      await place(file(csvOf(3)), '--concurrency', '1');
+      expect((await place(file(csvOf(4)))).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
+      expect(await calls()).to.deep.equal(onceEach(4));
     });
 
     it('takes a changed file whose lines have request ids of their own', async () => {

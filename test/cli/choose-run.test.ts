@@ -28,6 +28,11 @@ const run = (changes: Partial<RunHeader> = {}, completedAt: string | null = null
   placed: new LineSet(),
   completedAt,
 });
+const inPart = (changes: Partial<RunHeader>): Run => {
+  const placed = new LineSet();
+  placed.add(2);
+  return { ...run(changes), placed };
+};
 const done = '2026-11-22T13:00:00.000Z';
 
 describe('the run of a file', () => {
@@ -49,7 +54,7 @@ describe('the run of a file', () => {
   });
 
   it('is refused where an earlier version of the file was placed in part, and replaces that run with --again', () => {
-    const earlier = run({ content: 'before' });
+    const earlier = inPart({ content: 'before' });
     expect(() => pickRun([earlier], request, false))
       .to.throw(CallkeyError, /has changed since/)
       .with.property('kind', 'conflict');
@@ -59,7 +64,7 @@ describe('the run of a file', () => {
   const otherwise = { columns: {}, country: 'DE' };
   for (const completedAt of [null, done]) {
     it(`is refused where the same file was read otherwise and ${completedAt ? 'placed whole' : 'placed in part'}: its lines have the same request ids`, () => {
-      const earlier = run({ path: '/moved.csv', reading: otherwise }, completedAt);
+      const earlier = { ...inPart({ path: '/moved.csv', reading: otherwise }), completedAt };
       expect(() => pickRun([earlier], request, false))
         .to.throw(CallkeyError, /--columns/)
         .with.property('kind', 'conflict');
@@ -67,17 +72,22 @@ describe('the run of a file', () => {
     });
   }
 
+  it('replaces an earlier version of which nothing was placed', () => {
+    const earlier = run({ content: 'before' });
+    expect(pickRun([earlier], request, false)).to.deep.equal({ replaced: [earlier] });
+  });
+
   const harmless: [string, Run, Partial<RunRequest>][] = [
     ['the earlier version was placed whole', run({ content: 'before' }, done), {}],
     ['the earlier version was placed but for its wrong lines', run({ content: 'before', skipped: 1 }, done), {}],
-    ['the file has another path', run({ content: 'before', path: '/other.csv' }), {}],
-    ['both came from standard input', run({ content: 'before', path: null }), { path: null }],
+    ['the file has another path', inPart({ content: 'before', path: '/other.csv' }), {}],
+    ['both came from standard input', inPart({ content: 'before', path: null }), { path: null }],
     [
       'the same file was read otherwise, and every line of both has a request id of its own',
-      run({ reading: otherwise, ownRequestIds: true }),
+      inPart({ reading: otherwise, ownRequestIds: true }),
       { ownRequestIds: true },
     ],
-    ['every line of both has a request id of its own', run({ content: 'before', ownRequestIds: true }), { ownRequestIds: true }],
+    ['every line of both has a request id of its own', inPart({ content: 'before', ownRequestIds: true }), { ownRequestIds: true }],
   ];
   for (const [what, earlier, changes] of harmless) {
     it(`is a new one where ${what}`, () => {
