@@ -6,6 +6,7 @@ import { auditCommands } from './admin/audit.ts';
 import { backupCommand } from './admin/backup.ts';
 import { campaignCommands } from './admin/campaign.ts';
 import { checkCommand } from './admin/check.ts';
+import { clockCommands } from './admin/clock.ts';
 import { contactCommands } from './admin/contact.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/context.ts';
 import { dialerCommands } from './admin/dialer.ts';
@@ -54,6 +55,7 @@ function createProgram(): Command {
   contactCommands(program, runner);
   retentionCommands(program, runner);
   auditCommands(program, runner);
+  clockCommands(program, runner);
   dialerCommands(program, runner);
   importCommand(program, runner);
   backupCommand(program, runner);

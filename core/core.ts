@@ -6,16 +6,19 @@ import { reloadCertificate } from './certificate-reload.ts';
 import type { Config, DialerConfig } from './config.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
+import { type ClockWatch, describeDoubt, watchClock } from './domain/clock.ts';
 import type { Clock, Passwords, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createManagementApp } from './http/management.ts';
 import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
 import { createMetrics } from './metrics.ts';
-import { version } from './program.ts';
+import { adminCommand, version } from './program.ts';
 import { collectRefusals } from './refusals.ts';
 import { asDatabaseError } from './start-errors.ts';
 import { openStorage } from './storage/index.ts';
+
+const acceptClock = `${adminCommand} clock accept`;
 
 /** Where `npm run build:web` puts the page. */
 const webConsoleFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
@@ -86,7 +89,12 @@ export async function startCore(
       refusals,
       webConsole,
     });
-    const management = config.management && createManagementApp({ version, registry: metrics.registry, isReady, log });
+    const clockWatch = watchClock(ports.stores.clock, (doubt) => {
+      if (doubt) log.error(describeDoubt(doubt, acceptClock));
+      else log.info('the clock is trusted again');
+    });
+    const isClockAhead = () => clockWatch.doubt() !== null;
+    const management = config.management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log });
 
     const opened = async (opening: Promise<Listener>) => {
       const listener = await opening;
@@ -99,13 +107,17 @@ export async function startCore(
     const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, tls));
     // Only now: the one-time password of a start that fails would be shown to nobody.
     const firstUser = await createFirstUser(ports);
-    const housekeeping = startHousekeeping(ports, config.retentionDays, log);
+    const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
     metrics.watch.queue(() => queueLook(ports));
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
     metrics.watch.database(storage.figures);
-    metrics.watch.process(async () => ({ ready: (await isReady()) ? 1 : 0, lastUsedLag: storage.lastUsedLag() / 1_000 }));
-    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer });
+    metrics.watch.process(async () => ({
+      ready: (await isReady()) ? 1 : 0,
+      lastUsedLag: storage.lastUsedLag() / 1_000,
+      clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
+    }));
+    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer, isTrusted: clockWatch.isTrusted });
 
     return {
       url: publicListener.url,
@@ -142,7 +154,7 @@ async function usableStorage<Result>(location: Config['database'], use: () => Re
 async function startConfiguredDialer(
   config: DialerConfig,
   { clock, randomness, stores }: Ports,
-  outside: { log: Logger; observer: DialerObserver },
+  outside: { log: Logger; observer: DialerObserver; isTrusted: ClockWatch['isTrusted'] },
 ): Promise<Dialer | undefined> {
   const { log } = outside;
   if (config.kind === 'off') {

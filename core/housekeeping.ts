@@ -2,6 +2,7 @@ import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import { operator } from './domain/audit.ts';
 import { pruneAudit } from './domain/audit-chain.ts';
+import type { ClockWatch } from './domain/clock.ts';
 import type { RetentionDays } from './domain/model.ts';
 import type { Ports } from './domain/ports.ts';
 import { Problem } from './domain/problem.ts';
@@ -18,8 +19,11 @@ type Housekeeping = {
   close(): Promise<void>;
 };
 
-/** Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. */
-export function startHousekeeping(ports: Ports, days: RetentionDays, log: Logger): Housekeeping {
+/**
+ * Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. What
+ * ends or deletes something by the clock waits while the clock isn't trusted.
+ */
+export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, retention } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
@@ -28,8 +32,10 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, log: Logger
     const now = ports.clock.now();
     const cancelled = await apiKeys.finishCancelling(now, signal);
     if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
-    const lapsed = await dialing.lapse(now.toMillis(), signal);
-    if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+    if (await clockWatch.look(now.toMillis())) {
+      const lapsed = await dialing.lapse(now.toMillis(), signal);
+      if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+    }
     await callList.compactCounts();
     await auditChain.extend(signal);
   }
@@ -37,6 +43,18 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, log: Logger
   async function sweepEachHour(): Promise<void> {
     const before = await retention.recordDays(days);
     if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
+    const now = ports.clock.now();
+    try {
+      // The same instant for all of it: the clock could step meanwhile.
+      if (await clockWatch.isTrusted(now.toMillis()))
+        await deleteOld({ ...ports, clock: { now: () => now, millis: () => now.toMillis() } });
+    } finally {
+      await sealAudit();
+    }
+    await apiKeys.compactCounts();
+  }
+
+  async function deleteOld(ports: Ports): Promise<void> {
     // Before all that erases nothing: a step that keeps failing must not keep contact data.
     const ended = await endOverdueCalls(dialing, ports.clock, signal);
     if (ended > 0) log.info({ calls: ended }, 'calls ended that no dialer had ended');
@@ -46,21 +64,15 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, log: Logger
     }
     await sweepSessions(ports);
     await ports.throttle.sweep(ports.clock.millis());
-    await apiKeys.compactCounts();
     await forgetOldCounts(retention, ports.clock, signal);
-    await sealAudit();
+    const pruned = days.auditEvents === null ? 0 : await pruneAudit(ports, operator, days.auditEvents, signal);
+    if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
   }
 
   /** In the log, which others keep: who changes the database cannot change the seal there. `admin audit verify` compares them. */
   async function sealAudit(): Promise<void> {
-    try {
-      const pruned = days.auditEvents === null ? 0 : await pruneAudit(ports, operator, days.auditEvents, signal);
-      if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
-    } finally {
-      // After the event that says what was deleted: this seal proves it.
-      const { seq, hash } = await auditChain.state();
-      if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
-    }
+    const { seq, hash } = await auditChain.state();
+    if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
   }
 
   const repeating = [repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];

@@ -137,6 +137,10 @@ function gaugesOf(registry: Registry) {
     }),
     process: watchedGauges(registry, {
       ready: { name: 'callkey_ready', help: '1 if a write would be durable now, else 0: what /readyz answers' },
+      clockAhead: {
+        name: 'callkey_clock_ahead_seconds',
+        help: 'How far the clock is ahead, if it is too far for calls to be dialed or end and for data to be erased; else 0',
+      },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',
         help: 'For how long this process has known of the use of a key and not written it',

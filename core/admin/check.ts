@@ -1,12 +1,15 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
+import { describeDoubt, doubtOf } from '../domain/clock.ts';
 import { adminCommand } from '../program.ts';
 import { readSecret, secretFileOf } from '../session-secrets.ts';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../storage/key-counts.ts';
+import { systemClock } from '../system.ts';
 import { unknownVariables, unknownVariableText } from '../unknown-variables.ts';
+import { acceptCommand } from './clock.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { withExamples } from './help.ts';
 
@@ -53,8 +56,15 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   });
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
   const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
+  const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
   const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, schema, ...users, ...keyCounts, ...specific];
+  return [reachable, schema, ...users, ...keyCounts, ...clock, ...specific];
+}
+
+async function lookAtClock({ stores }: Storage): Promise<string> {
+  const doubt = doubtOf(await stores.clock.read(), systemClock.millis());
+  if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
+  return 'agrees with what the database knows';
 }
 
 async function countEnabled({ database }: Storage): Promise<number> {

@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import { timestamp } from '#contract/text.ts';
 import { defaultRetention } from '../config.ts';
 import { findPrunable, pruneAudit } from '../domain/audit-chain.ts';
+import { requireTrustedClock } from '../domain/clock.ts';
 import { dialingLimits } from '../domain/dialing.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { endOverdueCalls, eraseOldContacts } from '../domain/retention.ts';
+import { acceptCommand } from './clock.ts';
 import type { AdminContext, Runner } from './context.ts';
 import { withExamples } from './help.ts';
 
@@ -91,6 +93,7 @@ async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays):
 }
 
 async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
+  await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
   await endOverdueCalls(ports.stores.dialing, ports.clock);
   const erased = days.contacts === null ? 0 : await eraseOldContacts(ports, actor, days.contacts);
   await ports.stores.auditChain.extend();

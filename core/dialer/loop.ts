@@ -34,6 +34,8 @@ export function startDialer(deps: {
   provider: Provider;
   concurrency: number;
   clock: Clock;
+  /** Whether calls may be dialed or ended by this instant, in epoch milliseconds. */
+  isTrusted: (now: number) => Promise<boolean>;
   random: () => number;
   log: Logger;
   observer: DialerObserver;
@@ -67,6 +69,7 @@ export function startDialer(deps: {
 
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.millis();
+    if (!(await deps.isTrusted(now))) return [];
     if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now);
     lastClaimAt = now;
     const claimed = await store.claim(limit, provider.name, now, now + dialingLimits.lease.toMillis());

@@ -210,10 +210,23 @@ export type AuditAction =
   | 'list.exported'
   | 'retention.run'
   | 'backup.created'
-  | 'audit.pruned';
+  | 'audit.pruned'
+  | 'clock.accepted';
 
 export type AuditSubject = Named & {
-  kind: 'api-key' | 'user' | 'session' | 'partner' | 'account' | 'campaign' | 'contact' | 'list' | 'call-log' | 'backup' | 'audit-log';
+  kind:
+    | 'api-key'
+    | 'user'
+    | 'session'
+    | 'partner'
+    | 'account'
+    | 'campaign'
+    | 'contact'
+    | 'list'
+    | 'call-log'
+    | 'backup'
+    | 'audit-log'
+    | 'clock';
 };
 
 /** Who did what, when and from where. Never holds a secret. */

@@ -245,6 +245,16 @@ export type AuditChainStore = {
   prune(last: number, signal?: AbortSignal): Promise<number>;
 };
 
+/** The newest instant by a clock that was right, in epoch milliseconds: see clock.ts. */
+export type ClockStore = {
+  /** Null before a core has recorded one; `serverAt` is the database server's own clock, null on SQLite. */
+  read(): Promise<{ newestAt: number | null; serverAt: number | null }>;
+  /** Records an instant if it is newer. */
+  advance(now: number): Promise<void>;
+  /** Records an instant, newer or not. */
+  set(now: number): Promise<void>;
+};
+
 /** What the service knows of one phone number. */
 export type ContactStore = {
   /** Its calls, the newest last. Reads all calls that there are, in short steps. */
@@ -350,6 +360,7 @@ export type Stores = {
   retention: RetentionStore;
   auditChain: AuditChainStore;
   contacts: ContactStore;
+  clock: ClockStore;
 };
 
 /** All that the domain needs of the outside. */

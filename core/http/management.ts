@@ -6,7 +6,14 @@ import { jsonLine } from './problems.ts';
 import { serveReference } from './reference.ts';
 
 /** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
-export function createManagementApp(deps: { version: string; registry: Registry; isReady: () => Promise<boolean>; log: Logger }): Koa {
+export function createManagementApp(deps: {
+  version: string;
+  registry: Registry;
+  isReady: () => Promise<boolean>;
+  /** Too far for calls to be dialed or to end. They can be placed and cancelled, so that a core that is ready stays so. */
+  isClockAhead: () => boolean;
+  log: Logger;
+}): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   const app = new Koa();
   app.silent = true;
@@ -26,7 +33,7 @@ export function createManagementApp(deps: { version: string; registry: Registry;
       case '/readyz': {
         const ready = await deps.isReady();
         ctx.status = ready ? 200 : 503;
-        ctx.body = jsonLine({ status: ready ? 'ready' : 'not ready' });
+        ctx.body = jsonLine({ status: ready ? 'ready' : 'not ready', ...(deps.isClockAhead() && { clock: 'ahead' }) });
         ctx.type = 'application/json';
         return;
       }

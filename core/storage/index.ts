@@ -4,6 +4,7 @@ import { activityStore } from './audit.ts';
 import { auditChainStore } from './audit-chain.ts';
 import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
+import { clockStore } from './clock.ts';
 import { contactStore } from './contacts.ts';
 import type { DatabaseLocation, OpenedDatabase } from './database.ts';
 import { dialingStore } from './dialing.ts';
@@ -83,6 +84,7 @@ export function openStorage(
       retention: reportingOutages(retentionStore(background)),
       auditChain: reportingOutages(auditChainStore(background)),
       contacts: reportingOutages(contactStore(background)),
+      clock: reportingOutages(clockStore(background)),
     },
     throttle: reportingOutages(throttleStore(signIn)),
     imports: reportingOutages(importStore(background)),

@@ -21,6 +21,7 @@ declare module 'knex/types/tables.js' {
     recorded_retention: RecordedRetentionRow;
     calls: CallRow;
     call_counts: CallCountRow;
+    clock: ClockRow;
   }
 }
 
@@ -109,6 +110,8 @@ type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pr
 
 /** One row, or none until a core has started. Null keeps the data. */
 type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
+/** One row. */
+type ClockRow = { one: 1; newest_at: number | null };
 
 /** domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
 export type CallRow = {

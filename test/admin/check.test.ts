@@ -37,6 +37,23 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     );
   });
 
+  it('says that the clock is far ahead of what cores have recorded, and that it is not once an administrator has accepted it', async () => {
+    const direct = await openDirect(database());
+    const clock = () => direct.storage.database.write('clock');
+    await clock().update({ newest_at: 0 });
+    await direct.storage.database.write('recorded_retention').insert({ one: 1, contact_days: 90, audit_event_days: null });
+    const refused = await Promise.all(['check', 'clock show', 'retention run'].map((command) => admin(command.split(' '))));
+    expect(refused.map(({ code }) => code)).to.deep.equal([1, 1, 4]);
+    expect(refused[0]?.stdout).to.match(/^WRONG {2}clock: The clock of this machine is \d+ days ahead of 1970-.+ run: .+ clock accept$/m);
+    expect(refused[2]?.stderr).to.match(/^The clock of this machine is \d+ days ahead of 1970-/m);
+    const { acceptedAt } = await json('clock', 'accept');
+    expect(await json('clock', 'show')).to.deep.include({ ok: true, recordedAt: acceptedAt });
+    expect((await admin(['check'])).code).to.equal(0);
+    expect(await direct.storage.database.read('audit_events').where({ action: 'clock.accepted' })).to.have.length(1);
+    await clock().update({ newest_at: null });
+    await direct.close();
+  });
+
   it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
     const direct = await openDirect(database());
     const { write, read } = direct.storage.database;

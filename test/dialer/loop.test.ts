@@ -44,7 +44,7 @@ describe("the dialer's loop", () => {
   });
   const start = (provider: Provider, { store = direct.ports.stores.dialing, concurrency = 4 } = {}) => {
     dialer = startDialer({
-      ...{ store, provider, concurrency, clock, random: () => 0.5, log: pino({ level: 'silent' }) },
+      ...{ store, provider, concurrency, clock, isTrusted: async () => true, random: () => 0.5, log: pino({ level: 'silent' }) },
       observer: { onClaim() {}, onHandoff() {}, onLeaseLost() {}, onOutcome() {} },
     });
   };
@@ -162,7 +162,7 @@ describe("the dialer's schedule", () => {
       onLeaseLost: () => seen.push('lease lost'),
       onOutcome: (state: string) => seen.push(`outcome ${state}`),
     };
-    dialer = startDialer({ store, provider: of, concurrency, clock, random: () => 0.5, log, observer });
+    dialer = startDialer({ store, provider: of, concurrency, clock, isTrusted: async () => true, random: () => 0.5, log, observer });
     await turns();
   };
   const answer = async (result: HandoffResult = { kind: 'taken' }) => {

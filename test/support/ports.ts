@@ -41,6 +41,7 @@ export function fakePorts({
       retention: some('retention', stores.retention),
       auditChain: some('auditChain', stores.auditChain),
       contacts: some('contacts', stores.contacts),
+      clock: some('clock', stores.clock),
     },
     onOutcome: () => undefined,
   };

@@ -65,6 +65,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'list.exported': 'exported',
   'retention.run': 'erased contact data of',
   'audit.pruned': 'deleted old audit events:',
+  'clock.accepted': 'confirmed the clock:',
 };
 
 /** An audit action as a verb. A newer core may send an action without a label: it shows as it is. */

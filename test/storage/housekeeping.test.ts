@@ -1,0 +1,202 @@
+import { mock } from 'node:test';
+import { expect } from 'chai';
+import { Duration } from 'luxon';
+import { operator } from '../../core/domain/audit.ts';
+import { acceptClock, longestPause } from '../../core/domain/clock.ts';
+import type { CallRow } from '../../core/storage/tables.ts';
+import { fakeClock } from '../support/clock.ts';
+import { startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+describe('a running core', () => {
+  onEachDatabase((kind) => {
+    let clock: ReturnType<typeof fakeClock>;
+    let harness: CoreHarness;
+    let timers: { run: () => void; every: number }[];
+    beforeEach(() => {
+      // Before PostgreSQL's own clock, which a core's must not be ahead of.
+      clock = fakeClock('2024-03-01T09:00:00.000Z');
+      timers = [];
+      // Sixty runs of each minute's sweeps before one of each hour's would take seconds.
+      mock.method(globalThis, 'setInterval', (run: () => void, every: number) => {
+        timers.push({ run, every });
+        return setTimeout(() => undefined).unref();
+      });
+    });
+    afterEach(async () => {
+      mock.restoreAll();
+      await harness.close();
+    });
+
+    const database = () => harness.direct.storage.database;
+    const logged = (msg: RegExp) => harness.core.log.filter((line) => msg.test(String(line['msg']))).length;
+    const addCall = ({ contact_id = '', ...more }: Partial<CallRow>) =>
+      database()
+        .write('calls')
+        .insert({
+          ...{ contact_id, request_id: contact_id, campaign_id: harness.tenants.campaign.id, account_id: harness.tenants.account.id },
+          ...{ api_key_id: 'key', placed_at: clock.millis() - 100 * day, phone: somePhone(), state: 'queued' as const, ...more },
+        });
+    const audit = (id: string, at: number) => ({
+      ...{ id, at, actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'u' },
+      ...{ subject_name: 'U', account_id: null, partner_id: null, address: 'local' },
+    });
+
+    /** Starts a core on a database where each sweep has something to do in an hour, or has now, if the clock does not matter. */
+    async function start(): Promise<void> {
+      const { database: url, tenants } = await databaseWithTenants(kind);
+      const direct = await openDirect(url, clock);
+      const { write } = direct.storage.database;
+      const soon = clock.millis() + hour;
+      await write('audit_events').insert(audit('0', soon - 31 * day));
+      await direct.ports.stores.auditChain.extend();
+      const core = await startCoreHere(url, { clock, environment: { AUDIT_RETENTION_DAYS: '30' } });
+      harness = { database: url, core, direct, tenants, close: () => Promise.all([direct.close(), core.close()]).then(() => undefined) };
+      await until(() => logged(/sealed/) === 1);
+      await addCall({ contact_id: 'past', due_at: clock.millis(), not_after: soon });
+      await addCall({ contact_id: 'forgotten', due_at: soon - 30 * day });
+      await addCall({ contact_id: 'put-off', due_at: soon + 60 * day });
+      await addCall({ contact_id: 'ended', state: 'completed', ended_at: soon - 90 * day });
+      await write('sessions').insert({
+        ...{ id: 'idle', user_id: harness.tenants.users.account.id, tenancy_kind: null, tenancy_id: null },
+        ...{ started_at: soon - day, last_seen_at: soon - day },
+      });
+      await write('sign_in_attempts').insert({ key: 'over', points: 1, expire: soon });
+      await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: soon - 31 * day, placed: 1, cancelled: 0 });
+      await write('call_counts').insert({ campaign_id: 'g', quarter_at: soon - 31 * day, state: 'busy', calls: 1 });
+      await write('audit_events').insert(audit('1', clock.millis()));
+
+      await write('retired_api_keys').insert({
+        ...{ id: 'revoked', name: 'R', creator_id: 'u', creator_name: 'U', creator_partner_id: null, account_id: null, partner_id: 'p' },
+        ...{ retired_at: clock.millis(), cancelling_since: clock.millis() },
+      });
+      await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.millis() });
+      if (kind === 'sqlite') return;
+      const changes = [1, 1].map((calls) => ({ campaign_id: 'g', quarter_at: clock.millis(), state: 'busy', calls }));
+      await write('call_count_changes').insert(changes);
+      await write('api_key_tallies').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
+    }
+
+    /** What each sweep has left to do. */
+    async function left(): Promise<Record<'byTheClock' | 'always', string[]>> {
+      const { read } = database();
+      const call = async (contact_id: string) => (await read('calls').where({ contact_id }).first()) as CallRow;
+      const some = async (table: string, where: object) => (await read(table).where(where).first()) !== undefined;
+      const twice = async (table: string, where: object) => kind === 'postgres' && (await read(table).where(where)).length > 1;
+      const named = (tasks: Record<string, boolean>) => Object.keys(tasks).filter((name) => tasks[name]);
+      return {
+        byTheClock: named({
+          lapse: (await call('past')).state === 'queued',
+          endForgotten: (await call('forgotten')).state === 'queued',
+          recoverFromClockStep: Number((await call('put-off')).due_at) > clock.millis(),
+          eraseContacts: (await call('ended')).phone !== null,
+          sweepSessions: await some('sessions', { id: 'idle' }),
+          sweepThrottle: await some('sign_in_attempts', { key: 'over' }),
+          forgetUsage: await some('api_key_usage', { api_key_id: 'key' }),
+          forgetCallCounts: await some('call_counts', { campaign_id: 'g', calls: 1 }),
+          pruneAudit: await some('audit_events', { id: '0' }),
+        }),
+        always: named({
+          finishCancelling: (await call('of-revoked')).state === 'queued',
+          chainAudit: await some('audit_events', { id: '1', seq: null }),
+          compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
+          compactKeyCounts: await twice('api_key_tallies', { id: 'a' }),
+        }),
+      };
+    }
+
+    /** What happens each minute and each hour, once. */
+    async function passAnHour(): Promise<void> {
+      const sealed = logged(/sealed/);
+      for (const { run, every } of timers) if (every === minute || every === hour) run();
+      await until(async () => logged(/sealed/) > sealed && (await left()).always.length === 0);
+    }
+
+    it('sweeps everything each minute or hour, once its time has come', async () => {
+      await start();
+      const all = await left();
+      await passAnHour();
+      expect((await left()).byTheClock).to.deep.equal(all.byTheClock.filter((task) => task !== 'recoverFromClockStep'));
+      clock.advance({ hours: 1, milliseconds: 1 });
+      await passAnHour();
+      await until(async () => (await left()).byTheClock.length === 0);
+      expect(logged(/failed/)).to.equal(0);
+    });
+
+    it('ends and deletes nothing by a clock that is too far ahead, and does so once an administrator has accepted it', async () => {
+      await start();
+      const all = await left();
+      clock.advance(longestPause.plus({ days: 24 }));
+      await passAnHour();
+      expect((await left()).byTheClock).to.deep.equal(all.byTheClock);
+      const ready = await ask('GET', `${harness.core.managementUrl}/readyz`);
+      const { text: metrics } = await ask('GET', `${harness.core.managementUrl}/metrics`);
+      expect([ready.status, JSON.parse(ready.text)]).to.deep.equal([200, { status: 'ready', clock: 'ahead' }]);
+      expect(metrics).to.match(/callkey_clock_ahead_seconds 26784\d\d\n/);
+      expect(logged(/^The clock of this machine is 31 days ahead of 2024-03-01T09:00:00.000Z/)).to.equal(1);
+
+      await acceptClock(harness.direct.ports, operator, 'admin clock accept');
+      await passAnHour();
+      await until(async () => (await left()).byTheClock.length === 0);
+      expect(logged(/^the clock is trusted again$/)).to.equal(1);
+    });
+
+    it('is not kept from its work by a clock that is behind, or that stood still for a week', async () => {
+      await start();
+      clock.advance(longestPause);
+      await passAnHour();
+      await until(async () => (await left()).byTheClock.length === 0);
+      clock.advance({ days: -400 });
+      await addCall({ contact_id: 'another', due_at: clock.millis(), not_after: clock.millis() - 1 });
+      await passAnHour();
+      await until(async () => (await database().read('calls').where({ contact_id: 'another', state: 'lapsed' })).length === 1);
+      expect(logged(/^The clock/)).to.equal(0);
+    });
+
+    it('places and cancels while the clock is too far ahead, dials nothing, and dials what is left once the clock is right', async () => {
+      harness = await openCore({ kind, clock, environment: { DIALER: 'simulated' } });
+      const { core, tenants } = harness;
+      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
+      const place = async (requestId: string, more: object) => {
+        const body = { requestId, contact: { phone: somePhone() }, ...more };
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue, body)).status).to.equal(202);
+      };
+      const states = async () =>
+        Object.fromEntries(
+          (await database().read('calls').select('request_id', 'state')).map(({ request_id, state }) => [request_id, state]),
+        );
+      await place('later', { notBefore: clock.now().plus({ hours: 1 }).toISO(), notAfter: clock.now().plus({ hours: 2 }).toISO() });
+      clock.advance({ days: 31 });
+      // The timers of housekeeping stand still: only the dialer can have noticed.
+      await until(() => logged(/^The clock of this machine is 31 days ahead/) === 1);
+      await place('meanwhile', {});
+      const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/meanwhile`, { key: keyValue });
+      expect([cancel.status, await states()]).to.deep.equal([200, { later: 'queued', meanwhile: 'cancelled' }]);
+      clock.advance(Duration.fromObject({ days: -31, hours: 1 }));
+      await until(async () => (await states())['later'] !== 'queued');
+      expect((await states())['later']).to.equal('dialing');
+    });
+
+    if (kind === 'postgres')
+      itOnPostgres("trusts no clock that is more than five minutes ahead of PostgreSQL's, and nobody can accept it", async () => {
+        clock = fakeClock(new Date().toISOString());
+        await start();
+        clock.advance({ hours: 1, minutes: 6 });
+        const all = await left();
+        await passAnHour();
+        expect((await left()).byTheClock).to.deep.equal(all.byTheClock);
+        const accepting = acceptClock(harness.direct.ports, operator, 'admin clock accept').then(String, (error: Error) => error.message);
+        expect(await accepting).to.match(
+          /^The clock of this machine is 6\d minutes ahead of PostgreSQL's\. .* until you set the one that is wrong\.$/,
+        );
+      });
+  });
+});
