@@ -18,8 +18,8 @@ import {
   type RevivedUser,
 } from './restore-result.ts';
 
-/** SQLite keeps these beside a database. It would apply them to the backup that replaces it. */
-const companions = ['-wal', '-shm', '-journal'];
+/** SQLite keeps the first three beside a database, and would apply them to the backup that replaces it; cores refuse one with the fourth. */
+const companions = ['-wal', '-shm', '-journal', '-overwritten'];
 
 export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {
   const target = existsSync(filename) ? realpathSync(filename) : filename;

@@ -1,5 +1,6 @@
 import { codeOf } from '../domain/error-code.ts';
 import type { DatabaseLocation } from './database.ts';
+import { UnsafeFileError } from './errors.ts';
 import { addressesOf } from './postgres-hosts.ts';
 
 /** Why a database does not work, and what to do about it; `remedy` is empty for an error that the table does not know. */
@@ -50,6 +51,7 @@ const remedies: ReadonlyMap<string, string> = new Map([
  */
 export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (!(error instanceof Error)) return undefined;
+  if (error instanceof UnsafeFileError) return { cause: error.reason, remedy: error.remedy };
   const code = codeOf(error);
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
   if (known) return { cause: `${known[1]}${addressOf(error)} (${code})`, remedy: known[2] };

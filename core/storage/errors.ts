@@ -12,6 +12,21 @@ const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|E
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
 
+/** A database file into which writes would be lost. SQLite itself does not notice. */
+export class UnsafeFileError extends Error {
+  override name = 'UnsafeFileError';
+  /** SQLite's own for a file that was moved. */
+  readonly code = 'SQLITE_READONLY_DBMOVED';
+  readonly reason: string;
+  readonly remedy: string;
+
+  constructor(file: string, what: string, remedy: string) {
+    super(`The database file ${file} ${what}. ${remedy}`);
+    this.reason = `the file ${file} ${what}`;
+    this.remedy = remedy;
+  }
+}
+
 /** The database cannot be reached or written. */
 export function isOutage(error: unknown): boolean {
   const code = codeOf(error);

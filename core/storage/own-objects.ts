@@ -15,6 +15,7 @@ const typedTables: Record<keyof Tables, true> = {
   sign_in_attempts: true,
   audit_events: true,
   audit_chain: true,
+  clock: true,
   recorded_retention: true,
   calls: true,
   call_counts: true,

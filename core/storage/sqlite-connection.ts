@@ -38,9 +38,12 @@ export class SqliteClient extends Client {
       connection = await open(filename);
       const execute = executorOf(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
+      // After a crash the index says that a checkpoint is under way until there has been one: see sqlite-file.ts. A full disk allows none.
+      await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
       return connection;
     } catch (error) {
       // One that stays open would keep its WAL, too.
+      guard.closing();
       connection?.close();
       guard.closed();
       throw error;
@@ -48,6 +51,7 @@ export class SqliteClient extends Client {
   }
 
   override async destroyRawConnection(connection: Connection): Promise<void> {
+    this.connectionSettings.guard.closing();
     // SQLite refuses to close a connection that has prepared statements.
     for (const statement of statements.get(connection)?.values() ?? []) {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));

@@ -1,11 +1,14 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Database as Connection, Statement } from 'sqlite3';
 import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
 import { placeCall } from '../../core/domain/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { longestTurn } from '../../core/storage/writer-turns.ts';
-import { freshDatabase } from '../support/databases.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { skip } from '../support/skip.ts';
 import { callerOf, createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('the writer of a SQLite file', () => {
@@ -137,6 +140,69 @@ describe('the writer of a SQLite file', () => {
     expect(await direct.storage.isReady()).to.equal(false);
     await direct.close();
     expect(await found()).to.deep.equal(['before']);
+  });
+
+  for (const [attack, command] of [
+    ['index was deleted', (file: string) => ['rm', `${file}-shm`]],
+    ['index was replaced', (file: string) => ['sh', '-c', `cp ${file}-shm ${file}.copy && mv ${file}.copy ${file}-shm`]],
+    ['file has a second name', (file: string) => ['ln', file, `${file}.link`]],
+    ['file was overwritten', (file: string) => ['cp', `${file}.backup`, file]],
+    ['file was truncated', (file: string) => ['truncate', '-s', '8192', file]],
+    ['file was emptied', (file: string) => ['truncate', '-s', '0', file]],
+  ] as const)
+    it(`places nothing where the ${attack}, and says so`, async () => {
+      await direct.storage.database.read.raw('VACUUM INTO ?', [`${filename()}.backup`]);
+      expect(await place('before')).to.equal('placed');
+      const [name = '', ...args] = command(filename());
+      execFileSync(name, args);
+      expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
+    });
+
+  it('is not opened again after it was overwritten, until a backup is restored', async () => {
+    expect(await place('before')).to.equal('placed');
+    execFileSync('truncate', ['-s', '8192', filename()]);
+    await place('after');
+    await direct.close();
+    const opening = await openDirect(database).catch((error: Error) => error.message);
+    expect(opening).to.match(
+      /callkey\.db has been overwritten or truncated by another program .+ "admin restore"\. .+ delete .+-overwritten/,
+    );
+    rmSync(`${filename()}-overwritten`);
+    direct = await openDirect(await freshDatabase('sqlite'));
+  });
+
+  it('is not opened with a second name, nor where it is mounted by itself (needs root)', async function () {
+    await direct.close();
+    const refusal = () =>
+      openDirect(database).then(
+        () => 'opened',
+        (error: Error) => error.message,
+      );
+    linkSync(filename(), `${filename()}.link`);
+    expect(await refusal()).to.match(/has a second name .+ Keep one name: find .+ -samefile/);
+    rmSync(`${filename()}.link`);
+    direct = await openDirect(await freshDatabase('sqlite'));
+    const point = join(freshDirectory(), 'a name');
+    writeFileSync(point, '');
+    try {
+      execFileSync('mount', ['--bind', filename(), point], { stdio: 'ignore' });
+    } catch {
+      return skip(this, 'only root can mount a file');
+    }
+    database = `sqlite:${point}`;
+    expect(await refusal().finally(() => execFileSync('umount', [point]))).to.match(/is mounted by itself.+ Mount its folder instead\./);
+  });
+
+  it('is not taken for overwritten while checkpoints write it, its own or those of another process', async () => {
+    const other = await openDirect(database);
+    for (let round = 0; round < 20; round++) {
+      expect(await place(`call-${round}`)).to.equal('placed');
+      const { write } = (round % 2 === 0 ? direct : other).storage.database;
+      await write.raw(`PRAGMA wal_checkpoint(${round % 3 === 0 ? 'TRUNCATE' : 'PASSIVE'})`);
+    }
+    expect(await direct.storage.isReady()).to.equal(true);
+    await other.close();
+    expect(await place('last')).to.equal('placed');
   });
 
   it('places nothing where another file has taken the place of the database', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { callsIn, eventually, expectReady, isReady, openScene } from '../environment.ts';
@@ -50,3 +51,67 @@ export const deleted: Case = {
     ledger.compare([], (requestId) => !untilSeen.has(requestId));
   },
 };
+
+/**
+ * Does to the file what SQLite does not notice, while two cores write to it: after that, nothing more is acknowledged, no core starts on it, and
+ * what was acknowledged is in it, unless it was overwritten.
+ */
+function harmed(name: string, title: string, harm: (file: string) => string, repair?: (file: string) => string): Case {
+  return {
+    name,
+    title,
+    databases: ['sqlite'],
+    async attack(trial) {
+      const scene = await openScene(trial);
+      const { ledger, database } = scene;
+      const file = database.slice('sqlite:'.length);
+      const shell = (command: string) => execFileSync('sh', ['-c', command]);
+      shell(`cp '${file}' '${file}.old'`);
+      const [one, other] = [scene.core(), await scene.start()];
+      const load = startLoad(scene, { url: (turn) => (turn % 2 === 0 ? one : other).url });
+      await load.more(200);
+      shell(harm(`'${file}'`));
+      const before = ledger.placed.size;
+      for (const core of [one, other])
+        if (!(await eventually(async () => !(await isReady(core)), detection))) ledger.wronglyReady(`ready with ${title}`);
+      const untilSeen = ledger.placed.size;
+      await pause(trial.isQuick ? 500 : 5_000);
+      await load.stop();
+      ledger.note(`${untilSeen - before} acknowledged until it was seen`);
+      if (ledger.placed.size > untilSeen) ledger.fail(`${ledger.placed.size - untilSeen} calls were acknowledged after that`);
+      await scene.stop('SIGTERM');
+      if (repair === undefined) {
+        if (
+          await scene.start().then(
+            () => true,
+            () => false,
+          )
+        )
+          ledger.fail('a core starts on what is left of it');
+        return;
+      }
+      shell(repair(`'${file}'`));
+      ledger.compare(await callsIn(database));
+    },
+  };
+}
+
+export const harms: readonly Case[] = [
+  harmed('overwritten', 'the SQLite file overwritten in place', (file) => `cp ${file}.old ${file}`),
+  { ...harmed('truncated', 'the SQLite file truncated', (file) => `truncate -s 8192 ${file}`), quickDatabases: [] },
+  harmed(
+    'index',
+    "SQLite's -shm deleted",
+    (file) => `rm ${file}-shm`,
+    () => 'true',
+  ),
+  {
+    ...harmed(
+      'linked',
+      'a hard link to the SQLite file',
+      (file) => `ln ${file} ${file}.link`,
+      (file) => `rm ${file}.link`,
+    ),
+    quickDatabases: [],
+  },
+];

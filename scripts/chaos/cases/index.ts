@@ -3,7 +3,7 @@ import { clients } from './clients.ts';
 import { clock } from './clock.ts';
 import { diskFull } from './disk-full.ts';
 import { failover, hosts, lagging } from './failover.ts';
-import { deleted, moved } from './file.ts';
+import { deleted, harms, moved } from './file.ts';
 import { fsync } from './fsync.ts';
 import { hostile } from './hostile.ts';
 import { kills, killsDeduplicated } from './kills.ts';
@@ -22,6 +22,7 @@ export const cases: readonly Case[] = [
   fsync,
   moved,
   deleted,
+  ...harms,
   restart,
   freeze,
   terminate,
