@@ -27,7 +27,7 @@ export const headers = {
   'WWW-Authenticate': { required: true, schema: text, example: 'ApiKey realm="callkey"' },
   'Set-Cookie': {
     description:
-      'Two cookies, `callkey_session` and `callkey_session.sig`: from signing in, from signing out, which takes them back, and after a change of `SESSION_SECRETS`. Over https their names begin with `__Host-`.',
+      'Two cookies, `callkey_session` and `callkey_session.sig`: from signing in, from signing out, which takes them back, and after a change of `SESSION_SECRETS`. Over https their names begin with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, by which a known browser is not locked out.',
     schema: text,
   },
 };

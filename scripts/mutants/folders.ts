@@ -13,7 +13,7 @@ export const folders: readonly Folder[] = [
       ...['openapi', 'refusals', 'validate', 'signature', 'key-value', 'server-address', 'problems', 'text'].map(
         (name) => `test/contract/${name}.test.ts`,
       ),
-      ...['calls', 'phone', 'expiry'].map((name) => `test/contract/${name}.test.ts`),
+      ...['calls', 'phone', 'expiry', 'tls-checks'].map((name) => `test/contract/${name}.test.ts`),
     ],
   },
   { name: 'core/domain', sources: ['core/domain/*.ts'], tests: ['test/domain'] },

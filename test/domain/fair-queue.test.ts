@@ -77,6 +77,25 @@ describe('the queue for the password check', () => {
     expect([one, two, three, four]).to.deep.equal(['stranger2', 'stranger3', 'stranger4', 'honest']);
   });
 
+  /** After how many turns a network gets its own, if it and these others keep coming back. */
+  function turnsUntilServed(others: readonly string[]): number {
+    const queue = queueOf(4);
+    for (const network of others) queue.add(network);
+    for (let turns = 1; ; turns++) {
+      queue.add('honest/1');
+      if (queue.take() === 'honest/1') return turns;
+      for (const network of others) queue.add(network);
+    }
+  }
+
+  it('lets K networks that keep coming back delay another one by K turns', () => {
+    expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger${n}/1`))).to.equal(51);
+  });
+
+  it('lets one network delay others by a turn, however many parts it has', () => {
+    expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger/${n}`))).to.be.at.most(2);
+  });
+
   it('gives a network that has had its turn no other before those that came earlier', () => {
     const queue = queueOf(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);

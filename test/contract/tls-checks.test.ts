@@ -1,0 +1,16 @@
+import { expect } from 'chai';
+import { restoreTlsChecks } from '#contract/tls-checks.ts';
+
+describe('the check of certificates', () => {
+  for (const [value, wasOff] of [
+    ['0', true],
+    ['1', false],
+    [undefined, false],
+  ] as const) {
+    it(`is on whatever the environment says: ${value}`, () => {
+      const environment = { NODE_TLS_REJECT_UNAUTHORIZED: value, PATH: '/bin' };
+      expect(restoreTlsChecks(environment)).to.equal(wasOff);
+      expect(environment).to.deep.equal({ PATH: '/bin' });
+    });
+  }
+});

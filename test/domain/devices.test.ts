@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { deviceLife, deviceToken, vouchedBy } from '../../core/domain/devices.ts';
+import type { Session } from '../../core/domain/model.ts';
+import { at } from '../support/clock.ts';
+import { fakePorts, viewers } from '../support/ports.ts';
+
+const user = viewers.account;
+const now = at('2026-11-21T09:00:00.000Z');
+const session: Session = { user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false };
+
+/** With one user, whose password has this hash. */
+const portsWith = (passwordHash = 'hash') =>
+  fakePorts({
+    stores: {
+      users: {
+        findByEmail: async (email) => (email === user.email ? { user, passwordHash, passwordExpiresAt: null, disabledAt: null } : null),
+      },
+    },
+  });
+
+describe('a sign-in is vouched for', () => {
+  const vouch = (device: string | undefined, { email = user.email, ports = portsWith(), from = null as Session | null } = {}) =>
+    vouchedBy(ports, email, { session: from && { id: 'digest', data: from }, device });
+  const token = deviceToken(portsWith(), 'hash');
+
+  it('by the device in which its user has signed in, for 90 days', async () => {
+    expect(await vouch(token)).to.equal(`device ${token}`);
+    expect(deviceLife.as('days')).to.equal(90);
+    const [id, expiresAt, print] = token.split('.');
+    expect([id?.length, expiresAt, print?.length]).to.deep.equal([22, String(now.plus({ days: 90 }).toMillis()), 43]);
+  });
+
+  for (const [what, device, options] of [
+    ['after its time', deviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now.toMillis() - 1}.`), {}],
+    ['of another password', token, { ports: portsWith('another hash') }],
+    ['for another email address', token, { email: 'nobody@example.com' }],
+    ['for an address that no one can have', token, { email: 'a\0@example.com' }],
+    ['that is nonsense', 'nonsense', {}],
+    ['that is none', undefined, {}],
+  ] as const) {
+    it(`by no device ${what}`, async () => {
+      expect(await vouch(device, options)).to.equal(null);
+    });
+  }
+
+  it('by a device until its last millisecond', async () => {
+    const last = token.replace(/\.\d+\./, `.${now.toMillis()}.`);
+    expect(await vouch(last)).to.equal(`device ${last}`);
+  });
+
+  it('by an open session of the same user', async () => {
+    expect(await vouch(undefined, { from: session })).to.equal('session digest');
+    expect(await vouch(token, { from: session })).to.equal(`device ${token}`);
+    expect(await vouch(undefined, { from: { ...session, user: viewers.partner } })).to.equal(null);
+  });
+});
