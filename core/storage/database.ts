@@ -61,10 +61,11 @@ export type Database = {
 };
 
 /**
- * Whose statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, and the console. So nothing that
- * a stranger or a user of the console does stands before the statement of a key.
+ * Whose statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, the console's lists and searches,
+ * and the rest of the console. So nothing that a stranger or a user of the console does stands before the statement of a key, and no search
+ * before a revoke. A statement of `lists` that takes too long is interrupted.
  */
-export type Lane = 'keys' | 'sign-in' | 'background';
+export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 
 /** The console's lane, and those beside it. Each opens its first connection when it is used. */
 export type OpenedDatabase = Database & {

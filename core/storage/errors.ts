@@ -79,8 +79,21 @@ export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
+/** A list's statement was interrupted, since it took longer than one may. */
+export class TookTooLong extends Error {
+  constructor(cause: unknown) {
+    super('The statement took too long.', { cause });
+    this.name = 'TookTooLong';
+  }
+}
+
+const tookTooLong = 'This took too long, and was stopped. Narrow the search, or choose an account or campaign with less in it.';
+
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
 function asProblem(error: unknown): unknown {
+  // Not 503, which asks for the same request again: that would take as long, and the console and others would repeat it for ever.
+  if (error instanceof TookTooLong)
+    return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
   if (!isOutage(error)) return error;
   const what = isLocked(error) ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });

@@ -6,7 +6,7 @@ import { callListStore } from './call-list.ts';
 import { callStore, type ObserveBatch } from './calls.ts';
 import { clockStore } from './clock.ts';
 import { contactStore } from './contacts.ts';
-import type { DatabaseLocation, OpenedDatabase } from './database.ts';
+import type { Database, DatabaseLocation, OpenedDatabase } from './database.ts';
 import { dialingStore } from './dialing.ts';
 import { reportingOutages } from './errors.ts';
 import { type DatabaseFigures, databaseFigures } from './figures.ts';
@@ -67,19 +67,35 @@ export function openStorage(
   ifMissing: 'make' | 'refuse' = 'make',
 ): Storage {
   const database = openDatabase(location, ifMissing);
-  const { keys, background, 'sign-in': signIn } = database.lanes;
+  const { keys, lists, background, 'sign-in': signIn } = database.lanes;
+  const listed = storesOf(lists);
   const users = reportingOutages(userStore(database));
   const keyUse = keyUseOf(background, clock, observers.onBackgroundError);
   return {
     database,
     stores: {
-      apiKeys: reportingOutages(apiKeyStore(database)),
+      apiKeys: {
+        ...reportingOutages(apiKeyStore(database)),
+        list: listed.apiKeys.list,
+        usage: listed.apiKeys.usage,
+        countQueuedCalls: listed.apiKeys.countQueuedCalls,
+      },
       calls: reportingOutages(callStore(keys, keyUse, observers.onBatch, observers.onPlaced)),
       sessions: reportingOutages(sessionStore(database)),
-      users: { ...users, findByEmail: reportingOutages(userStore(signIn)).findByEmail },
-      tenancies: reportingOutages(tenancyStore(database)),
-      callList: reportingOutages(callListStore(database)),
-      activity: reportingOutages(activityStore(database)),
+      users: {
+        ...users,
+        findByEmail: reportingOutages(userStore(signIn)).findByEmail,
+        list: listed.users.list,
+        deletionImpact: listed.users.deletionImpact,
+      },
+      tenancies: {
+        ...reportingOutages(tenancyStore(database)),
+        listAccounts: listed.tenancies.listAccounts,
+        listCampaigns: listed.tenancies.listCampaigns,
+        search: listed.tenancies.search,
+      },
+      callList: { ...listed.callList, compactCounts: reportingOutages(callListStore(background)).compactCounts },
+      activity: { ...listed.activity, record: reportingOutages(activityStore(database)).record },
       dialing: reportingOutages(dialingStore(background)),
       retention: reportingOutages(retentionStore(background)),
       auditChain: reportingOutages(auditChainStore(background)),
@@ -105,6 +121,17 @@ export function openStorage(
       await keyUse.close();
       await database.close();
     },
+  };
+}
+
+/** What the console's lists are read from. */
+function storesOf(lists: Database) {
+  return {
+    apiKeys: reportingOutages(apiKeyStore(lists)),
+    users: reportingOutages(userStore(lists)),
+    tenancies: reportingOutages(tenancyStore(lists)),
+    callList: reportingOutages(callListStore(lists)),
+    activity: reportingOutages(activityStore(lists)),
   };
 }
 

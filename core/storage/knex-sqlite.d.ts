@@ -9,6 +9,7 @@ declare module 'knex/lib/dialects/sqlite3/index.js' {
     transaction(...args: unknown[]): Knex.Transaction;
     acquireRawConnection(): Promise<Database>;
     destroyRawConnection(connection: Database): Promise<void>;
+    _query(connection: Database, query: unknown): Promise<unknown>;
   }
 }
 

@@ -1,7 +1,9 @@
 import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../domain/deadlines.ts';
+import { codeOf } from '../domain/error-code.ts';
 import type { Row } from './database.ts';
+import { TookTooLong } from './errors.ts';
 import { addressesOf } from './postgres-hosts.ts';
 
 /**
@@ -17,33 +19,35 @@ export const timeLimits = { connection: 2_000, batch: deadlines.statement, serve
  * plan, and one from when a table was small would read the whole table for each batch (measured: 388 cancelled calls a second instead of
  * 23,683).
  */
-const settings = [
+const settings = (statementTimeout: number) => [
   `synchronous_commit = on`,
-  `statement_timeout = ${timeLimits.server}`,
+  `statement_timeout = ${statementTimeout}`,
   `lock_timeout = '2s'`,
   `idle_in_transaction_session_timeout = '10s'`,
   `enable_seqscan = off`,
   `enable_hashjoin = off`,
   `enable_mergejoin = off`,
 ];
-const ofTheSession = settings.map((setting) => `SET ${setting}`).join('; ');
-const ofTheTransaction = settings.map((setting) => `SET LOCAL ${setting}`).join('; ');
+const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
+  settings(statementTimeout)
+    .map((setting) => `${set} ${setting}`)
+    .join('; ');
 
 /**
  * Connections through a pooler such as PgBouncer, which gives the server's connection to another client between transactions: settings of a
- * session and named statements would get lost, or meet those of others.
+ * session and named statements would get lost, or meet those of others. With the settings of each of their transactions.
  */
-const pooled = new WeakSet<pg.Client>();
+const pooled = new WeakMap<pg.Client, string>();
 
 /** PostgreSQL tells a connection the id of its server process; a pooler invents one. */
-async function setUp(connection: pg.Client): Promise<void> {
+async function setUp(connection: pg.Client, statementTimeout: number): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
   const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
   if ('processID' in connection && connection.processID === rows[0]?.pid) {
-    await connection.query(limited(ofTheSession));
+    await connection.query(limited(inSql('SET', statementTimeout)));
     return;
   }
-  pooled.add(connection);
+  pooled.set(connection, inSql('SET LOCAL', statementTimeout));
   const { rows: kept } = await send(connection, limited(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
     refuseStatementPooling,
   );
@@ -88,7 +92,8 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
     }
   };
   const { text, values, name } = query;
-  if (!pooled.has(connection)) {
+  const ofTheTransaction = pooled.get(connection);
+  if (ofTheTransaction === undefined) {
     beforeCommit?.();
     return sendOne(text, values, name);
   }
@@ -126,6 +131,7 @@ async function requireWritable(connection: pg.Client): Promise<void> {
 }
 
 export class PostgresClient extends Client {
+  protected statementTimeout = timeLimits.server;
   #addresses: string[] | undefined;
   /** Of the host that took the last connection, which the next one asks first. */
   #last = 0;
@@ -151,7 +157,7 @@ export class PostgresClient extends Client {
     this.connectionSettings.connectionString = address;
     const connection = await super.acquireRawConnection();
     try {
-      await setUp(connection);
+      await setUp(connection, this.statementTimeout);
       if (mustBeWritable) await requireWritable(connection);
       return connection;
     } catch (error) {
@@ -163,5 +169,20 @@ export class PostgresClient extends Client {
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
     return Object.assign(query, { response });
+  }
+}
+
+const queryCanceled = '57014';
+
+/** For lists and searches: the server interrupts a statement that takes too long. */
+export class PostgresListClient extends PostgresClient {
+  protected override statementTimeout = deadlines.statement;
+
+  override async _query(connection: pg.Client, query: Query): Promise<Query> {
+    try {
+      return await super._query(connection, query);
+    } catch (error) {
+      throw codeOf(error) === queryCanceled ? new TookTooLong(error) : error;
+    }
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { type BatchColumns, type BatchRows, type Database, type OpenedDatabase, quiet, type Row, type Value } from './database.ts';
-import { hangUp, PostgresClient, send, timeLimits } from './postgres-connection.ts';
+import { hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
 /** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
 export const migrationLock = '27975062105318777';
@@ -60,19 +60,19 @@ async function tooLate(): Promise<never> {
 }
 
 /** How many connections each lane has at the most. The sum is in operations.md: poolers and `max_connections` have to have room for it. */
-const connections = { keys: 4, console: 3, 'sign-in': 1, background: 2 };
+const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
 
 /** A pool of connections for each lane to one PostgreSQL primary, whichever host of the URL that is. */
 export function openPostgres(connectionString: string): OpenedDatabase {
   const pools = new Map<string, Knex>();
   function lane(name: keyof typeof connections): Database {
-    const pool = openPool(connectionString, connections[name]);
+    const pool = openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, connections[name]);
     pools.set(name, pool);
     return laneOf(pool);
   }
   return {
     ...lane('console'),
-    lanes: { keys: lane('keys'), 'sign-in': lane('sign-in'), background: lane('background') },
+    lanes: { keys: lane('keys'), lists: lane('lists'), 'sign-in': lane('sign-in'), background: lane('background') },
     pools,
     async close() {
       await Promise.all(Array.from(pools.values(), (pool) => pool.destroy()));
@@ -80,9 +80,9 @@ export function openPostgres(connectionString: string): OpenedDatabase {
   };
 }
 
-function openPool(connectionString: string, max: number): Knex {
+function openPool(connectionString: string, client: typeof PostgresClient, max: number): Knex {
   return knex({
-    client: PostgresClient,
+    client,
     connection: {
       connectionString,
       types,

@@ -6,7 +6,7 @@ import sqlite3, { type Database as Connection, type RunResult, type Statement } 
 import { deadlines } from '../domain/deadlines.ts';
 import { codeOf } from '../domain/error-code.ts';
 import type { Row } from './database.ts';
-import { isDataError } from './errors.ts';
+import { isDataError, TookTooLong } from './errors.ts';
 
 /**
  * `synchronous=FULL`: an answered commit survives a power cut, in WAL mode too. Checkpoints at 4,000 pages keep the WAL near 16 MB; after a long
@@ -60,6 +60,21 @@ export class SqliteClient extends Client {
     await executorOf(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
     await super.destroyRawConnection(connection);
     this.connectionSettings.guard.closed();
+  }
+}
+
+/** For lists and searches: a statement that takes too long is interrupted. Nothing else runs on its connection, which may be used again. */
+export class SqliteListClient extends SqliteClient {
+  override async _query(connection: Connection, query: unknown): Promise<unknown> {
+    // Again and again: before a thread has begun the statement, an interrupt does nothing.
+    const timer = setInterval(() => connection.interrupt(), deadlines.statement);
+    try {
+      return await super._query(connection, query);
+    } catch (error) {
+      throw codeOf(error) === 'SQLITE_INTERRUPT' ? new TookTooLong(error) : error;
+    } finally {
+      clearInterval(timer);
+    }
   }
 }
 

@@ -3,12 +3,12 @@ import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../domain/deadlines.ts';
 import { type BatchColumns, type Database, type OpenedDatabase, quiet, type Value } from './database.ts';
-import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteWriterClient } from './sqlite-connection.ts';
+import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 import { takeTurns } from './writer-turns.ts';
 
 /** How many connections read at once. A statement occupies a thread of libuv, of which main.ts has enough made. */
-const readers = { keys: 2, 'read back': 1, console: 2, 'sign-in': 1, background: 1 };
+const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
 
 /**
  * One writer connection, on which the lanes take turns, and readers of their own for each lane, on one file.
@@ -39,7 +39,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
     return made;
   }
   function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Database {
-    const read = pool(`${name}-read`, open(SqliteClient, readers[name]));
+    const read = pool(`${name}-read`, open(name === 'lists' ? SqliteListClient : SqliteClient, readers[name]));
     const connectionPool = turns(name === 'keys' ? 'keys' : 'other');
     const write = pool(`${name}-write`, knex({ ...options, client: SqliteWriterClient, connectionPool }));
     return laneOf(filename, { read, write, 'read back': readBack ?? read });
@@ -49,6 +49,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
     ...lane('console'),
     lanes: {
       keys: lane('keys', pool('read-back', open(SqliteClient, readers['read back']))),
+      lists: lane('lists'),
       'sign-in': lane('sign-in'),
       background: lane('background'),
     },

@@ -1,9 +1,13 @@
+import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Knex } from 'knex';
 import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
 import { cancelCall, findActiveKey, placeCall } from '../../core/domain/calls.ts';
+import { deadlines } from '../../core/domain/deadlines.ts';
+import { reportingOutages } from '../../core/storage/errors.ts';
 import { onEachDatabase } from '../support/databases.ts';
+import { problemOf } from '../support/ports.ts';
 import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
 
 describe('the lanes of a database', () => {
@@ -38,12 +42,39 @@ describe('the lanes of a database', () => {
 
     it('let keys place, cancel and be looked up while all other connections are taken', async () => {
       const { database } = direct.storage;
-      const { 'sign-in': signIn, background } = database.lanes;
-      for (const { read } of [database, signIn, background]) await occupy(read, read.client.pool.max);
+      const { lists, 'sign-in': signIn, background } = database.lanes;
+      for (const { read } of [database, lists, signIn, background]) await occupy(read, read.client.pool.max);
       await place('beside');
       await cancelCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId: 'beside' });
       await place('beside');
       expect(await findActiveKey(direct.ports, callerOf(digest))).to.deep.equal({ expiresAt: null });
+    });
+
+    it('interrupt a list that takes too long, with a problem that says to narrow the search, and go on', async () => {
+      const { lists } = direct.storage.database.lanes;
+      const slow = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT count(*) FROM n';
+      const list = reportingOutages({ slow: () => lists.query(slow) });
+      if (kind === 'postgres') {
+        expect(await lists.query('SHOW statement_timeout')).to.deep.equal([{ statement_timeout: '3s' }]);
+        await lists.read.raw('SET statement_timeout = 20');
+        expect(await problemOf(list.slow())).to.match(/^invalid at search: This took too long/);
+        await lists.read.raw('SET statement_timeout = 3000');
+      } else {
+        await lists.query('SELECT 1');
+        mock.timers.enable({ apis: ['setInterval'] });
+        try {
+          let problem: string | undefined;
+          const listing = problemOf(list.slow()).then((text) => {
+            problem = text;
+          });
+          for (; problem === undefined; mock.timers.tick(deadlines.statement)) await setImmediate();
+          await listing;
+          expect(problem).to.match(/^invalid at search: This took too long/);
+        } finally {
+          mock.timers.reset();
+        }
+      }
+      expect(await lists.query('SELECT 1 AS one')).to.deep.equal([{ one: 1 }]);
     });
 
     if (kind === 'sqlite') {

@@ -2,20 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { ask } from '../../../test/support/http.ts';
-import { createKey, onDemand, openDirect, placeCall } from '../../../test/support/tenants.ts';
+import { createKey, onDemand, openDirect, placeCall, signIn } from '../../../test/support/tenants.ts';
 import { callBody, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import type { Case } from '../run.ts';
 
 /** Another key, strangers and users of the console do all they can at once: a key that places a call now and then is served as always. */
 export const lanes: Case = {
   name: 'lanes',
-  title: 'a quiet key beside floods of another key, of unknown keys, and of slow searches',
+  title: 'a quiet key beside floods of another key, of unknown keys, and of slow searches of four users',
   async attack(trial) {
     const scene = await openScene(trial);
-    const { ledger, campaignId, key, cookie } = scene;
+    const { ledger, campaignId, key, cookie, tenants } = scene;
     const { url } = scene.core();
     const quiet = await createKey(url, cookie);
     await endedCalls(scene, quiet.id, trial.isQuick ? 20_000 : 300_000);
+    const searchers = await Promise.all(Array.from({ length: 4 }, () => signIn(url, tenants.users.account.email)));
     let isOver = false;
     let disturbances = 0;
     const all = (width: number, disturb: () => Promise<unknown>) =>
@@ -29,7 +30,7 @@ export const lanes: Case = {
     const floods = [
       ...all(trial.isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
       ...all(16, () => ask('POST', onDemand(url, campaignId), { key: makeKeyValue(randomBytes), body: {} })),
-      ...all(8, () => ask('GET', search, { cookie })),
+      ...searchers.flatMap((searcher) => all(2, () => ask('GET', search, { cookie: searcher }))),
     ];
     let slowest = 0;
     for (let n = 0; n < (trial.isQuick ? 50 : 500); n++) {
