@@ -45,7 +45,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     const refused = await Promise.all(['check', 'clock show', 'retention run'].map((command) => admin(command.split(' '))));
     expect(refused.map(({ code }) => code)).to.deep.equal([1, 1, 4]);
     expect(refused[0]?.stdout).to.match(/^WRONG {2}clock: The clock of this machine is \d+ days ahead of 1970-.+ run: .+ clock accept$/m);
-    expect(refused[2]?.stderr).to.match(/^The clock of this machine is \d+ days ahead of 1970-/m);
+    expect(refused[2]?.stderr).to.match(/^error: The clock of this machine is \d+ days ahead of 1970-/m);
     const { acceptedAt } = await json('clock', 'accept');
     expect(await json('clock', 'show')).to.deep.include({ ok: true, recordedAt: acceptedAt });
     expect((await admin(['check'])).code).to.equal(0);
