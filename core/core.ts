@@ -4,11 +4,13 @@ import type { Logger } from 'pino';
 import { createApp } from './app.ts';
 import { reloadCertificate } from './certificate-reload.ts';
 import type { Config, DialerConfig } from './config.ts';
+import type { CutReason } from './connections.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
 import { type ClockWatch, describeDoubt, watchClock } from './domain/clock.ts';
 import type { Clock, Passwords, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
+import { proxyTrust } from './http/client-address.ts';
 import { createManagementApp } from './http/management.ts';
 import { readWebConsole } from './http/web-console.ts';
 import { type Listener, listen } from './listener.ts';
@@ -96,15 +98,24 @@ export async function startCore(
     const isClockAhead = () => clockWatch.doubt() !== null;
     const management = config.management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log });
 
+    const connections = {
+      isProxy: proxyTrust(config.trustedProxies),
+      onCut(reason: CutReason, address: string) {
+        metrics.onCut(reason);
+        refusals.onCut(address);
+      },
+    };
     const opened = async (opening: Promise<Listener>) => {
       const listener = await opening;
       listeners.push(listener);
       return listener;
     };
     const managementListener =
-      management && config.management && (await opened(listen(management.callback(), { name: 'management', ...config.management }, null)));
+      management &&
+      config.management &&
+      (await opened(listen(management.callback(), { name: 'management', ...config.management }, { ...connections, tls: null })));
     const { host, port, tls } = config;
-    const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, tls));
+    const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
     // Only now: the one-time password of a start that fails would be shown to nobody.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);

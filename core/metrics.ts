@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { outcomeStates } from '#contract/dialer.ts';
 import { paths } from '#contract/paths.ts';
+import { type CutReason, cutReasons } from './connections.ts';
 import type { DialerObserver } from './dialer/loop.ts';
 import { notAnswered } from './http/problems.ts';
 import type { ObserveBatch } from './storage/calls.ts';
@@ -13,6 +14,7 @@ export type Metrics = {
   /** @param seconds from the request's arrival until its answer was ready */
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
+  onCut(reason: CutReason): void;
   dialer: DialerObserver;
   watchPool(name: string, use: PoolUse): void;
   /** Each takes a function that finds the figures when Prometheus asks. */
@@ -59,6 +61,13 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const result of results) signIns.inc({ result }, 0);
+  const cuts = new Counter({
+    name: 'callkey_connections_cut_total',
+    help: 'Connections that the core cut off, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of cutReasons) cuts.inc({ reason }, 0);
   const batches = new Histogram({
     name: 'callkey_batch_size',
     help: 'How many requests shared a statement, by operation',
@@ -101,6 +110,7 @@ export function createMetrics(version: string): Metrics {
       if (route === paths.session && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
         signIns.inc({ result: resultOf(status) });
     },
+    onCut: (reason) => cuts.inc({ reason }),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
     watch: gaugesOf(registry),

@@ -25,6 +25,8 @@ const mostAttempts = 1_000;
 const mostFaults = 20;
 
 type Refusals = ObserveRefusals & {
+  /** A connection was cut off. */
+  onCut(address: string): void;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
 };
@@ -42,6 +44,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const forwarding = countByAddress();
   let warnedAt = Number.NEGATIVE_INFINITY;
   const notServed = countNotServed(log);
+  const cuts = countByAddress();
   let attempts = new Map<string, { email: string; address: string }>();
 
   async function recordAttempts(): Promise<void> {
@@ -73,6 +76,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     writeLines(log, 'sign-ins refused', signIns.take());
     writeLines(log, 'sign-ins throttled', throttled.take());
     notServed.write();
+    writeLines(log, 'connections cut off', cuts.take());
     await recordAttempts();
   }
 
@@ -92,6 +96,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     },
     onSignInThrottled: throttled.add,
     onForwardingIgnored: forwarding.add,
+    onCut: cuts.add,
     async close() {
       clearInterval(timer);
       await write();

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP, isIPv4, SocketAddress } from 'node:net';
+import { isIP, isIPv4, type Socket, SocketAddress } from 'node:net';
 import proxyAddress from 'proxy-addr';
 import type { Context } from './context.ts';
 
@@ -48,8 +48,14 @@ export function clientAddress(
 
 const mappedIPv4 = /^::ffff:(?=\d+\.)/;
 
-function peerOf({ socket }: IncomingMessage): string {
+export function peerOf({ socket }: { socket: Socket }): string {
   return (socket.remoteAddress ?? '').replace(mappedIPv4, '');
+}
+
+/** Whether an address is that of a trusted proxy. */
+export function proxyTrust(proxies: readonly string[]): (address: string) => boolean {
+  const isTrusted = proxyAddress.compile([...proxies]);
+  return (address) => proxies.length > 0 && isIP(address) !== 0 && isTrusted(address, 0);
 }
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

@@ -141,7 +141,11 @@ describe('a console that was not built', () => {
   let listener: Listener;
   const serve = async (folder: string) => {
     const app = new Koa().use(webConsole(readWebConsole(folder)));
-    listener = await listen(app.callback(), { name: 'public', host: '127.0.0.1', port: 0 }, null);
+    listener = await listen(
+      app.callback(),
+      { name: 'public', host: '127.0.0.1', port: 0 },
+      { tls: null, isProxy: () => false, onCut: () => undefined },
+    );
     return listener.url;
   };
   afterEach(() => listener.drain());

@@ -1,0 +1,167 @@
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/**
+ * What Node's parser has for its server. Node doesn't document it, and has no switch for what is done with it here: tests of
+ * `test/http/connections.test.ts` fail if a later Node.js changes it.
+ */
+type Parser = { onIncoming: (request: ParsedRequest, keepAlive: boolean) => number; resume(): void };
+type ParsedSocket = Socket & { parser?: Parser | null };
+type ParsedRequest = IncomingMessage & { upgrade?: boolean };
+
+/** Tells the parser to stop after the headers that it has just read (`HPE_PAUSED`), or to take what follows for another protocol. */
+const pauses = 21;
+const upgrades = 2;
+
+/** The bytes of all waiting requests together. Without the bound, connections from many networks could fill the memory with them. */
+const mostHeldBytes = 32 * 1024 * 1024;
+
+type Turns = {
+  /** A request, or its answer, is under way. */
+  isBusy: boolean;
+  response: ServerResponse | null;
+  /** The next request, of which the headers are read, and what the client has sent after them. */
+  held: { start(): void; rest: Buffer[] } | null;
+};
+
+type Observer = {
+  onStart(socket: Socket): void;
+  /** The answer is with the system, or the connection broken. */
+  onEnd(socket: Socket): void;
+  onTooMuchWaiting(socket: Socket): void;
+};
+
+/**
+ * Starts a request only when the one before it on the same connection is answered, and reads nothing more until then. Node's server would
+ * read and start pipelined requests without bound: one connection of a stranger would have the strength of thousands.
+ *
+ * The parser stops at the headers of a request that has to wait. Only then has the one under way its whole body, so pausing the socket
+ * can't keep it from its client. A waiting request starts in another turn of the event loop: all connections have one turn each.
+ */
+export function takeTurns(server: Server, observer: Observer): void {
+  const turnsOf = new WeakMap<Socket, Turns>();
+  let heldBytes = 0;
+
+  function watch(socket: ParsedSocket): void {
+    const { parser } = socket;
+    if (!parser) return;
+    const turns: Turns = { isBusy: false, response: null, held: null };
+    turnsOf.set(socket, turns);
+    const { onIncoming } = parser;
+    parser.onIncoming = (request, keepAlive) => {
+      if (!turns.isBusy) {
+        turns.isBusy = true;
+        observer.onStart(socket);
+        return onIncoming(request, keepAlive);
+      }
+      // Node keeps no order for CONNECT: `answerConnect` does.
+      if (request.method === 'CONNECT') return onIncoming(request, keepAlive);
+      // The parser can't be paused here. No client asks for another protocol behind a request that isn't answered.
+      if (request.upgrade) return upgrades;
+      turns.held = { start: () => void onIncoming(request, keepAlive), rest: [] };
+      stopReading(socket);
+      return pauses;
+    };
+    // What reads a body to its end makes the socket read on.
+    socket.on('resume', () => {
+      if (turns.held) stopReading(socket);
+    });
+    socket.once('close', () => drop(turns));
+  }
+
+  function hold(socket: Socket, turns: Turns, bytes: Buffer): void {
+    turns.held?.rest.push(bytes);
+    heldBytes += bytes.buffer.byteLength;
+    // With TLS, one read may have several pieces.
+    stopReading(socket);
+    if (heldBytes <= mostHeldBytes) return;
+    observer.onTooMuchWaiting(socket);
+    socket.destroy();
+    drop(turns);
+  }
+
+  function drop(turns: Turns): void {
+    const { held } = turns;
+    turns.held = null;
+    for (const bytes of held?.rest ?? []) heldBytes -= bytes.buffer.byteLength;
+  }
+
+  function startNext(socket: ParsedSocket, turns: Turns): void {
+    const { parser } = socket;
+    if (!turns.held || !parser || !socket.writable) return;
+    const { start, rest } = turns.held;
+    drop(turns);
+    turns.isBusy = true;
+    observer.onStart(socket);
+    start();
+    parser.resume();
+    const [first = Buffer.alloc(0), ...more] = rest;
+    const bytes = more.length === 0 ? first : Buffer.concat(rest);
+    // As from the connection. The next request in it has to wait again.
+    if (bytes.length > 0) socket.emit('data', bytes);
+    if (!turns.held) socket.resume();
+  }
+
+  server.on('connection', watch).on('secureConnection', watch);
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const turns = turnsOf.get(socket);
+    if (!turns) return;
+    turns.response = response;
+    response.on('close', () => {
+      turns.isBusy = false;
+      turns.response = null;
+      observer.onEnd(socket);
+      if (turns.held) setImmediate(startNext, socket, turns);
+    });
+  });
+  server.on('clientError', (error: ClientError, socket: Socket) => {
+    const turns = turnsOf.get(socket);
+    if (error.code === 'HPE_PAUSED' && turns?.held && error.rawPacket) {
+      const isFirst = turns.held.rest.length === 0;
+      hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
+    } else answerClientError(error, socket, turns?.response ?? null);
+  });
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    const earlier = turnsOf.get(socket)?.response;
+    if (earlier) earlier.once('close', () => answerConnect(server, request, socket));
+    else answerConnect(server, request, socket);
+  });
+}
+
+/** Where the socket is paused already, reading may go on all the same: a `resume` that was under way starts it again. */
+function stopReading(socket: Socket): void {
+  if (socket.isPaused()) socket.emit('pause');
+  else socket.pause();
+}
+
+type ClientError = Error & { code?: string; bytesParsed?: number; rawPacket?: Buffer };
+
+const statusLines: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/** As Node does where nobody listens for these errors. */
+function answerClientError(error: ClientError, socket: Socket, underWay: ServerResponse | null): void {
+  if (socket.writable && !underWay?.headersSent) {
+    socket.write(`HTTP/1.1 ${statusLines[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+  }
+  socket.destroy(error);
+}
+
+/**
+ * Answers CONNECT like every other method, so that nothing tells it apart: Node hands over a bare socket (RFC 9110 §9.3.6), and closes it
+ * where nobody listens. It keeps no order for it either, and throws where an earlier request of the connection still has the socket: one
+ * packet of a stranger would end the core. Upgrades arrive as ordinary requests while nobody listens for them.
+ */
+function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
+  // The earlier answer may have ended the connection.
+  if (!socket.writable) return;
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  server.emit('request', request, response);
+}
