@@ -15,19 +15,19 @@ export type CutReason = (typeof cutReasons)[number];
 /** @param address of the client, or of the proxy in front of it */
 export type ObserveCut = (reason: CutReason, address: string) => void;
 
-/**
- * Open connections from one network (one IPv4 address, or a /64 of IPv6), and in all. At the limit, a new one takes the place of one that
- * does nothing. Too low would be worse than too high: many integrators may share an address, while a thousand connections take some 10 MB.
- */
-const mostOfNetwork = 1_000;
-const mostInAll = 10_000;
-
-/** In ms. If no byte of an answer could be sent for so long, its client doesn't read: lost packets are sent again within seconds. */
-const longestUnread = 10_000;
-const lookEvery = 2_000;
-
-/** In ms, for a connection without a request when its listener drains: who has just opened one is about to send. */
-const firstRequestWithin = 1_000;
+export const connectionLimits = {
+  /**
+   * Open connections from one network (one IPv4 address, or a /64 of IPv6), and in all. At the limit, a new one takes the place of one that
+   * does nothing. Too low would be worse than too high: many integrators may share an address, while a thousand connections take some 10 MB.
+   */
+  ofNetwork: 1_000,
+  inAll: 10_000,
+  /** In ms. If no byte of an answer could be sent for so long, its client doesn't read: lost packets are sent again within seconds. */
+  unread: 10_000,
+  lookEvery: 2_000,
+  /** In ms, for a connection without a request when its listener drains: whoever has just opened one is about to send. */
+  firstRequest: 1_000,
+};
 
 type Connection = {
   /** With TLS, `outer` carries `inner`. Without, and until the handshake is done, they are the same. */
@@ -56,8 +56,13 @@ export type Connections = {
  *
  * @param isProxy whether an address is that of a trusted proxy, which has the connections of many clients
  */
-export function boundConnections(server: Server, isProxy: (address: string) => boolean, onCut: ObserveCut): Connections {
-  const everyone = crowdOf('', mostInAll);
+export function boundConnections(
+  server: Server,
+  isProxy: (address: string) => boolean,
+  onCut: ObserveCut,
+  limits = connectionLimits,
+): Connections {
+  const everyone = crowdOf('', limits.inAll);
   const networks = new Map<string, Crowd>();
   const connections = new WeakMap<Socket, Connection>();
   /** By the client's address and port: a TLS server doesn't say which connection it has secured. */
@@ -67,7 +72,7 @@ export function boundConnections(server: Server, isProxy: (address: string) => b
   function crowdsFor(address: string): readonly Crowd[] {
     if (isProxy(address)) return [everyone];
     const name = networksOf(address)[0] ?? address;
-    const network = networks.get(name) ?? crowdOf(name, mostOfNetwork);
+    const network = networks.get(name) ?? crowdOf(name, limits.ofNetwork);
     networks.set(name, network);
     return [network, everyone];
   }
@@ -121,7 +126,7 @@ export function boundConnections(server: Server, isProxy: (address: string) => b
     for (const connection of everyone.all) {
       const unsent = unsentBytes(connection.inner);
       if (unsent !== connection.unsent) Object.assign(connection, { unsent, unsentSince: now });
-      else if (unsent > 0 && now - connection.unsentSince >= longestUnread) cut(connection, 'unread');
+      else if (unsent > 0 && now - connection.unsentSince >= limits.unread) cut(connection, 'unread');
     }
   }
 
@@ -144,7 +149,7 @@ export function boundConnections(server: Server, isProxy: (address: string) => b
       if (connection) cut(connection, 'waiting');
     },
   });
-  const looking = setInterval(cutUnread, lookEvery).unref();
+  const looking = setInterval(cutUnread, limits.lookEvery).unref();
   server.once('close', () => clearInterval(looking));
 
   const abort = (among: Iterable<Connection>) => {
@@ -154,7 +159,7 @@ export function boundConnections(server: Server, isProxy: (address: string) => b
     end() {
       isEnding = true;
       abort([...everyone.all].filter(({ state }) => state === 'idle'));
-      setTimeout(() => abort(everyone.silent), firstRequestWithin).unref();
+      setTimeout(() => abort(everyone.silent), limits.firstRequest).unref();
     },
     abort: () => abort(everyone.all),
   };

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import { isLoopback } from '#contract/server-address.ts';
 import { createApp } from './app.ts';
 import { reloadCertificate } from './certificate-reload.ts';
 import type { Config, DialerConfig } from './config.ts';
@@ -24,6 +25,9 @@ const acceptClock = `${adminCommand} clock accept`;
 
 /** Where `npm run build:web` puts the page. */
 const webConsoleFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
+
+const plainHttpWarning =
+  'plain http beyond loopback: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or let only a proxy with TLS reach this port';
 
 export type Core = {
   /** Where the public listener is reached. */
@@ -96,7 +100,9 @@ export async function startCore(
       else log.info('the clock is trusted again');
     });
     const isClockAhead = () => clockWatch.doubt() !== null;
-    const management = config.management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log });
+    const management =
+      config.management &&
+      createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, host: config.management.host });
 
     const connections = {
       isProxy: proxyTrust(config.trustedProxies),
@@ -116,6 +122,7 @@ export async function startCore(
       (await opened(listen(management.callback(), { name: 'management', ...config.management }, { ...connections, tls: null })));
     const { host, port, tls } = config;
     const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
+    if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
     // Only now: the one-time password of a start that fails would be shown to nobody.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);

@@ -4,8 +4,9 @@ import { createServer as createHttpsServer } from 'node:https';
 import { Server as TlsServer } from 'node:tls';
 import { Duration } from 'luxon';
 import type { Tls } from './config.ts';
-import { boundConnections, type ObserveCut } from './connections.ts';
+import { boundConnections, type connectionLimits, type ObserveCut } from './connections.ts';
 import { closeListeningSocket } from './draining.ts';
+import { SecureResponse } from './secure-response.ts';
 import { asListenError } from './start-errors.ts';
 
 /** How long accepted requests may take once a listener drains. */
@@ -28,12 +29,14 @@ type Outside = {
   /** Whether an address is that of a trusted proxy. */
   isProxy(address: string): boolean;
   onCut: ObserveCut;
+  /** Lower ones in tests. */
+  limits?: typeof connectionLimits;
 };
 
 /** @throws ConfigError that names the variable to change */
-export async function listen(handler: RequestListener, address: Address, { tls, isProxy, onCut }: Outside): Promise<Listener> {
+export async function listen(handler: RequestListener, address: Address, { tls, isProxy, onCut, limits }: Outside): Promise<Listener> {
   const server = createServer(handler, tls);
-  const connections = boundConnections(server, isProxy, onCut);
+  const connections = boundConnections(server, isProxy, onCut, limits);
   server.listen(address.port, address.host);
   try {
     await once(server, 'listening');
@@ -69,7 +72,9 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
     connectionsCheckingInterval: 5_000,
     keepAliveTimeout: 65_000,
   };
-  const server = tls ? createHttpsServer({ ...options, ...tls }, handler) : createHttpServer(options, handler);
+  const server = tls
+    ? createHttpsServer({ ...options, ...tls, ServerResponse: SecureResponse }, handler)
+    : createHttpServer(options, handler);
   // Node would answer 417 to an unknown expectation before anybody has checked the key.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;

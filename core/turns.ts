@@ -1,5 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import { SecureResponse } from './secure-response.ts';
 
 /**
  * What Node's parser has for its server. Node doesn't document it, and has no switch for what is done with it here: tests of
@@ -15,6 +17,9 @@ const upgrades = 2;
 
 /** The bytes of all waiting requests together. Without the bound, connections from many networks could fill the memory with them. */
 const mostHeldBytes = 32 * 1024 * 1024;
+
+/** Without an address, the parser would take no bytes for the end of the connection. */
+const nothing = Buffer.alloc(1).subarray(1);
 
 type Turns = {
   /** A request, or its answer, is under way. */
@@ -95,10 +100,9 @@ export function takeTurns(server: Server, observer: Observer): void {
     observer.onStart(socket);
     start();
     parser.resume();
-    const [first = Buffer.alloc(0), ...more] = rest;
-    const bytes = more.length === 0 ? first : Buffer.concat(rest);
-    // As from the connection. The next request in it has to wait again.
-    if (bytes.length > 0) socket.emit('data', bytes);
+    const [first = nothing, ...more] = rest;
+    // As from the connection, and even if it's nothing: the parser has to come to the end of the request. The next one in it waits again.
+    socket.emit('data', more.length === 0 ? first : Buffer.concat(rest));
     if (!turns.held) socket.resume();
   }
 
@@ -159,7 +163,7 @@ function answerClientError(error: ClientError, socket: Socket, underWay: ServerR
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
   // The earlier answer may have ended the connection.
   if (!socket.writable) return;
-  const response = new ServerResponse(request);
+  const response = new (server instanceof TlsServer ? SecureResponse : ServerResponse)(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import { problemMediaType } from '#contract/problems.ts';
+import { isLoopback } from '#contract/server-address.ts';
 import { jsonLine } from './problems.ts';
 import { serveReference } from './reference.ts';
 
@@ -13,6 +16,7 @@ export function createManagementApp(deps: {
   /** Too far for calls to be dialed or to end. They can be placed and cancelled, so that a core that is ready stays so. */
   isClockAhead: () => boolean;
   log: Logger;
+  host: string;
 }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   const app = new Koa();
@@ -20,6 +24,12 @@ export function createManagementApp(deps: {
   app.on('error', (err) => deps.log.error({ err }, 'management request failed'));
   app.use(async (ctx) => {
     ctx.set('Cache-Control', 'no-store');
+    if (!isOwnName(ctx.get('Host'), deps.host)) {
+      ctx.status = 421;
+      ctx.body = jsonLine(misdirected);
+      ctx.type = problemMediaType;
+      return;
+    }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       ctx.status = 405;
       ctx.set('Allow', 'GET, HEAD');
@@ -50,4 +60,23 @@ export function createManagementApp(deps: {
     }
   });
   return app;
+}
+
+const misdirected = {
+  title: 'Misdirected Request',
+  status: 421,
+  detail: 'This listener does not have the name in Host. Ask by its IP address, or set MANAGEMENT_HOST to the name.',
+};
+
+/**
+ * Whether a request may name this listener so. A page of a stranger could have the stranger's own name lead to this machine, and read the
+ * answers as those of its own site (DNS rebinding). It can't be that of an address, nor have a name that nobody can register. On a local
+ * network, anybody can claim one of those, so they count only where that network reaches the listener anyway.
+ */
+export function isOwnName(header: string, bound: string): boolean {
+  // Only old programs send none.
+  if (header === '') return true;
+  const name = URL.parse(`http://${header}`)?.hostname ?? '';
+  if (name === bound.toLowerCase() || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
+  return !isLoopback(bound) && /^[^.]+$|\.(?:local|internal)$/.test(name);
 }

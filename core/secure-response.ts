@@ -1,0 +1,19 @@
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+/** Browsers that have seen it once come over https alone for a year (RFC 6797), even if their user types http or follows such a link. */
+const header = ['Strict-Transport-Security', 'max-age=31536000'] as const;
+
+/** An answer over TLS. All have the header, so that none can be told from another by it. */
+export class SecureResponse extends ServerResponse {
+  override writeHead(status: number, headers?: Headers): this;
+  override writeHead(status: number, message?: string, headers?: Headers): this;
+  override writeHead(status: number, ...rest: [first?: string | Headers, second?: Headers]): this {
+    const given = rest.pop();
+    // Setting it makes Node write a list of headers on a slower path.
+    if (Array.isArray(given)) return super.writeHead(status, [...given, ...header]);
+    this.setHeader(...header);
+    return typeof given === 'object' ? super.writeHead(status, given) : super.writeHead(status);
+  }
+}

@@ -1,0 +1,243 @@
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { expect } from 'chai';
+import { readTls } from '../../core/config.ts';
+import { type CutReason, connectionLimits } from '../../core/connections.ts';
+import { type Listener, listen } from '../../core/listener.ts';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { skip } from '../support/skip.ts';
+import { until } from '../support/until.ts';
+
+type Started = { request: IncomingMessage; response: ServerResponse };
+
+/** A listener whose requests wait until a test answers them, and what became of connections to it. */
+async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?: RequestListener) {
+  const started: Started[] = [];
+  const cuts: `${CutReason} ${string}`[] = [];
+  const certificate = isSecure ? selfSignedCertificate() : null;
+  const listener = await listen(
+    handler ?? ((request, response) => void started.push({ request, response })),
+    { name: 'public', host: '0.0.0.0', port: 0 },
+    {
+      tls: certificate && readTls(certificate.TLS_CERT_FILE, certificate.TLS_KEY_FILE),
+      isProxy: (address) => address === proxy,
+      onCut: (reason, address) => cuts.push(`${reason} ${address}`),
+      limits: { ...connectionLimits, ...limits },
+    },
+  );
+  return { listener, started, cuts };
+}
+
+/** A client that reads. */
+async function client(listener: Listener, localAddress = '127.0.0.1') {
+  const { protocol, port } = new URL(listener.url);
+  const options = { host: '127.0.0.1', port: Number(port), localAddress };
+  const socket: Socket = protocol === 'https:' ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
+  const seen = { text: '', isClosed: false };
+  socket.on('data', (chunk) => {
+    seen.text += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    seen.isClosed = true;
+  });
+  await once(socket, protocol === 'https:' ? 'secureConnect' : 'connect');
+  return { socket, seen };
+}
+
+const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const post = (path: string, body: string, more = '') =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
+const statuses = (text: string) => text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9));
+
+async function bodyOf(request: IncomingMessage): Promise<number> {
+  let size = 0;
+  for await (const chunk of request) size += chunk.length;
+  return size;
+}
+
+describe('a connection', () => {
+  let listener: Listener;
+  afterEach(() => listener.abort());
+
+  for (const isSecure of [false, true]) {
+    describe(isSecure ? 'over TLS' : 'over TCP', () => {
+      before(function () {
+        if (isSecure && !hasOpenssl) skip(this, 'openssl is not installed');
+      });
+
+      it('starts one request at a time, and answers in order', async () => {
+        const opened = await open({ isSecure });
+        ({ listener } = opened);
+        const { socket, seen } = await client(listener);
+        const chunked = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n';
+        const large = 'x'.repeat(300_000);
+        const asks = post('/expecting', 'abc', 'Expect: 100-continue\r\n');
+        const head = 'HEAD /head HTTP/1.1\r\nHost: x\r\n\r\n';
+        socket.write(get('/first') + head + post('/large', large) + chunked + asks + get('/last', 'Connection: close\r\n'));
+        for (const [index, path] of ['/first', '/head', '/large', '/chunked', '/expecting', '/last'].entries()) {
+          await until(() => opened.started.length > index);
+          const { request, response } = opened.started[index] ?? expect.fail();
+          expect([request.url, opened.started.length]).to.deep.equal([path, index + 1]);
+          response.end(String(await bodyOf(request)));
+        }
+        await until(() => seen.isClosed);
+        expect(statuses(seen.text)).to.deep.equal(['200', '200', '200', '200', '100', '200', '200']);
+        expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['0', '300000', '3', '3', '0']);
+      });
+
+      it('has thousands of pipelined requests answered, never two at once', async () => {
+        let underWay = 0;
+        let most = 0;
+        let served = 0;
+        ({ listener } = await open({ isSecure }, (_, response) => {
+          most = Math.max(most, ++underWay);
+          void setImmediate().then(() => {
+            underWay--;
+            response.end(String(served++));
+          });
+        }));
+        const { socket, seen } = await client(listener);
+        socket.write(get('/').repeat(2_999) + get('/', 'Connection: close\r\n'));
+        await until(() => seen.isClosed);
+        expect([served, most]).to.deep.equal([3_000, 1]);
+        expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(Array.from({ length: 3_000 }, (_, index) => String(index)));
+      });
+    });
+  }
+
+  it('goes on after a body that was refused unread', async () => {
+    ({ listener } = await open({}, (request, response) => {
+      if (request.method === 'POST') response.writeHead(413);
+      response.end();
+    }));
+    const { socket, seen } = await client(listener);
+    socket.write(post('/', 'x'.repeat(1_000_000)) + get('/', 'Connection: close\r\n'));
+    await until(() => seen.isClosed);
+    expect(statuses(seen.text)).to.deep.equal(['413', '200']);
+  });
+
+  it('starts nothing that waits when its client is gone', async () => {
+    const opened = await open();
+    ({ listener } = opened);
+    const { socket } = await client(listener);
+    socket.write(get('/1') + get('/2'));
+    await until(() => opened.started.length > 0);
+    const { request, response } = opened.started[0] ?? expect.fail();
+    socket.resetAndDestroy();
+    // The core reads nothing while a request waits, so it learns of this by its own answer.
+    request.socket.write('');
+    response.end('x'.repeat(10_000_000));
+    await until(() => request.socket.destroyed);
+    await listener.drain();
+    expect(opened.started).to.have.length(1);
+  });
+
+  it('ends with the answer under way when its listener drains, and starts nothing that waits', async () => {
+    const opened = await open();
+    ({ listener } = opened);
+    const { socket, seen } = await client(listener);
+    socket.write(get('/1') + get('/2'));
+    await until(() => opened.started.length > 0);
+    const drained = listener.drain();
+    opened.started[0]?.response.end('whole');
+    await drained;
+    await until(() => seen.isClosed);
+    expect([opened.started.length, seen.text.endsWith('whole')]).to.deep.equal([1, true]);
+  });
+
+  it('that is open when its listener drains has its first request answered', async () => {
+    ({ listener } = await open({}, (_, response) => response.end('whole')));
+    const { socket, seen } = await client(listener);
+    const drained = listener.drain();
+    // The listening socket is closed by then.
+    for (let turn = 0; turn < 10; turn++) await setImmediate();
+    socket.write(get('/'));
+    await Promise.all([drained, once(socket, 'close')]);
+    expect(seen.text).to.match(/whole$/);
+  });
+
+  it('that never secures itself does not keep a draining listener open', async function () {
+    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    ({ listener } = await open({ isSecure: true, limits: { firstRequest: 1 } }));
+    const socket = connect(Number(new URL(listener.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    await Promise.all([once(socket, 'close'), listener.drain()]);
+  });
+
+  it('is cut off behind a request under way by one that asks for another protocol', async () => {
+    const opened = await open();
+    ({ listener } = opened);
+    const { socket, seen } = await client(listener);
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: x\r\n';
+    socket.write(get('/') + post('/', 'x', upgrade).repeat(1_000));
+    await until(() => seen.isClosed);
+    expect(opened.started).to.have.length(1);
+  });
+
+  it('is answered 400 where a request that waits is followed by what is none', async () => {
+    const opened = await open();
+    ({ listener } = opened);
+    const { socket, seen } = await client(listener);
+    socket.write(`${get('/1') + get('/2')}nonsense\r\n\r\n`);
+    await until(() => opened.started.length === 1);
+    opened.started[0]?.response.end();
+    await until(() => seen.isClosed);
+    expect(statuses(seen.text)).to.deep.equal(['200', '400']);
+  });
+
+  it('is cut off when its client does not read an answer', async () => {
+    const answer = Buffer.alloc(30_000_000);
+    const opened = await open({ limits: { unread: 50, lookEvery: 10 } }, (_, response) => response.end(answer));
+    ({ listener } = opened);
+    const { socket, seen } = await client(listener);
+    socket.pause();
+    socket.write(get('/'));
+    await until(() => opened.cuts.length > 0);
+    socket.resume();
+    await until(() => seen.isClosed);
+    expect([opened.cuts, seen.text.length < answer.length]).to.deep.equal([['unread 127.0.0.1'], true]);
+  });
+
+  describe('at the limit of its network', () => {
+    it('takes the place of the oldest silent one, then of an idle one', async () => {
+      const opened = await open({ limits: { ofNetwork: 3 } });
+      ({ listener } = opened);
+      const idle = await client(listener);
+      idle.socket.write(get('/'));
+      await until(() => opened.started.length === 1);
+      opened.started[0]?.response.end();
+      await until(() => idle.seen.text !== '');
+      const busy = await client(listener);
+      busy.socket.write(get('/'));
+      await until(() => opened.started.length === 2);
+      const silent = await client(listener);
+      const next = await client(listener);
+      await until(() => silent.seen.isClosed);
+      next.socket.write(get('/'));
+      await until(() => opened.started.length === 3);
+      await client(listener);
+      await until(() => idle.seen.isClosed);
+      expect([busy.seen.isClosed, next.seen.isClosed, opened.cuts]).to.deep.equal([false, false, ['idle 127.0.0.1', 'idle 127.0.0.1']]);
+    });
+
+    it('is refused where all others are busy, unless it comes from another network or a trusted proxy', async () => {
+      const opened = await open({ limits: { ofNetwork: 1 }, proxy: '127.0.0.3' });
+      ({ listener } = opened);
+      const from = async (address: string) => {
+        const { socket, seen } = await client(listener, address);
+        const before = opened.started.length;
+        socket.write(get('/'));
+        await until(() => seen.isClosed || opened.started.length > before);
+        return seen.isClosed ? 'refused' : 'served';
+      };
+      const seen: string[] = [];
+      for (const address of ['127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.3']) seen.push(await from(address));
+      expect(seen).to.deep.equal(['served', 'refused', 'served', 'served', 'served']);
+      expect(opened.cuts).to.deep.equal(['refused 127.0.0.1']);
+    });
+  });
+});
