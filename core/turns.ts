@@ -15,6 +15,9 @@ type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 const pauses = 21;
 const upgrades = 2;
 
+/** Of all connections. Clients that don't pipeline come first: whatever else the turn brings is not held up by more than these. */
+const startsInTurn = 4;
+
 /** The bytes of all waiting requests together. Without the bound, connections from many networks could fill the memory with them. */
 const mostHeldBytes = 32 * 1024 * 1024;
 
@@ -41,11 +44,13 @@ type Observer = {
  * read and start pipelined requests without bound: one connection of a stranger would have the strength of thousands.
  *
  * The parser stops at the headers of a request that has to wait. Only then has the one under way its whole body, so pausing the socket
- * can't keep it from its client. A waiting request starts in another turn of the event loop: all connections have one turn each.
+ * can't keep it from its client. Waiting requests start a few in each turn of the event loop, one connection after the other.
  */
 export function takeTurns(server: Server, observer: Observer): void {
   const turnsOf = new WeakMap<Socket, Turns>();
   let heldBytes = 0;
+  /** Those whose next request may start. */
+  const ready = new Set<ParsedSocket>();
 
   function watch(socket: ParsedSocket): void {
     const { parser } = socket;
@@ -71,7 +76,10 @@ export function takeTurns(server: Server, observer: Observer): void {
     socket.on('resume', () => {
       if (turns.held) stopReading(socket);
     });
-    socket.once('close', () => drop(turns));
+    socket.once('close', () => {
+      drop(turns);
+      ready.delete(socket);
+    });
   }
 
   function hold(socket: Socket, turns: Turns, bytes: Buffer): void {
@@ -91,9 +99,18 @@ export function takeTurns(server: Server, observer: Observer): void {
     for (const bytes of held?.rest ?? []) heldBytes -= bytes.buffer.byteLength;
   }
 
-  function startNext(socket: ParsedSocket, turns: Turns): void {
+  function startSome(): void {
+    for (const socket of ready.values().take(startsInTurn)) {
+      ready.delete(socket);
+      startNext(socket);
+    }
+    if (ready.size > 0) setImmediate(startSome);
+  }
+
+  function startNext(socket: ParsedSocket): void {
     const { parser } = socket;
-    if (!turns.held || !parser || !socket.writable) return;
+    const turns = turnsOf.get(socket);
+    if (!turns?.held || !parser || !socket.writable) return;
     const { start, rest } = turns.held;
     drop(turns);
     turns.isBusy = true;
@@ -115,7 +132,9 @@ export function takeTurns(server: Server, observer: Observer): void {
       turns.isBusy = false;
       turns.response = null;
       observer.onEnd(socket);
-      if (turns.held) setImmediate(startNext, socket, turns);
+      if (!turns.held) return;
+      if (ready.size === 0) setImmediate(startSome);
+      ready.add(socket);
     });
   });
   server.on('clientError', (error: ClientError, socket: Socket) => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
 import type { DatabaseKind } from '../../test/support/databases.ts';
@@ -175,4 +176,9 @@ let phones = 0;
 /** What places a call to a phone that no other call has. */
 export function callBody(requestId: string, extra: object = {}): { requestId: string; contact: { phone: string } } {
   return { requestId, contact: { phone: `+4930${20_000_000 + ++phones}` }, ...extra };
+}
+
+/** Of a process. */
+export function residentMegabytes(pid: number): number {
+  return Math.round(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) / 1_024);
 }

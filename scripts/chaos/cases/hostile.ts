@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callBody, eventually, openScene, stopAndCompare } from '../environment.ts';
+import { callBody, eventually, openScene, residentMegabytes, stopAndCompare } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import { type Manner, takes } from '../provider.ts';
 import type { Case } from '../run.ts';
@@ -83,7 +82,3 @@ export const hostile: Case = {
     await stopAndCompare(scene);
   },
 };
-
-function residentMegabytes(pid: number): number {
-  return Math.round(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) / 1_024);
-}

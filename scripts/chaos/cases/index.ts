@@ -15,6 +15,7 @@ import { flood, races } from './races.ts';
 import { revoke } from './revoke.ts';
 import { signIns } from './sign-ins.ts';
 import { stopped } from './stopped.ts';
+import { strangersCases } from './strangers.ts';
 
 export const cases: readonly Case[] = [
   lock,
@@ -41,4 +42,5 @@ export const cases: readonly Case[] = [
   clients,
   hostile,
   signIns,
+  ...strangersCases,
 ];
