@@ -132,23 +132,24 @@ export function boundConnections(
 
   // Before what takes turns: it finds the connection known.
   server.on('connection', admit).on('secureConnection', secure);
-  takeTurns(server, {
-    onStart(socket) {
-      const connection = connections.get(socket);
-      if (!connection) return;
-      if (connection.state === 'silent') for (const { silent } of connection.crowds) silent.delete(connection);
-      connection.state = 'busy';
-    },
-    onEnd(socket) {
-      const connection = connections.get(socket);
-      if (connection) connection.state = 'idle';
-      if (isEnding) socket.destroySoon();
-    },
-    onTooMuchWaiting(socket) {
-      const connection = connections.get(socket);
-      if (connection) cut(connection, 'waiting');
-    },
+  takeTurns(server, (socket) => {
+    const connection = connections.get(socket);
+    return {
+      onStart() {
+        if (!connection) return;
+        if (connection.state === 'silent') for (const { silent } of connection.crowds) silent.delete(connection);
+        connection.state = 'busy';
+      },
+      onEnd() {
+        if (connection) connection.state = 'idle';
+        if (isEnding) socket.destroySoon();
+      },
+      onTooMuchWaiting() {
+        if (connection) cut(connection, 'waiting');
+      },
+    };
   });
+
   const looking = setInterval(cutUnread, limits.lookEvery).unref();
   server.once('close', () => clearInterval(looking));
 

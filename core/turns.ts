@@ -30,14 +30,12 @@ type Turns = {
   response: ServerResponse | null;
   /** The next request, of which the headers are read, and what the client has sent after them. */
   held: { start(): void; rest: Buffer[] } | null;
+  /** The answer is with the system, or the connection broken. */
+  end(): void;
+  observer: TurnObserver;
 };
 
-type Observer = {
-  onStart(socket: Socket): void;
-  /** The answer is with the system, or the connection broken. */
-  onEnd(socket: Socket): void;
-  onTooMuchWaiting(socket: Socket): void;
-};
+export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting(): void };
 
 /**
  * Starts a request only when the one before it on the same connection is answered, and reads nothing more until then. Node's server would
@@ -46,22 +44,32 @@ type Observer = {
  * The parser stops at the headers of a request that has to wait. Only then has the one under way its whole body, so pausing the socket
  * can't keep it from its client. Waiting requests start a few in each turn of the event loop, one connection after the other.
  */
-export function takeTurns(server: Server, observer: Observer): void {
+export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver): void {
   const turnsOf = new WeakMap<Socket, Turns>();
   let heldBytes = 0;
   /** Those whose next request may start. */
   const ready = new Set<ParsedSocket>();
+  let isStarting = false;
 
   function watch(socket: ParsedSocket): void {
     const { parser } = socket;
     if (!parser) return;
-    const turns: Turns = { isBusy: false, response: null, held: null };
+    const observer = observerOf(socket);
+    const end = () => {
+      turns.isBusy = false;
+      turns.response = null;
+      observer.onEnd();
+      if (!turns.held) return;
+      ready.add(socket);
+      startSoon();
+    };
+    const turns: Turns = { isBusy: false, response: null, held: null, end, observer };
     turnsOf.set(socket, turns);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
       if (!turns.isBusy) {
         turns.isBusy = true;
-        observer.onStart(socket);
+        observer.onStart();
         return onIncoming(request, keepAlive);
       }
       // Node keeps no order for CONNECT: `answerConnect` does.
@@ -88,7 +96,7 @@ export function takeTurns(server: Server, observer: Observer): void {
     // With TLS, one read may have several pieces.
     stopReading(socket);
     if (heldBytes <= mostHeldBytes) return;
-    observer.onTooMuchWaiting(socket);
+    turns.observer.onTooMuchWaiting();
     socket.destroy();
     drop(turns);
   }
@@ -99,12 +107,19 @@ export function takeTurns(server: Server, observer: Observer): void {
     for (const bytes of held?.rest ?? []) heldBytes -= bytes.buffer.byteLength;
   }
 
+  function startSoon(): void {
+    if (isStarting || ready.size === 0) return;
+    isStarting = true;
+    setImmediate(startSome);
+  }
+
   function startSome(): void {
+    isStarting = false;
     for (const socket of ready.values().take(startsInTurn)) {
       ready.delete(socket);
       startNext(socket);
     }
-    if (ready.size > 0) setImmediate(startSome);
+    startSoon();
   }
 
   function startNext(socket: ParsedSocket): void {
@@ -114,7 +129,7 @@ export function takeTurns(server: Server, observer: Observer): void {
     const { start, rest } = turns.held;
     drop(turns);
     turns.isBusy = true;
-    observer.onStart(socket);
+    turns.observer.onStart();
     start();
     parser.resume();
     const [first = nothing, ...more] = rest;
@@ -128,14 +143,7 @@ export function takeTurns(server: Server, observer: Observer): void {
     const turns = turnsOf.get(socket);
     if (!turns) return;
     turns.response = response;
-    response.on('close', () => {
-      turns.isBusy = false;
-      turns.response = null;
-      observer.onEnd(socket);
-      if (!turns.held) return;
-      if (ready.size === 0) setImmediate(startSome);
-      ready.add(socket);
-    });
+    response.on('close', turns.end);
   });
   server.on('clientError', (error: ClientError, socket: Socket) => {
     const turns = turnsOf.get(socket);
@@ -147,8 +155,10 @@ export function takeTurns(server: Server, observer: Observer): void {
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     const earlier = turnsOf.get(socket)?.response;
-    if (earlier) earlier.once('close', () => answerConnect(server, request, socket));
-    else answerConnect(server, request, socket);
+    if (!earlier) return answerConnect(server, request, socket);
+    earlier.once('close', () => answerConnect(server, request, socket));
+    // Node has stopped passing it on: a long answer would never be written to its end.
+    socket.on('drain', () => earlier.emit('drain'));
   });
 }
 

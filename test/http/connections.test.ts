@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
@@ -106,6 +107,19 @@ describe('a connection', () => {
         expect([served, most]).to.deep.equal([3_000, 1]);
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(Array.from({ length: 3_000 }, (_, index) => String(index)));
       });
+
+      it('is cut off when its client does not read an answer', async () => {
+        const answer = Buffer.alloc(30_000_000);
+        const opened = await open({ isSecure, limits: { unread: 50, lookEvery: 10 } }, (_, response) => response.end(answer));
+        ({ listener } = opened);
+        const { socket, seen } = await client(listener);
+        socket.pause();
+        socket.write(get('/'));
+        await until(() => opened.cuts.length > 0);
+        socket.resume();
+        await until(() => seen.isClosed);
+        expect([opened.cuts, seen.text.length < answer.length]).to.deep.equal([['unread 127.0.0.1'], true]);
+      });
     });
   }
 
@@ -168,6 +182,19 @@ describe('a connection', () => {
     await Promise.all([once(socket, 'close'), listener.drain()]);
   });
 
+  it('finishes a long answer although its client asks for a tunnel meanwhile', async () => {
+    const opened = await open();
+    ({ listener } = opened);
+    const { socket, seen } = await client(listener);
+    socket.write(`${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await until(() => opened.started.length > 0);
+    Readable.from(Array.from({ length: 100 }, () => 'x'.repeat(100_000))).pipe(opened.started[0]?.response ?? expect.fail());
+    await until(() => opened.started.length === 2);
+    opened.started[1]?.response.end();
+    await until(() => seen.isClosed);
+    expect([seen.text.length > 10_000_000, statuses(seen.text)?.length]).to.deep.equal([true, 2]);
+  });
+
   it('is cut off behind a request under way by one that asks for another protocol', async () => {
     const opened = await open();
     ({ listener } = opened);
@@ -187,19 +214,6 @@ describe('a connection', () => {
     opened.started[0]?.response.end();
     await until(() => seen.isClosed);
     expect(statuses(seen.text)).to.deep.equal(['200', '400']);
-  });
-
-  it('is cut off when its client does not read an answer', async () => {
-    const answer = Buffer.alloc(30_000_000);
-    const opened = await open({ limits: { unread: 50, lookEvery: 10 } }, (_, response) => response.end(answer));
-    ({ listener } = opened);
-    const { socket, seen } = await client(listener);
-    socket.pause();
-    socket.write(get('/'));
-    await until(() => opened.cuts.length > 0);
-    socket.resume();
-    await until(() => seen.isClosed);
-    expect([opened.cuts, seen.text.length < answer.length]).to.deep.equal([['unread 127.0.0.1'], true]);
   });
 
   describe('at the limit of its network', () => {

@@ -50,8 +50,8 @@ export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQ
   quickDatabases: isQuick ? ['sqlite'] : [],
   async attack(trial) {
     const scene = await openScene(trial);
-    const duration = trial.isQuick ? 2_000 : 20_000;
-    const quiet = await placeFor(scene, duration / 2);
+    const duration = trial.isQuick ? 2_000 : 15_000;
+    const quiet = await placeFor(scene, duration / 3);
     begin(scene);
     const { pid = 0 } = scene.core().child;
     let memory = 0;
