@@ -107,10 +107,11 @@ function pour(scene: Scene, request: string): void {
   scene.trial.cleanup.defer(() => clearInterval(timer));
 }
 
-/** Sends a text again when a connection has taken it. */
+/** Sends a text again whenever the core has taken it, and reads the answers. */
 function repeat(scene: Scene, text: string): void {
   const socket = open(scene).resume();
-  const write = () => void (socket.destroyed || socket.write(text, write));
+  const write = () => void (socket.writable && socket.write(text));
+  socket.on('drain', write);
   write();
 }
 
