@@ -27,6 +27,8 @@ const nothing = Buffer.alloc(1).subarray(1);
 type Turns = {
   /** A request, or its answer, is under way. */
   isBusy: boolean;
+  /** The turn of the event loop in which its last request was started. */
+  startedIn: number;
   response: ServerResponse | null;
   /** The next request, of which the headers are read, and what the client has sent after them. */
   held: { start(): void; rest: Buffer[] } | null;
@@ -50,26 +52,30 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   /** Those whose next request may start. */
   const ready = new Set<ParsedSocket>();
   let isStarting = false;
+  let turn = 0;
+  let isTurnMarked = false;
 
   function watch(socket: ParsedSocket): void {
     const { parser } = socket;
     if (!parser) return;
     const observer = observerOf(socket);
+    const startSoon = () => {
+      ready.add(socket);
+      queueStart();
+    };
     const end = () => {
       turns.isBusy = false;
       turns.response = null;
       observer.onEnd();
-      if (!turns.held) return;
-      ready.add(socket);
-      startSoon();
+      if (turns.held) startSoon();
     };
-    const turns: Turns = { isBusy: false, response: null, held: null, end, observer };
+    const turns: Turns = { isBusy: false, startedIn: -1, response: null, held: null, end, observer };
     turnsOf.set(socket, turns);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
-      if (!turns.isBusy) {
-        turns.isBusy = true;
-        observer.onStart();
+      // An answer may be whole before the parser has come to the end of what one read has brought.
+      if (!turns.isBusy && turns.startedIn !== turn) {
+        markStart(turns);
         return onIncoming(request, keepAlive);
       }
       // Node keeps no order for CONNECT: `answerConnect` does.
@@ -77,6 +83,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
       // The parser can't be paused here. No client asks for another protocol behind a request that isn't answered.
       if (request.upgrade) return upgrades;
       turns.held = { start: () => void onIncoming(request, keepAlive), rest: [] };
+      if (!turns.isBusy) startSoon();
       stopReading(socket);
       return pauses;
     };
@@ -107,7 +114,19 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     for (const bytes of held?.rest ?? []) heldBytes -= bytes.buffer.byteLength;
   }
 
-  function startSoon(): void {
+  function markStart(turns: Turns): void {
+    turns.isBusy = true;
+    turns.startedIn = turn;
+    turns.observer.onStart();
+    if (isTurnMarked) return;
+    isTurnMarked = true;
+    setImmediate(() => {
+      turn++;
+      isTurnMarked = false;
+    });
+  }
+
+  function queueStart(): void {
     if (isStarting || ready.size === 0) return;
     isStarting = true;
     setImmediate(startSome);
@@ -119,7 +138,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
       ready.delete(socket);
       startNext(socket);
     }
-    startSoon();
+    queueStart();
   }
 
   function startNext(socket: ParsedSocket): void {
@@ -128,8 +147,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     if (!turns?.held || !parser || !socket.writable) return;
     const { start, rest } = turns.held;
     drop(turns);
-    turns.isBusy = true;
-    turns.observer.onStart();
+    markStart(turns);
     start();
     parser.resume();
     const [first = nothing, ...more] = rest;

@@ -123,6 +123,20 @@ describe('a connection', () => {
     });
   }
 
+  it('has a request or two started in a turn of the event loop, however quickly they are answered', async () => {
+    const starts = new Map<number, number>();
+    ({ listener } = await open({}, (_, response) => {
+      const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
+      starts.set(turn, (starts.get(turn) ?? 0) + 1);
+      response.end();
+    }));
+    const { socket, seen } = await client(listener);
+    socket.write(post('/', 'x').repeat(1_000) + get('/', 'Connection: close\r\n'));
+    await until(() => seen.isClosed);
+    expect(statuses(seen.text)).to.have.length(1_001);
+    expect(Math.max(...starts.values())).to.be.within(1, 2);
+  });
+
   it('goes on after a body that was refused unread', async () => {
     ({ listener } = await open({}, (request, response) => {
       if (request.method === 'POST') response.writeHead(413);
