@@ -27,7 +27,11 @@ const strangers: { name: string; title: string; isQuick?: true; begin(scene: Sce
   { name: 'pipelined-sign-ins', title: 'one connection pipelining sign-ins', isQuick: true, begin: (scene) => pour(scene, signIn) },
   { name: 'pipelined-keys', title: 'one connection pipelining unknown keys', begin: (scene) => pour(scene, place(scene)) },
   { name: 'pipelined-pages', title: 'one connection pipelining GET /', begin: (scene) => pour(scene, get('/')) },
-  { name: 'pipelined-sessions', title: 'one connection pipelining GET /console/session', begin: (scene) => pour(scene, get('/console/session')) },
+  {
+    name: 'pipelined-sessions',
+    title: 'one connection pipelining GET /console/session',
+    begin: (scene) => pour(scene, get('/console/session')),
+  },
   {
     name: 'unread',
     title: '300 connections that pipeline and never read',
