@@ -21,7 +21,7 @@ import { restoreCommand } from './admin/restore.ts';
 import { retentionCommands } from './admin/retention.ts';
 import { sessionCommands } from './admin/session.ts';
 import { userCommands } from './admin/user.ts';
-import { ConfigError, readDatabaseLocation, readRetentionDays } from './config.ts';
+import { ConfigError, readDatabaseLocation, readMaxActiveKeys, readRetentionDays } from './config.ts';
 import { ImportInterrupted } from './domain/import.ts';
 import { Problem } from './domain/problem.ts';
 import { argon2Passwords } from './passwords.ts';
@@ -107,6 +107,7 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     passwords: argon2Passwords(systemRandomness),
     throttle: storage.throttle,
     stores: storage.stores,
+    maxActiveKeys: readMaxActiveKeys(process.env),
     onOutcome: () => undefined,
   };
   return {

@@ -25,6 +25,8 @@ export type Config = Readonly<{
   logLevel: LogLevel;
   dialer: DialerConfig;
   retentionDays: RetentionDays;
+  /** API keys that one user may have which have not expired. */
+  maxActiveKeys: number;
 }>;
 
 /** In PEM form. */
@@ -91,6 +93,12 @@ const days = z
 
 export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null };
 
+const maxActiveKeys = z
+  .string()
+  .default('1000')
+  .refine((text) => /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000, { error: 'must be a number from 1 to 1000000' })
+  .transform(Number);
+
 const databaseUrl = z
   .string()
   .default('sqlite:./data/callkey.db')
@@ -131,6 +139,7 @@ const schema = z.object({
     .transform(Number),
   RETENTION_DAYS: days.default(defaultRetention.contacts),
   AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
+  MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
   LOG_LEVEL: z.enum(logLevels, { error: `give one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -157,6 +166,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: env.LOG_LEVEL,
     dialer: dialerOf(env),
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
+    maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
   });
 }
 
@@ -182,6 +192,11 @@ export function readRetentionDays(environment: Readonly<Record<string, string | 
   const env = parse(z.object({ RETENTION_DAYS: days.optional(), AUDIT_RETENTION_DAYS: days.optional() }), environment);
   const { RETENTION_DAYS: contacts, AUDIT_RETENTION_DAYS: auditEvents } = env;
   return { ...(contacts === undefined ? {} : { contacts }), ...(auditEvents === undefined ? {} : { auditEvents }) };
+}
+
+/** MAX_ACTIVE_KEYS_PER_USER alone, for `admin`. @throws ConfigError */
+export function readMaxActiveKeys(environment: Readonly<Record<string, string | undefined>>): number {
+  return parse(z.object({ MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys }), environment).MAX_ACTIVE_KEYS_PER_USER;
 }
 
 /** DATABASE_URL alone, for `admin`. @throws ConfigError */

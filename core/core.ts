@@ -76,6 +76,7 @@ export async function startCore(
       stores: storage.stores,
       throttle: storage.throttle,
       passwords,
+      maxActiveKeys: config.maxActiveKeys,
       onOutcome: metrics.dialer.onOutcome,
     };
 

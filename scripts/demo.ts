@@ -84,6 +84,7 @@ try {
       passwords: argon2Passwords(systemRandomness),
       stores,
       throttle,
+      maxActiveKeys: 1_000,
       onOutcome: () => undefined,
     };
     process.stdout.write(await fill(ports));

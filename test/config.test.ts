@@ -117,6 +117,8 @@ describe('the configuration', () => {
     ['DRAIN_DELAY', '5s', {}],
     ['RETENTION_DAYS', '0', {}],
     ['AUDIT_RETENTION_DAYS', 'never', {}],
+    ['MAX_ACTIVE_KEYS_PER_USER', '0', {}],
+    ['MAX_ACTIVE_KEYS_PER_USER', '1000001', {}],
     ['DIALER', 'phone', {}],
     ['DIALER_URL', 'http://calls.example/', dialer],
     ['DIALER_URL', 'https://user:pass@calls.example/', dialer],

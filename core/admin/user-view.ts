@@ -16,12 +16,15 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
   };
 }
 
-export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpact) {
+/** How many API keys that have not expired a user has, and may have. */
+type KeyQuota = { active: number; max: number };
+
+export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota) {
   const keys = apiKeys.map(({ id, name, lastUsedAt, queuedCalls }) => ({
     ...{ id, name, queuedCalls },
     lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
   }));
-  return { ...listedJson(user), apiKeys: keys, sessions };
+  return { ...listedJson(user), apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
 }
 
 /** A row of the list. */
@@ -36,7 +39,7 @@ export function belongsTo({ partner, account }: User): string {
 }
 
 /** All about one user. */
-export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact): string {
+export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota): string {
   const facts = [
     ['ID', user.id],
     ['Name', user.name],
@@ -47,7 +50,7 @@ export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact
     ['Last sign-in', user.lastSignInAt ? timestamp(user.lastSignInAt) : 'Never'],
     ['Disabled', user.disabledAt ? timestamp(user.disabledAt) : ''],
     ['Sessions', String(sessions)],
-    ['API keys', String(apiKeys.length)],
+    ['API keys', `${user.apiKeys}, ${active} of them active (MAX_ACTIVE_KEYS_PER_USER is ${max})`],
   ].filter(([, value]) => value !== '');
   const keys = apiKeys.map((key) => [
     key.id,

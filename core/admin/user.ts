@@ -109,10 +109,15 @@ async function runList({ ports, output }: AdminContext): Promise<void> {
 
 async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {
   const { id } = await findUser(ports, email);
-  const { users } = ports.stores;
-  const [user, impact] = await Promise.all([users.find({ kind: 'all' }, id), users.deletionImpact(id, null, unlimited)]);
+  const { users, apiKeys } = ports.stores;
+  const [user, impact, active] = await Promise.all([
+    users.find({ kind: 'all' }, id),
+    users.deletionImpact(id, null, unlimited),
+    apiKeys.countActive(id, ports.clock.now()),
+  ]);
   if (!user) throw noSuchUser(email);
-  output.answer({ user: shownJson(user, impact) }, userText(user, impact));
+  const quota = { active, max: ports.maxActiveKeys };
+  output.answer({ user: shownJson(user, impact, quota) }, userText(user, impact, quota));
 }
 
 async function runRename({ ports, actor, output }: AdminContext, email: string, name: string): Promise<void> {

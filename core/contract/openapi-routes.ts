@@ -170,7 +170,7 @@ export const describedRoutes: readonly DescribedRoute[] = [
     body: 'CreateApiKey',
     status: 201,
     answer: 'CreatedApiKey',
-    problems: ['forbidden'],
+    problems: ['forbidden', 'conflict'],
   },
   {
     ...session,

@@ -45,8 +45,13 @@ export async function createApiKey(
     expiryTimeZone: expiration.kind === 'none' ? null : timeZone,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);
-  await ports.stores.apiKeys.create(apiKey, digestOf(keyValue), event);
+  if (!(await ports.stores.apiKeys.create(apiKey, digestOf(keyValue), ports.maxActiveKeys, event))) throw tooManyKeys(ports.maxActiveKeys);
   return { apiKey, keyValue };
+}
+
+function tooManyKeys(max: number): Problem {
+  const reached = `You have ${max.toLocaleString('en')} active API keys, which is the most that this server allows one user.`;
+  return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
 /** @param olderThan the id of a key: lists those after it. A list without it never has more than the newest ones. */

@@ -90,7 +90,13 @@ export type ThrottleStore = {
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
 
 export type ApiKeyStore = {
-  create(key: ApiKey, digest: Digest, event: AuditEvent): Promise<void>;
+  /**
+   * @param mostActive keys that the creator may have which have not expired
+   * @returns false, and creates nothing, if they have so many; exact over all processes
+   */
+  create(key: ApiKey, digest: Digest, mostActive: number, event: AuditEvent): Promise<boolean>;
+  /** How many keys of a user have not expired. */
+  countActive(creatorId: string, at: DateTime): Promise<number>;
   /** The newest first, ties broken by id; only those after this one in that order, if there is one. */
   list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
@@ -313,8 +319,14 @@ export type UserStore = {
    * @returns how many sessions it ended, or null if the user was so before, or there is none
    */
   setDisabled(userId: string, disabledAt: DateTime | null, event: AuditEvent): Promise<number | null>;
-  /** Deletes the user with keys and sessions, in one transaction. @returns how many of each, or null if there is no such user */
+  /**
+   * Deletes the user with keys and sessions: at once for all who ask. The rows of more than a thousand keys go later, in steps.
+   *
+   * @returns how many of each, or null if there is no such user
+   */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
+  /** Takes away what is left of deleted users, in short steps. @returns how many keys */
+  finishDeletions(signal: AbortSignal): Promise<number>;
 };
 
 export type TenancyStore = {
@@ -370,6 +382,8 @@ export type Ports = {
   passwords: Passwords;
   throttle: ThrottleStore;
   stores: Stores;
+  /** API keys that one user may have which have not expired. */
+  maxActiveKeys: number;
   /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;
 };

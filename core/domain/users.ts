@@ -75,7 +75,7 @@ export async function enableUser(ports: Ports, actor: Actor, user: User): Promis
     throw new Problem('conflict', `${user.email} is not disabled.`);
 }
 
-/** Deletes a user, with keys and sessions, in one transaction. */
+/** Deletes a user, with keys and sessions. */
 export async function deleteUser(
   ports: Ports,
   actor: Actor,

@@ -1,13 +1,14 @@
 import type { Knex } from 'knex';
+import type { DateTime } from 'luxon';
 import type { Named } from '#contract/console.ts';
 import type { ApiKey, ApiKeyDetails, Place } from '../domain/model.ts';
 import type { ApiKeyStore, DaysLeft } from '../domain/ports.ts';
+import { Problem, unauthorizedDetail } from '../domain/problem.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
 import { recordAudit, recordAudits } from './audit.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
 import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
-import { rejectOrphan } from './errors.ts';
 import { countQueued } from './queued-calls.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 import type { ApiKeyRow, KeyUsageRow } from './tables.ts';
@@ -38,7 +39,11 @@ export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids
 /** From the kept counts where it can, since a scope may have a million keys. */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
-  const keptCount = (scope: string, id: string) => sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+  const deleted: string[] = await deletedUsers(read).pluck('id');
+  const keptCount = async (scope: keyof ApiKeyRow, id: string) => {
+    const kept = await sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+    return deleted.length === 0 ? kept : kept - (await countOf(read('api_keys').where(scope, id).whereIn('creator_id', deleted)));
+  };
   switch (visibility.kind) {
     case 'own':
       return keptCount('creator_id', visibility.userId);
@@ -60,6 +65,14 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
   }
 }
 
+function deletedUsers(read: Knex): Knex.QueryBuilder {
+  return read('users').select('id').whereNotNull('deleted_at');
+}
+
+/** Two stretches of an index, neither longer than it may count. */
+const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
+  + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
+
 async function sumOf(query: Knex.QueryBuilder): Promise<number> {
   const row = await query.first<{ total: number | string | null }>();
   return Number(row.total);
@@ -77,22 +90,30 @@ type DetailsRow = ListedRow & {
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
-  const visible = (visibility: KeyVisibility) => narrowToVisible(read('api_keys as k'), visibility);
+  const visible = (visibility: KeyVisibility) => withoutDeleted(narrowToVisible(read('api_keys as k'), visibility));
+  /** Keys of a deleted user go in steps. */
+  const withoutDeleted = (keys: Knex.QueryBuilder) => keys.whereNotIn('k.creator_id', deletedUsers(read));
+  const countActive = async (creatorId: string, at: DateTime, most: number, on: Knex): Promise<number> => {
+    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, most, creatorId, at.toMillis(), most], on);
+    return required(counted?.active ?? null, 'active');
+  };
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
 
   return {
-    async create(key, digest, event) {
-      const creating = write.transaction(async (trx) => {
-        // Locks until the end: an import that moves the creator waits, and then finds this key.
-        const creator = await trx('users').where({ id: key.creator.id }).forShare().first('partner_id');
+    create(key, digest, mostActive, event) {
+      return write.transaction(async (trx) => {
+        // Locks until the end: another key for the same creator waits, and then counts this one; so does an import that moves the creator.
+        const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
+        if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
+        if ((await countActive(key.creator.id, key.createdAt, mostActive, trx)) >= mostActive) return false;
         await trx('api_keys').insert({
           id: key.id,
           digest,
           name: key.name,
           creator_id: key.creator.id,
           // Staff have no partner: the administrator of the partner that the key is for sees it.
-          creator_partner_id: creator?.partner_id ?? key.owningScope.partnerId,
+          creator_partner_id: creator.partner_id ?? key.owningScope.partnerId,
           account_id: key.owningScope.accountId,
           partner_id: key.owningScope.partnerId,
           created_at: key.createdAt.toMillis(),
@@ -101,9 +122,11 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           last_used_at: null,
         });
         await recordAudit(trx, event);
+        return true;
       });
-      await creating.catch(rejectOrphan);
     },
+
+    countActive: (creatorId, at) => countActive(creatorId, at, Number.MAX_SAFE_INTEGER, read),
 
     async list(visibility, limit, olderThan) {
       const newest = visible(visibility).orderBy([
@@ -126,7 +149,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async findAll(visibility, ids) {
-      const keys = narrowToVisible(keysById(read, 'api_keys', ids), visibility);
+      const keys = withoutDeleted(narrowToVisible(keysById(read, 'api_keys', ids), visibility));
       return (await withCreator(keys)).map(apiKeyOf);
     },
 
@@ -158,7 +181,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     async revoke(ids, options, events) {
       const revoked = await write.transaction(async (trx) => {
-        const revoked = await revokeKeys(trx, { column: 'id', values: ids }, options);
+        const revoked = await revokeKeys(trx, ids, options);
         const left = events.filter(({ subject }) => revoked.includes(subject.id));
         if (left.length > 0) await recordAudits(trx, left);
         return revoked;
@@ -167,10 +190,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return revoked;
     },
 
-    async finishCancelling(at, signal) {
-      const ids: string[] = await read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
-      return finishCancelling(database, ids, at.toMillis(), signal);
-    },
+    finishCancelling: (at, signal) => finishCancelling(database, at.toMillis(), signal),
 
     async compactCounts() {
       if (kind === 'postgres') await write.raw(compaction);

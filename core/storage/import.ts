@@ -43,7 +43,11 @@ export function importStore({ read, write }: Database): ImportStore {
           }));
           for (const some of inChunks(rows)) await trx(kind).insert(some).catch(rejectTaken);
           for (const { thing } of changed) {
-            const found = await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing)).catch(rejectTaken);
+            const standing = kind === 'users' ? { deleted_at: null } : {};
+            const found = await trx(kind)
+              .where({ id: thing.id, ...standing })
+              .update(columnsOf(kind, thing))
+              .catch(rejectTaken);
             if (found === 0) throw changedMeanwhile();
             if (kind === 'users') await moveKeysOf(trx, thing.id, thing.partnerId);
           }

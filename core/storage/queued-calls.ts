@@ -17,6 +17,18 @@ type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_
 /** SQL. After an ANALYZE, SQLite would read the table instead, which has all calls that there ever were. */
 const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
+/** Keys by their ids; all of one creator, revoked or not; or all whose queued calls a revoke has still to cancel. */
+export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
+
+/** SQL that is true of calls of these keys. By one row each where there may be a million keys. */
+function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
+  const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
+  if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
+  if ('ids' in keys) return { sql: `api_key_id IN (${keys.ids.map(() => '?')})`, bindings: keys.ids };
+  const theirs = ['api_keys', 'retired_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
+  return { sql: `(${theirs.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
+}
+
 /** How many calls each of these keys has queued; without those that have none. */
 export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
@@ -44,7 +56,7 @@ const pause = 5;
  */
 export async function cancelQueued(
   database: Database,
-  keyIds: readonly string[],
+  keys: KeysWithCalls,
   at: number,
   signal?: AbortSignal,
   size = cancelledAtOnce,
@@ -53,7 +65,7 @@ export async function cancelQueued(
   // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks. SQLite locks no calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let some: number; ; cancelled += some) {
-      some = await cancelOnce(database, keyIds, { at, locked, size }, signal);
+      some = await cancelOnce(database, keys, { at, locked, size }, signal);
       // Again until there are none: calls may have moved in the queue, to where it was read before.
       if (some === 0) break;
     }
@@ -64,16 +76,11 @@ export async function cancelQueued(
 type Options = { at: number; locked: 'skip' | 'wait'; size: number };
 
 /** Reads the queue once, from its start to its end. @returns how many it cancelled */
-async function cancelOnce(
-  database: Database,
-  keyIds: readonly string[],
-  options: Options,
-  signal: AbortSignal | undefined,
-): Promise<number> {
+async function cancelOnce(database: Database, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
   let cancelled = 0;
   for (let after: Value[] = ['', 0, 0, '']; ; ) {
     signal?.throwIfAborted();
-    const found = await findQueued(database, keyIds, after, options.size);
+    const found = await findQueued(database, keys, after, options.size);
     const last = found.at(-1);
     if (!last) return cancelled;
     cancelled += await cancelFound(database, found, options);
@@ -82,12 +89,13 @@ async function cancelOnce(
   }
 }
 
-function findQueued(database: Database, keyIds: readonly string[], after: readonly Value[], limit: number): Promise<Found[]> {
+function findQueued(database: Database, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
+  const { sql, bindings } = isOfKeys(keys);
   return database.query<Found>(
     `SELECT ${[...position, ...callKey]} FROM ${queueOf(database)}
-     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND api_key_id IN (${keyIds.map(() => '?')}) AND ${isQueued}
+     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND ${sql} AND ${isQueued}
      ORDER BY ${position} LIMIT ?`,
-    [...after, ...keyIds, limit],
+    [...after, ...bindings, limit],
   );
 }
 

@@ -3,7 +3,7 @@ import type { RevokeOptions } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
-import { cancelQueued } from './queued-calls.ts';
+import { cancelQueued, type KeysWithCalls } from './queued-calls.ts';
 
 /**
  * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
@@ -11,12 +11,8 @@ import { cancelQueued } from './queued-calls.ts';
  *
  * @returns the ids of the keys
  */
-export async function revokeKeys(
-  trx: Knex.Transaction,
-  which: { column: 'id' | 'creator_id'; values: readonly string[] },
-  options: RevokeOptions,
-): Promise<string[]> {
-  const keys = () => trx('api_keys').whereIn(which.column, which.values);
+export async function revokeKeys(trx: Knex.Transaction, which: readonly string[], options: RevokeOptions): Promise<string[]> {
+  const keys = () => trx('api_keys').whereIn('id', which);
   // In one order: two that revoke the same keys then wait for each other instead of deadlocking.
   const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
   const at = options.at.toMillis();
@@ -31,6 +27,25 @@ export async function revokeKeys(
   return ids;
 }
 
+/** Keys that are revoked in one transaction: a million would keep all others from writing to SQLite for a minute. */
+export const revokedAtOnce = 1_000;
+
+/**
+ * Revokes the newest keys of a user, `revokedAtOnce` at most: lists need not look past them from then on. The row of the user must be locked,
+ * so that they create no more.
+ */
+export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, options: RevokeOptions): Promise<string[]> {
+  const newest: string[] = await trx('api_keys')
+    .where({ creator_id: userId })
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(revokedAtOnce)
+    .pluck('id');
+  return revokeKeys(trx, newest, options);
+}
+
 /**
  * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then: if this fails or the process dies,
  * housekeeping finishes it.
@@ -38,9 +53,21 @@ export async function revokeKeys(
  * @throws Problem `unavailable` if housekeeping has to finish it
  */
 export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
-  if (!options.cancelQueuedCalls) return;
+  if (!options.cancelQueuedCalls || ids.length === 0) return;
+  await orLater(async () => {
+    await cancelAll(database, { ids }, options.at.toMillis());
+    await unmark(database, ids);
+  });
+}
+
+/** The same for a deleted user who still has keys. Those are marked when they are revoked, and housekeeping finishes that. */
+export async function cancelOfDeleted(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
+  if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at.toMillis()));
+}
+
+async function orLater(cancel: () => Promise<unknown>): Promise<void> {
   try {
-    await finishCancelling(database, ids, options.at.toMillis());
+    await cancel();
   } catch (cause) {
     throw new Problem('unavailable', notCancelled, { cause, retryAfter: 60 });
   }
@@ -49,14 +76,26 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
 const notCancelled =
   'The revoke or deletion is done and stays, but not all queued calls could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
 
-export async function finishCancelling(database: Database, ids: readonly string[], at: number, signal?: AbortSignal): Promise<number> {
-  let changed = 0;
-  for (const some of inChunks(ids)) {
-    changed += await cancelQueued(database, some, at, signal);
-    // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
-    if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
-    changed += await cancelQueued(database, some, at, signal);
-    await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
+/** Marked keys that one look through the queue finishes. */
+const unmarkedAtOnce = 10_000;
+
+/** Cancels the queued calls of all keys that are still marked. @returns how many */
+export async function finishCancelling(database: Database, at: number, signal?: AbortSignal): Promise<number> {
+  for (let changed = 0; ; ) {
+    const ids: string[] = await database.read('retired_api_keys').whereNotNull('cancelling_since').limit(unmarkedAtOnce).pluck('id');
+    if (ids.length === 0) return changed;
+    changed += await cancelAll(database, 'marked', at, signal);
+    await unmark(database, ids);
   }
-  return changed;
+}
+
+async function cancelAll(database: Database, keys: KeysWithCalls, at: number, signal?: AbortSignal): Promise<number> {
+  const before = await cancelQueued(database, keys, at, signal);
+  // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
+  if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
+  return before + (await cancelQueued(database, keys, at, signal));
+}
+
+async function unmark(database: Database, ids: readonly string[]): Promise<void> {
+  for (const some of inChunks(ids)) await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
 }

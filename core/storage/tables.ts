@@ -43,6 +43,10 @@ export type UserRow = {
   created_at: number;
   last_sign_in_at: number | null;
   disabled_at: number | null;
+  /** Set once the user is deleted, until the last of their keys is revoked and the row goes, too. Such a user is disabled as well. */
+  deleted_at: number | null;
+  /** Of a deleted user: set if the queued calls of their keys are to be cancelled. */
+  cancelling_since: number | null;
 };
 
 export type ApiKeyRow = {

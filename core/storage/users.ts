@@ -1,14 +1,15 @@
 import type { Knex } from 'knex';
 import type { ListedUser, User } from '../domain/model.ts';
-import type { UserStore } from '../domain/ports.ts';
+import type { RevokeOptions, UserStore } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import type { UserVisibility } from '../domain/scope.ts';
 import { recordAudit } from './audit.ts';
+import { inShortTransactions } from './chunks.ts';
 import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './errors.ts';
 import { countQueued } from './queued-calls.ts';
-import { cancelInFlight, revokeKeys } from './revocation.ts';
+import { cancelInFlight, cancelOfDeleted, revokedAtOnce, revokeNewestKeys } from './revocation.ts';
 import type { ApiKeyRow, UserRow } from './tables.ts';
 import { either, matching } from './text-search.ts';
 
@@ -25,6 +26,7 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
   return from('users as u')
     .leftJoin('accounts as ua', 'ua.id', 'u.account_id')
     .leftJoin('partners as up', 'up.id', 'u.partner_id')
+    .whereNull('u.deleted_at')
     .select(
       'u.id',
       'u.email',
@@ -88,7 +90,7 @@ export function userStore(database: Database): UserStore {
   const { kind, read, write } = database;
   return {
     async count() {
-      const counted = await read('users').count({ users: '*' }).first<{ users: number | string }>();
+      const counted = await read('users').whereNull('deleted_at').count({ users: '*' }).first<{ users: number | string }>();
       return Number(counted.users);
     },
 
@@ -173,7 +175,7 @@ export function userStore(database: Database): UserStore {
 
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
-        const user = trx('users').where(replacing === null ? { id: userId } : { id: userId, password_hash: replacing });
+        const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
         const changed = await user.update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
         if (changed === 0) return false;
         const ended = trx('sessions').where({ user_id: userId });
@@ -186,7 +188,7 @@ export function userStore(database: Database): UserStore {
     async change(userId, { name, userType, accountId, partnerId }, event) {
       return write.transaction(async (trx) => {
         const columns = { name, user_type: userType, account_id: accountId, partner_id: partnerId };
-        const changed = await trx('users').where({ id: userId }).update(columns);
+        const changed = await standing(trx, userId).update(columns);
         if (changed === 0) return false;
         await moveKeysOf(trx, userId, partnerId);
         await recordAudit(trx, event);
@@ -197,7 +199,7 @@ export function userStore(database: Database): UserStore {
     async setDisabled(userId, disabledAt, event) {
       return write.transaction(async (trx) => {
         // First: the row's lock keeps a sign-in out that has checked the password already.
-        const user = trx('users').where({ id: userId });
+        const user = standing(trx, userId);
         const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
           disabled_at: disabledAt?.toMillis() ?? null,
         });
@@ -211,19 +213,66 @@ export function userStore(database: Database): UserStore {
     async delete(userId, options, event) {
       const deleted = await write.transaction(async (trx) => {
         // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
-        await trx('users').select('id').where({ id: userId }).forUpdate();
+        const user = await standing(trx, userId).forUpdate().first('id');
+        if (user === undefined) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
-        const apiKeys = await revokeKeys(trx, { column: 'creator_id', values: [userId] }, options);
-        const users = await trx('users').where({ id: userId }).delete();
-        if (users === 0) return null;
+        const apiKeys = await countKeys(trx, userId);
+        await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
+        const revoked = await deleteStep(trx, userId, options);
         await recordAudit(trx, event);
-        return { apiKeys, sessions };
+        return { revoked, apiKeys, sessions };
       });
       if (!deleted) return null;
-      await cancelInFlight(database, deleted.apiKeys, options);
-      return { apiKeys: deleted.apiKeys.length, sessions: deleted.sessions };
+      const { revoked, apiKeys, sessions } = deleted;
+      if (revoked.length < revokedAtOnce) await cancelInFlight(database, revoked, options);
+      else await cancelOfDeleted(database, userId, options);
+      return { apiKeys, sessions };
+    },
+
+    async finishDeletions(signal) {
+      const users: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
+      let revoked = 0;
+      for (const id of users)
+        revoked += await inShortTransactions(() => write.transaction((trx) => goOnDeleting(trx, id)), revokedAtOnce, signal);
+      return revoked;
     },
   };
+}
+
+/** A user who has not been deleted. */
+function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
+  return trx('users').where({ id, deleted_at: null });
+}
+
+/** Keeps the keys out at once, and frees what must be unique. The name stays for those who look at a revoked key. */
+function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
+  const now = at.toMillis();
+  const free = { email: `deleted:${id}`, external_id: null };
+  return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, ...free };
+}
+
+/** Revokes some of a deleted user's keys, and deletes the row of the user with the last ones. @returns the ids of the keys */
+async function deleteStep(trx: Knex.Transaction, id: string, options: RevokeOptions): Promise<string[]> {
+  const revoked = await revokeNewestKeys(trx, id, options);
+  if (revoked.length < revokedAtOnce) await trx('users').where({ id }).delete();
+  return revoked;
+}
+
+async function goOnDeleting(trx: Knex.Transaction, id: string): Promise<number> {
+  // Another core may be at it, too: they take turns.
+  const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
+  if (user === undefined) return 0;
+  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
+  return (await deleteStep(trx, id, options)).length;
+}
+
+/** From the kept counts: a user may have a million. */
+async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
+  const counted = await trx('api_key_tallies')
+    .where({ scope: 'creator_id', id: creatorId })
+    .sum({ keys: 'keys' })
+    .first<{ keys: number | string | null }>();
+  return Number(counted.keys);
 }
 
 /** The keys follow their creator to the new partner. Those of a user who became staff stay with the partner they were created for. */

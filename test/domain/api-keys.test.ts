@@ -33,9 +33,11 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
   const asked: unknown[] = [];
   const find = (ids: readonly string[]) => there.filter((id) => ids.includes(id)).map(keyOf);
   const apiKeys: Partial<ApiKeyStore> = {
-    create: async (key, digest, event) => {
+    create: async (key, digest, mostActive, event) => {
+      if (created.length >= mostActive) return false;
       created.push([key, digest]);
       events.push(event);
+      return true;
     },
     list: async (visibility, limit, olderThan) => {
       asked.push(visibility, limit, olderThan?.id ?? null);

@@ -52,7 +52,7 @@ describe('a call in the database', () => {
     async function cause(event: Event, from: Stage, to: Stage): Promise<void> {
       const { dialing } = direct.ports.stores;
       const { database } = direct.storage;
-      if (event === 'cancel') await cancelQueued(database, ['k'], now);
+      if (event === 'cancel') await cancelQueued(database, { ids: ['k'] }, now);
       else if (event === 'lapse') {
         await database.write('calls').update({ not_after: now - 1 });
         await dialing.lapse(now);

@@ -67,7 +67,9 @@ describe('queued calls', () => {
       await addCalls('stays', 5);
       const order: string[] = [];
       const { database: db } = direct.storage;
-      const cancelling = cancelQueued(db, ['goes'], clock.millis(), undefined, 10).then((count) => order.push(`cancelled ${count}`));
+      const cancelling = cancelQueued(db, { ids: ['goes'] }, clock.millis(), undefined, 10).then((count) =>
+        order.push(`cancelled ${count}`),
+      );
       for (let n = 0; n < 3; n++)
         await db
           .write('api_keys')
@@ -85,7 +87,7 @@ describe('queued calls', () => {
       await addCalls('goes-later', 25, { api_key_id: 'goes', due_at: clock.millis() + day, not_before: clock.millis() + day });
       await addCalls('goes-elsewhere', 1, { api_key_id: 'goes', account_id: '!' });
       await addCalls('dialing', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'taken', provider: 'webhook' });
-      expect(await cancelQueued(direct.storage.database, ['goes'], clock.millis(), undefined, 10)).to.equal(51);
+      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), undefined, 10)).to.equal(51);
       expect(await states()).to.deep.equal({ cancelled: 51, queued: 25, dialing: 1 });
     });
 
@@ -167,7 +169,7 @@ describe('queued calls', () => {
         let cancelling: Promise<number> | undefined;
         await db.write.transaction(async (trx) => {
           await trx('calls').where({ contact_id: 'goes-1' }).forUpdate().first();
-          cancelling = cancelQueued(db, ['goes'], clock.millis());
+          cancelling = cancelQueued(db, { ids: ['goes'] }, clock.millis());
           await until(async () => (await states())['cancelled'] === 2);
         });
         expect([await cancelling, await states()]).to.deep.equal([3, { cancelled: 3 }]);
@@ -202,7 +204,7 @@ describe('queued calls', () => {
           return db.query(sql, bindings, on);
         };
         await countQueued({ ...db, query }, ['none', 'neither']);
-        await cancelQueued({ ...db, query }, ['none', 'neither'], clock.millis());
+        await cancelQueued({ ...db, query }, { ids: ['none', 'neither'] }, clock.millis());
         const plans: string[] = [];
         for (const [sql, bindings] of asked) plans.push(JSON.stringify(await db.query(`EXPLAIN QUERY PLAN ${sql}`, bindings)));
         await analyzed.close();
@@ -222,7 +224,7 @@ describe('queued calls', () => {
     it('stop being cancelled where a signal says so', async () => {
       await addCalls('goes', 2);
       const stop = AbortSignal.abort(new Error('Stop.'));
-      const cancelling = cancelQueued(direct.storage.database, ['goes'], clock.millis(), stop);
+      const cancelling = cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), stop);
       expect(await cancelling.catch((error) => error.message)).to.equal('Stop.');
       expect(await states()).to.deep.equal({ queued: 2 });
     });

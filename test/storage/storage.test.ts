@@ -99,7 +99,7 @@ describe('storage', () => {
         expiresAt: null,
         expiryTimeZone: null,
       };
-      await apiKeys.create(key, 'd'.repeat(64), { ...event, subject });
+      await apiKeys.create(key, 'd'.repeat(64), 1, { ...event, subject });
       await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.millis() });
       const revoked = { ...event, id: 'e2', action: 'api-key.revoked' as const, subject };
       await apiKeys.revoke(['k1'], { cancelQueuedCalls: false, at: clock.now() }, [revoked]);

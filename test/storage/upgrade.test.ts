@@ -152,7 +152,7 @@ describe('a database of an earlier release', () => {
     it('finds what a key has queued, and cancels it', async () => {
       await migrate(database);
       const before = await countQueued(database, ['key', 'another']);
-      const cancelled = await cancelQueued(database, ['key'], 1_795_000_100_000);
+      const cancelled = await cancelQueued(database, { ids: ['key'] }, 1_795_000_100_000);
       expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 

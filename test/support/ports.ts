@@ -43,6 +43,7 @@ export function fakePorts({
       contacts: some('contacts', stores.contacts),
       clock: some('clock', stores.clock),
     },
+    maxActiveKeys: 1_000,
     onOutcome: () => undefined,
   };
 }

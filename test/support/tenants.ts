@@ -29,6 +29,7 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
     passwords: cheapPasswords(),
     throttle: storage.throttle,
     stores: storage.stores,
+    maxActiveKeys: 1_000,
     onOutcome: () => undefined,
   };
   return { ports, storage, close: () => storage.close() };

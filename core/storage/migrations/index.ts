@@ -12,6 +12,7 @@ import * as useAndOutcomes from './006-use-and-outcomes.ts';
 import * as oneIndexOfTheQueue from './007-one-index-of-the-queue.ts';
 import * as disabledUsers from './008-disabled-users.ts';
 import * as auditChain from './009-audit-chain.ts';
+import * as deletedUsers from './013-deleted-users-additive.ts';
 import * as clock from './015-clock-additive.ts';
 import * as recordedRetention from './017-recorded-retention-additive.ts';
 
@@ -29,6 +30,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '007-one-index-of-the-queue', up: oneIndexOfTheQueue.up },
   { name: '008-disabled-users', up: disabledUsers.up },
   { name: '009-audit-chain', up: auditChain.up },
+  { name: '013-deleted-users-additive', up: deletedUsers.up },
   { name: '015-clock-additive', up: clock.up },
   { name: '017-recorded-retention-additive', up: recordedRetention.up },
 ];
