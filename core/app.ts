@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Ports } from './domain/ports.ts';
 import { clientAddress } from './http/client-address.ts';
 import { consoleRoutes } from './http/console-routes.ts';
-import type { ObserveRefusals, State } from './http/context.ts';
+import type { HttpDeps, ObserveRefusals, State } from './http/context.ts';
 import { notFound } from './http/not-found.ts';
 import { onDemand, onDemandMethods } from './http/on-demand.ts';
 import { outcomeMethods, outcomes } from './http/outcomes.ts';
@@ -24,6 +24,8 @@ type AppDeps = {
   trustedProxies: readonly string[];
   dialerSecrets: readonly string[];
   refusals: ObserveRefusals;
+  /** Told to the console. */
+  dialer: HttpDeps['dialer'];
   /** Undefined serves no page. */
   webConsole: WebConsole | undefined;
 };
@@ -32,7 +34,12 @@ type AppDeps = {
 export function createApp(deps: AppDeps): Koa<State> {
   const { ports, log } = deps;
   const app = new Koa<State>();
-  const httpDeps = { ports, refusals: deps.refusals, ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored) };
+  const httpDeps = {
+    ports,
+    refusals: deps.refusals,
+    dialer: deps.dialer,
+    ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
+  };
   const inConsole = consoleRoutes(httpDeps);
   const methodsOf = (path: string) => [
     ...onDemandMethods(path),

@@ -94,6 +94,7 @@ export async function startCore(
       trustedProxies: config.trustedProxies,
       dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
       refusals,
+      dialer: config.dialer.kind,
       webConsole,
     });
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {

@@ -12,6 +12,7 @@ import type {
   CreateApiKey,
   CreatedApiKeyView,
   DeletionView,
+  PasswordChange,
   RecordExport,
   ResetPasswordView,
   RevocationView,
@@ -59,7 +60,6 @@ export type StartupState = {
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
-type PasswordChange = { currentPassword: string; newPassword: string };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
 /** A page of a list: what its names contain, and after which place it begins. */
 export type ListQuery = { search: string; cursor: string | null };

@@ -44,9 +44,14 @@ export const newPasswordSchema = z
   .meta({ minLength: limits.passwordMin, maxLength: limits.passwordMax });
 
 export const changePasswordSchema = z.strictObject({
-  currentPassword: z.string().max(1_000),
+  /** Required, unless one signed in with a one-time password. */
+  currentPassword: z.string().max(1_000).optional(),
   newPassword: newPasswordSchema,
 });
+export type PasswordChange = z.infer<typeof changePasswordSchema>;
+
+/** Says for which tenancy a request of staff is: `account/` or `partner/`, and the id. It wins over the session's. */
+export const tenancyHeader = 'Callkey-Tenancy';
 
 export const selectTenancySchema = z.union(
   [z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })],
@@ -65,8 +70,10 @@ const viewerSchema = z.object({
 export const sessionSchema = z.object({
   viewer: viewerSchema,
   tenancy: placeSchema.nullable(),
-  /** Present, and true, while the user still has the one-time password that somebody else chose. */
+  /** Present, and true, while the user still has the one-time password that someone else chose. Until then they can do nothing but change it. */
   passwordChangeDue: z.literal(true).optional(),
+  /** What places the calls: a provider, none, or only a simulation. Absent from earlier cores. */
+  dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
 });
 export type SessionView = z.infer<typeof sessionSchema>;
 

@@ -1,4 +1,5 @@
 import { apiKeyHeader, keyExpiresHeader, replayedHeader } from './calls.ts';
+import { tenancyHeader } from './console.ts';
 import { generation, generationHeader } from './generation.ts';
 import { requestIdHeader } from './problems.ts';
 import { signatureHeaders } from './signature.ts';
@@ -36,6 +37,12 @@ export type HeaderName = keyof typeof headers;
 /** Request headers. */
 export const parameters = {
   [requestIdHeader]: { in: 'header', description: 'Your name for this request. Another form than this counts as left out.', schema: text },
+  [tenancyHeader]: {
+    in: 'header',
+    description: "The account or partner that the request is for, in place of the session's. For staff.",
+    schema: { type: 'string', pattern: '^(account|partner)/[A-Za-z0-9_-]{1,64}$' },
+    example: 'account/01a20138-3d19-7da7-9907-3a9fb48fa32a',
+  },
   'Idempotency-Key': {
     in: 'header',
     description: "Another spelling of the body's `requestId`: bare, or between double quotes.",

@@ -350,6 +350,7 @@ export const describedRoutes: readonly DescribedRoute[] = [
     summary: 'Record that a list was saved as a file',
     body: 'RecordExport',
     status: 204,
+    problems: ['too-many-requests'],
   },
   {
     id: 'reportOutcome',

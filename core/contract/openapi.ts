@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { keyExpiresHeader, replayedHeader } from './calls.ts';
+import { tenancyHeader } from './console.ts';
 import { generationHeader } from './generation.ts';
 import { bodyExamples, detailExamples } from './openapi-examples.ts';
 import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './openapi-parts.ts';
@@ -74,6 +75,7 @@ function parametersOf({ id, path, by, query }: DescribedRoute): Json[] {
   const named = [
     requestIdHeader,
     ...(id === 'placeCall' ? ['Idempotency-Key'] : []),
+    ...(by === 'session' ? [tenancyHeader] : []),
     ...(by === 'signature' ? [signatureHeaders.id, signatureHeaders.timestamp] : []),
   ];
   return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
@@ -116,18 +118,19 @@ function problemResponses(route: DescribedRoute, responses: Json): Json {
   return references;
 }
 
-function problemsOf({ by, path, body, problems = [] }: DescribedRoute): ProblemCode[] {
+function problemsOf({ by, body, problems = [] }: DescribedRoute): ProblemCode[] {
   const isInConsole = by === 'session' || by === 'nothing';
   const has: [boolean, ...ProblemCode[]][] = [
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
     [isInConsole, 'cross-site'],
     [by === 'session', 'method-not-allowed'],
-    [by === 'session' && path.includes(':id'), 'not-found'],
+    // For a user with a one-time password, and for a tenancy that isn't the viewer's to name, or doesn't exist.
+    [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],
     // Without a right signature, and so without a whole body, a report gets the 401.
     [body !== undefined && by !== 'signature', 'too-large', 'unsupported-media-type'],
   ];
-  return has.flatMap(([applies, ...codes]) => (applies ? codes : []));
+  return [...new Set(has.flatMap(([applies, ...codes]) => (applies ? codes : [])))];
 }
 
 function problemResponse(codes: readonly ProblemCode[], status: number, { by }: DescribedRoute): Json {

@@ -308,7 +308,7 @@ export type UserStore = {
    * Ends the user's sessions except `keep`.
    *
    * @param replacing the hash that the user must still have; null for any
-   * @returns false, and changes nothing, if the user has another hash
+   * @returns false, and changes nothing, if the user has another hash, or `keep` has ended
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
   /** Changes name and place; the user's keys follow. @returns false if there is no such user */

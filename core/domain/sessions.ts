@@ -2,7 +2,7 @@ import { type DateTime, Duration } from 'luxon';
 import { auditEvent, owningScopeOf, sessionSubject } from './audit.ts';
 import { clockSkew } from './deadlines.ts';
 import { type Company, vouchedBy } from './devices.ts';
-import type { Actor, Credentials, Digest, Session, User, Viewer } from './model.ts';
+import type { Actor, Credentials, Digest, Session, Tenancy, User, Viewer } from './model.ts';
 import type { Ports, SessionBounds } from './ports.ts';
 import { Problem, unauthorizedDetail } from './problem.ts';
 import { checkPassword } from './throttle.ts';
@@ -70,16 +70,16 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
   await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user)));
 }
 
+/** The session as a request of staff sees it that says for which tenancy it is, whatever the session has selected. */
+export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
+  if (session.user.userType !== 'staff') throw new Problem('forbidden', 'Only service staff choose the tenancy of a request.');
+  return { ...session, tenancy: await findTenancy(ports, choice) };
+}
+
 /** Staff only. A null `choice` deselects the tenancy. */
-export async function selectTenancy(
-  ports: Ports,
-  id: Digest,
-  actor: Actor,
-  viewer: Viewer,
-  choice: { kind: 'account' | 'partner'; id: string } | null,
-): Promise<Viewer> {
+export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff select a tenancy.');
-  const tenancy = choice && (await findTenancy(ports, choice.kind, choice.id));
+  const tenancy = choice && (await findTenancy(ports, choice));
   const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
   const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
   const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
@@ -88,7 +88,9 @@ export async function selectTenancy(
   return { ...viewer, tenancy };
 }
 
-async function findTenancy(ports: Ports, kind: 'account' | 'partner', id: string) {
+type TenancyChoice = { kind: 'account' | 'partner'; id: string };
+
+async function findTenancy(ports: Ports, { kind, id }: TenancyChoice): Promise<Tenancy> {
   const { tenancies } = ports.stores;
   if (kind === 'account') {
     const account = await tenancies.findAccount(id);

@@ -68,6 +68,20 @@ export async function checkPassword(
   return credentials;
 }
 
+/** What else is counted, by user: each of these leaves a row for good. */
+const exports = { most: 10, window: Duration.fromObject({ minutes: 1 }) };
+
+/** Counts a list that a user has saved. @throws Problem `too-many-requests` */
+export async function countExport({ throttle, clock }: Ports, userId: string): Promise<void> {
+  const counters = [{ key: `export:${userId}`, most: exports.most, window: exports.window.toMillis() }];
+  const now = clock.millis();
+  // Asked first: a loop that is blocked writes nothing.
+  const blockedUntil = await throttle.blockedUntil(counters, now);
+  if (blockedUntil === null && (await throttle.take(counters, now))) return;
+  const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
+  throw new Problem('too-many-requests', `At most ${exports.most} exports per minute are recorded. Try again later.`, { retryAfter });
+}
+
 /** A right password gives its own attempt back, and clears the wrong ones for the same account from the same address or device. */
 async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
   for (const { kind, key } of counters) await (kind === 'pair' || kind === 'device' ? throttle.reset(key) : throttle.giveBack(key));

@@ -1,6 +1,7 @@
 import { Duration } from 'luxon';
+import type { PasswordChange } from '#contract/console.ts';
 import { auditEvent, owningScopeOf, userSubject } from './audit.ts';
-import type { Account, Actor, Digest, NewPassword, User, UserChange, UserInput } from './model.ts';
+import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 import { checkPassword } from './throttle.ts';
@@ -88,24 +89,50 @@ export async function deleteUser(
   return gone;
 }
 
-/** A user changes their own password; their other sessions end. @returns the new password's hash */
+/**
+ * A user changes their own password; their other sessions end. One who signed in with a one-time password need not give it again.
+ *
+ * @returns the new password's hash
+ */
 export async function changePassword(
   ports: Ports,
   actor: Actor,
-  user: User,
-  input: { currentPassword: string; newPassword: string },
+  { user, passwordChangeDue }: Pick<Session, 'user' | 'passwordChangeDue'>,
+  { currentPassword, newPassword }: PasswordChange,
   keep: Digest,
 ): Promise<string> {
-  // Counts apart from sign-ins: someone who has taken a session over must neither guess on nor lock its user out.
-  const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
-  const credentials = await checkPassword(ports, attempt, user.email, input.currentPassword);
-  if (!credentials) throw wrongCurrentPassword();
-  if (input.newPassword === input.currentPassword) throw invalidField('newPassword', 'Choose another password than the current one.');
+  const current =
+    currentPassword === undefined && passwordChangeDue
+      ? await checkOneTime(ports, actor, user, newPassword)
+      : await checkCurrent(ports, actor, user, currentPassword, newPassword);
   const event = auditEvent(ports, actor, 'password.changed', userSubject(user), owningScopeOf(user));
-  const stored = { hash: await ports.passwords.hash(input.newPassword), expiresAt: null };
-  const changed = await ports.stores.users.setPassword(user.id, stored, credentials.passwordHash, keep, event);
+  const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null };
+  const changed = await ports.stores.users.setPassword(user.id, stored, current.passwordHash, keep, event);
   if (!changed) throw wrongCurrentPassword();
   return stored.hash;
+}
+
+async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<Credentials> {
+  if (current === undefined) throw invalidField('currentPassword', 'Enter your current password.');
+  // Counts apart from sign-ins: someone who has taken a session over must neither guess on nor lock its user out.
+  const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
+  const credentials = await checkPassword(ports, attempt, user.email, current);
+  if (!credentials) throw wrongCurrentPassword();
+  if (chosen === current) throw sameAsCurrent();
+  return credentials;
+}
+
+/** The session proves the one-time password. The hash is looked up again: someone may have given the user another password since. */
+async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen: string): Promise<Credentials> {
+  const credentials = await ports.stores.users.findByEmail(user.email);
+  if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();
+  const origin = { address, vouched: `change ${user.id}` };
+  if (await ports.passwords.verify(async () => credentials, chosen, origin)) throw sameAsCurrent();
+  return credentials;
+}
+
+function sameAsCurrent(): Problem {
+  return invalidField('newPassword', 'Choose another password than the current one.');
 }
 
 function noSuchUser(): Problem {

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { paths } from '#contract/paths.ts';
+import { Problem } from '../domain/problem.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
@@ -13,7 +14,7 @@ import { csrf } from './csrf.ts';
 import { jsonLine, refuse } from './problems.ts';
 import { setRequestId } from './request-id.ts';
 import { badEncoding, isDecodable } from './request-path.ts';
-import { isSignedIn, sessionOf } from './session.ts';
+import { isSignedIn, sessionOf, takeTenancy } from './session.ts';
 
 type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;
 
@@ -49,6 +50,9 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string,
   ['POST', paths.exports, activity.recordExport],
 ];
 
+/** All that a user who signed in with a one-time password can do until they have chosen another. */
+const allowedWithOneTimePassword: readonly Handler[] = [sessions.show, sessions.signOut, sessions.changePassword];
+
 /** The session routes. The key header is not read here. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
@@ -57,7 +61,14 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   const turns = new ConsoleTurns();
   for (const [method, path, handler] of routes) {
     const isList = method === 'GET' && path !== paths.session;
-    const run: Middleware = (ctx) => (isList ? inTurn(turns, ctx, () => handler(ctx, deps)) : handler(ctx, deps));
+    const handle = async (ctx: Context) => {
+      await takeTenancy(ctx, deps.ports);
+      await handler(ctx, deps);
+    };
+    const run: Middleware = async (ctx) => {
+      if (sessionOf(ctx).data.passwordChangeDue && !allowedWithOneTimePassword.includes(handler)) throw passwordChangeDue();
+      await (isList ? inTurn(turns, ctx, () => handle(ctx)) : handle(ctx));
+    };
     router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
   return router;
@@ -80,6 +91,10 @@ function matched(path: string): Middleware {
 }
 
 const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
+
+function passwordChangeDue(): Problem {
+  return new Problem('forbidden', 'You signed in with a one-time password. Choose a password of your own first.');
+}
 
 const requireDecodablePath: Middleware = (ctx, next) => {
   if (!isDecodable(ctx.url)) throw badEncoding();

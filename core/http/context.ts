@@ -1,4 +1,5 @@
 import type Koa from 'koa';
+import type { SessionView } from '#contract/console.ts';
 import { isIdentifier } from '#contract/text.ts';
 import type { Turn } from '../domain/call-list.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -36,6 +37,8 @@ export type HttpDeps = {
   addressOf(ctx: Context): string;
   isSecure(ctx: Context): boolean;
   refusals: ObserveRefusals;
+  /** What places the calls. */
+  dialer: NonNullable<SessionView['dialer']>;
 };
 
 /** A list's or search's share of the database's time. */

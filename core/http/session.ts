@@ -2,10 +2,12 @@ import Cookies from 'cookies';
 import type Koa from 'koa';
 import createSession from 'koa-session';
 import type { z } from 'zod';
+import { selectTenancySchema, tenancyHeader } from '#contract/console.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import type { Actor, Credentials, Digest, Session, Viewer } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../domain/problem.ts';
-import { endSession, resumeSession, sessionLimits, startSession } from '../domain/sessions.ts';
+import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../domain/sessions.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 
@@ -105,7 +107,23 @@ export async function readBodyInSession<Schema extends z.ZodType>(
   const data = await resumeSession(ports, id);
   if (!data) throw new Problem('unauthorized', unauthorizedDetail);
   koaSession(ctx).signedIn = { id, data };
+  await takeTenancy(ctx, ports);
   return body;
+}
+
+/**
+ * The tenancy that a request names in its header replaces the session's: another tab may have selected another one meanwhile.
+ *
+ * @throws Problem `malformed-request`, `forbidden` or `not-found`
+ */
+export async function takeTenancy(ctx: Context, ports: Ports): Promise<void> {
+  const given = ctx.headers[tenancyHeader.toLowerCase()];
+  if (given === undefined) return;
+  const [, kind, tenancyId = ''] = /^(account|partner)\/(.*)$/.exec(String(given)) ?? [];
+  const choice = selectTenancySchema.safeParse({ kind, id: tenancyId }).data;
+  if (!choice?.kind) throw new Problem('malformed-request', `${tenancyHeader} must be account/ID or partner/ID.`);
+  const { id, data } = sessionOf(ctx);
+  koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
 }
 
 /** koa-session leaves open what a session holds. */

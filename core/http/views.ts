@@ -18,6 +18,7 @@ import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
 import type { DeletionPreview } from '../domain/managed-users.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
 import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
+import type { HttpDeps } from './context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
   const { requestId, contactId, campaignId, placedAt } = call;
@@ -48,12 +49,13 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Date
   return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map((event) => eventView(event, viewer)) };
 }
 
-export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>): SessionView {
+export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>, { dialer }: HttpDeps): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
     tenancy: tenancy && { kind: tenancy.kind, id: tenancy.id, name: tenancy.name },
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
+    dialer,
   };
 }
 

@@ -176,8 +176,12 @@ export function userStore(database: Database): UserStore {
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
         const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        const changed = await user.update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
-        if (changed === 0) return false;
+        // Locked first: whoever ends the session sets a password before or after this, and not meanwhile.
+        if ((await user.forUpdate().first('id')) === undefined) return false;
+        if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
+        await trx('users')
+          .where({ id: userId })
+          .update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
         const ended = trx('sessions').where({ user_id: userId });
         await (keep === null ? ended : ended.whereNot('id', keep)).delete();
         await recordAudit(trx, event);

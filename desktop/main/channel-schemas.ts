@@ -23,7 +23,7 @@ export const channelSchemas: ChannelSchemas = {
   forgetServer: text,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   signOut: nothing,
-  changePassword: z.strictObject({ currentPassword: text, newPassword: text }),
+  changePassword: z.strictObject({ currentPassword: text.optional(), newPassword: text }),
   selectTenancy: z.union([z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })]),
   searchTenancies: text,
   listApiKeys: nothing,

@@ -2,6 +2,7 @@ import { getCACertificates } from 'node:tls';
 import type { Agent, Dispatcher } from 'undici';
 import { type Answer, failed, readAnswer } from '../core-answers.ts';
 import type { CoreRequest, Send } from '../core-channels.ts';
+import { inTenancyOfPage } from '../page-tenancy.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describeNetworkError } from './network-errors.ts';
 
@@ -23,7 +24,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   const jar = new CookieJar(stored);
   let agent: Promise<Agent> | undefined;
 
-  async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<Answer> {
+  async function exchange({ method, path, body }: CoreRequest<unknown>, more: Readonly<Record<string, string>>): Promise<Answer> {
     const cookie = jar.header();
     const options: Dispatcher.RequestOptions = {
       origin,
@@ -33,6 +34,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
         accept: 'application/json',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(cookie === '' ? {} : { cookie }),
+        ...more,
       },
       body: body === undefined ? null : JSON.stringify(body),
     };
@@ -45,13 +47,13 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
 
   return {
     server,
-    async send(request) {
+    send: inTenancyOfPage(async (request, headers) => {
       try {
-        return readAnswer(await exchange(request), request.schema);
+        return readAnswer(await exchange(request, headers), request.schema);
       } catch (error) {
         return failed({ kind: 'unreachable', detail: describeNetworkError(error) });
       }
-    },
+    }),
     cookies: () => jar.all(),
     close: async () => (await agent)?.destroy(),
   };

@@ -1,15 +1,16 @@
 import { type Answer, failed, readAnswer } from '../core-answers.ts';
 import { type CoreRequest, coreChannels, requests, type Send, signInAt } from '../core-channels.ts';
 import type { Bridge, Command, Result } from '../ipc.ts';
+import { inTenancyOfPage } from '../page-tenancy.ts';
 
 const timeoutMs = 15_000;
 
 /** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
-async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<Answer> {
+async function exchange({ method, path, body }: CoreRequest<unknown>, more: Readonly<Record<string, string>>): Promise<Answer> {
   // Relative, for a core beneath a path of a proxy.
   const response = await fetch(new URL(path.slice(1), document.baseURI), {
     method,
-    headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...more },
     body: body === undefined ? null : JSON.stringify(body),
     mode: 'same-origin',
     credentials: 'same-origin',
@@ -20,14 +21,14 @@ async function exchange({ method, path, body }: CoreRequest<unknown>): Promise<A
   return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text: await response.text() };
 }
 
-const send: Send = async (request) => {
+const send: Send = inTenancyOfPage(async (request, headers) => {
   try {
-    return readAnswer(await exchange(request), request.schema);
+    return readAnswer(await exchange(request, headers), request.schema);
   } catch {
     // Browsers do not tell pages the reason.
     return failed({ kind: 'unreachable', detail: 'Check your network connection and that the server is running.' });
   }
-};
+});
 
 /** Null over http to another machine: browsers offer `crypto.subtle` to secure contexts only. */
 async function sha256(text: string): Promise<string | null> {

@@ -385,6 +385,25 @@ describeBrowser('the console in a browser', () => {
       await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });
 
+    it('each act in the tenancy that they show, whatever another one has selected meanwhile', async () => {
+      await open(harness.core.url, 'staff');
+      await button('Choose').click();
+      await page.getByRole('dialog').getByRole('combobox').fill('blue');
+      await page.getByRole('option', { name: /Blue Clinic/ }).click();
+      await page.getByRole('row', { name: 'Practice software' }).waitFor();
+      // As by another tab that this one has not heard yet.
+      const { write } = harness.direct.storage.database;
+      await write('sessions')
+        .where({ user_id: harness.tenants.users.staff.id })
+        .update({ tenancy_kind: 'partner', tenancy_id: harness.tenants.otherPartner.id });
+      await createKey();
+      await button("I've Saved It").click();
+      await page.getByRole('row', { name: 'Canary' }).waitFor();
+      expect(await page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1);
+      const [made] = await write('api_keys').where({ name: 'Canary' });
+      expect(made?.account_id).to.equal(harness.tenants.account.id);
+    });
+
     it('leave a key value on the screen until it is saved', async () => {
       await signInOnForm('account');
       const keyValue = await createKey();

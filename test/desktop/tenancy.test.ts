@@ -46,6 +46,23 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'Southgate Calling' }).waitFor();
   });
 
+  it('holds the page to what it shows, whatever the session has selected meanwhile', async () => {
+    const { page, tenants, direct } = harness;
+    await page.getByRole('button', { name: 'None selected' }).click();
+    await page.getByRole('dialog').getByRole('combobox').fill('green');
+    await page.getByRole('option', { name: /Green Clinic/ }).click();
+    await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
+    const selected = { tenancy_kind: 'partner' as const, tenancy_id: tenants.otherPartner.id };
+    await direct.storage.database.write('sessions').where({ user_id: tenants.users.staff.id }).update(selected);
+    await page
+      .getByRole('row', { name: 'Key of sibling' })
+      .getByRole('button', { name: /Revoke/ })
+      .click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByText('No API keys yet').waitFor();
+    expect(await direct.storage.database.read('api_keys').where({ name: 'Key of sibling' })).to.deep.equal([]);
+  });
+
   it('selects a partner, and then none', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();

@@ -41,7 +41,8 @@ function portsOf(erased = 2) {
     },
   };
   const activity = { record: async (event: AuditEvent) => void events.push(event) };
-  return { ports: fakePorts({ stores: { contacts, retention, activity } }), calls, asked, events };
+  const throttle = { blockedUntil: async () => null, take: async () => true };
+  return { ports: fakePorts({ stores: { contacts, retention, activity }, throttle }), calls, asked, events };
 }
 const said = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 

@@ -155,8 +155,15 @@ describe('deleting a user', () => {
 });
 
 describe('a new password', () => {
+  const signedIn = (user: Viewer) => ({ user, passwordChangeDue: false });
   const change = (to: ReturnType<typeof usersOf>, newPassword = 'new password') =>
-    changePassword(to.ports, { who: account, address: '192.0.2.1' }, account, { currentPassword: 'old password', newPassword }, 'session');
+    changePassword(
+      to.ports,
+      { who: account, address: '192.0.2.1' },
+      signedIn(account),
+      { currentPassword: 'old password', newPassword },
+      'session',
+    );
 
   it('replaces the current one, and keeps the session that it was changed in', async () => {
     const users = usersOf();
@@ -189,7 +196,7 @@ describe('a new password', () => {
     await changePassword(
       other.ports,
       { who: partner, address: '192.0.2.1' },
-      partner,
+      signedIn(partner),
       { currentPassword: 'old password', newPassword: 'x' },
       's',
     );

@@ -317,6 +317,16 @@ describe('calls, users and activity in the console', () => {
         });
       });
 
+      it('has no more exports than a person makes, however many a client reports', async () => {
+        const cookie = await as('sue');
+        const record = () => ask('POST', `${core.url}/console/exports`, { cookie, body: { list: 'calls', rows: 1 } });
+        const answers: Answer[] = [];
+        for (let n = 0; n < 12; n++) answers.push(await record());
+        expect(answers.map(({ status }) => status)).to.deep.equal([...Array(10).fill(204), 429, 429]);
+        expect(Number(answers.at(-1)?.headers['retry-after'])).to.be.within(1, 60);
+        expect((await activity(cookie)).events.filter(({ action }) => action === 'list.exported')).to.have.length(10);
+      });
+
       it('says who did what to which thing, from where, and pages', async () => {
         const cookie = await as('ada');
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);

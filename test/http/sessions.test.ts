@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { sessionSchema } from '#contract/console.ts';
+import { describedRoutes } from '#contract/openapi-routes.ts';
+import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
-import { createUser, deleteUser } from '../../core/domain/users.ts';
+import { changePassword, createUser, deleteUser, resetPassword } from '../../core/domain/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -51,6 +53,7 @@ describe('sessions', () => {
             partner: null,
           },
           tenancy: null,
+          dialer: 'off',
         });
         expect((await session(cookiesOf(answer))).text).to.equal(answer.text);
       });
@@ -227,6 +230,55 @@ describe('sessions', () => {
         expect((await session(cookie)).json).not.to.have.property('passwordChangeDue');
         expect((await tryPassword('pw@example.com', once ?? '')).status).to.equal(401);
         expect((await tryPassword('pw@example.com', 'a new and longer one')).status).to.equal(201);
+      });
+
+      describe('after a one-time password', () => {
+        const newPassword = 'a new and longer one';
+        const choose = (cookie: string, body: object) => ask('POST', `${core.url}/console/password`, { cookie, body });
+        const begin = async (email: string) => {
+          const input = { email, name: 'Once', userType: 'staff', accountId: null, partnerId: null } as const;
+          const { user, password: once } = await createUser(direct.ports, operator, input, null);
+          return { user, once: once ?? '', cookie: await signIn(core.url, email, once ?? '') };
+        };
+
+        it('is all that the session can do, besides showing itself and signing out', async () => {
+          const { cookie } = await begin('first@example.com');
+          const answers: [string, number][] = [];
+          for (const { id, method, path } of describedRoutes.filter(({ by, id }) => by === 'session' && id !== 'signOut')) {
+            const answer = await ask(method, core.url + path.replace(/:\w+/g, 'x'), { cookie, ...(method === 'GET' ? {} : { body: {} }) });
+            answers.push([id, answer.status]);
+          }
+          const allowed = answers.filter(([, status]) => status !== 403);
+          expect(Object.fromEntries(allowed)).to.deep.equal({ showSession: 200, changePassword: 422 });
+          expect(answers.length).to.be.greaterThan(20);
+          expect((await ask('DELETE', `${core.url}/console/session`, { cookie })).status).to.equal(204);
+        });
+
+        it('takes the new password alone, and the session goes on', async () => {
+          const { once, cookie } = await begin('second@example.com');
+          expect((await choose(cookie, { newPassword: once })).status).to.equal(422);
+          expect((await choose(cookie, { newPassword })).status).to.equal(204);
+          expect((await ask('GET', `${core.url}/console/api-keys`, { cookie })).status).to.equal(200);
+          expect((await session(cookie)).json).not.to.have.property('passwordChangeDue');
+          expect((await tryPassword('second@example.com', newPassword)).status).to.equal(201);
+          const again = await choose(cookie, { newPassword: 'another one, and longer' });
+          expect([again.status, JSON.stringify(again.json['errors'])]).to.deep.equal([
+            422,
+            '[{"path":"currentPassword","message":"Enter your current password."}]',
+          ]);
+        });
+
+        it('is too late once someone has given the user another password', async () => {
+          const { user, cookie } = await begin('third@example.com');
+          const id = digestOf(cookie.split(/[=;]/)[1] ?? '');
+          const data = await direct.ports.stores.sessions.find(id);
+          if (!data) throw new Error('There is no such session.');
+          // After the request's look at its session.
+          const { password: reset } = await resetPassword(direct.ports, operator, user, null);
+          const changing = changePassword(direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword }, id);
+          expect(await changing.catch(({ code }) => code)).to.equal('invalid');
+          expect((await tryPassword('third@example.com', reset ?? '')).status).to.equal(201);
+        });
       });
 
       it('has one winner of two at once', async () => {

@@ -7,6 +7,8 @@ import {
   callsSchema,
   campaignsSchema,
   identifiedApiKeySchema,
+  sessionSchema,
+  tenancyHeader,
 } from '#contract/console.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
@@ -17,7 +19,7 @@ import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { createKey, type DirectAccess, password, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, password, placeCall, signIn, signInFirst, type Tenants } from '../support/tenants.ts';
 
 type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
 
@@ -255,6 +257,79 @@ describe('who sees, revokes and reaches what', () => {
       });
     }
 
+    describe('a request of staff that says for which tenancy it is', () => {
+      const tenancyOf = (place: 'account' | 'partner' | 'otherAccount' | 'otherPartner') =>
+        `${place.toLowerCase().includes('account') ? 'account' : 'partner'}/${tenants[place].id}`;
+      const inTenancy = (who: string, tenancy: string | string[]) => ({ ...as(who), headers: { [tenancyHeader]: tenancy } });
+      const namesIn = async (who: string, tenancy: string) => {
+        const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(who, tenancy));
+        return apiKeysSchema
+          .parse(answer.json)
+          .apiKeys.map(({ name }) => name)
+          .sort();
+      };
+
+      // The same session every time: it has selected an account, a partner or nothing.
+      for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
+        it(`is in that one, and in no other, whatever the session of ${session} has selected`, async () => {
+          expect(await namesIn(session, tenancyOf('account'))).to.deep.equal([...sees['staff in account']].sort());
+          expect(await namesIn(session, tenancyOf('partner'))).to.deep.equal([...sees['staff in partner']].sort());
+          expect(await namesIn(session, tenancyOf('otherAccount'))).to.deep.equal(['other']);
+          const { json } = await ask('GET', `${core.url}/console/session`, inTenancy(session, tenancyOf('otherPartner')));
+          expect(sessionSchema.parse(json).tenancy?.name).to.equal(tenants.otherPartner.name);
+          const calls = `${core.url}/console/campaigns/${tenants.otherCampaign.id}/calls`;
+          expect((await ask('GET', calls, inTenancy(session, tenancyOf('otherAccount')))).status).to.equal(200);
+          expect((await ask('GET', calls, inTenancy(session, tenancyOf('account')))).status).to.equal(404);
+        });
+
+        it(`creates and revokes keys there, and nowhere else, whatever the session of ${session} has selected`, async () => {
+          const body = { name: 'theirs', expiration: { kind: 'none' }, timeZone: 'UTC' };
+          const made = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, tenancyOf('otherAccount')), body });
+          expect(await namesIn('staff', tenancyOf('otherAccount'))).to.include('theirs');
+          expect((await placeCall(core.url, tenants.otherCampaign.id, textAt(made, 'keyValue'))).status).to.equal(202);
+          expect((await placeCall(core.url, tenants.campaign.id, textAt(made, 'keyValue'))).status).to.equal(403);
+          const url = `${core.url}/console/api-keys/${textAt(made, 'apiKey', 'id')}`;
+          expect((await ask('DELETE', url, inTenancy(session, tenancyOf('partner')))).status).to.equal(404);
+          expect((await ask('DELETE', url, inTenancy(session, tenancyOf('otherPartner')))).status).to.equal(204);
+        });
+      }
+
+      it('leaves the selection of the session as it is', async () => {
+        const { json } = await ask('GET', `${core.url}/console/session`, as('staff in account'));
+        expect(sessionSchema.parse(json).tenancy?.id).to.equal(tenants.account.id);
+      });
+
+      for (const viewer of everyone.filter((who) => !who.startsWith('staff'))) {
+        it(`is refused for ${viewer}, whose own tenancy it names`, async () => {
+          const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(viewer, tenancyOf('account')));
+          expect(textAt(answer, 'type')).to.match(/#forbidden$/);
+        });
+      }
+
+      it('is not found for one that does not exist, and malformed for what names none', async () => {
+        const statuses: number[] = [];
+        const { id } = tenants.account;
+        for (const tenancy of [
+          'account/none',
+          `partner/${id}`,
+          '',
+          id,
+          `staff/${id}`,
+          'account/',
+          `account/${id}/`,
+          [`account/${id}`, `account/${id}`],
+        ])
+          statuses.push((await ask('GET', `${core.url}/console/api-keys`, inTenancy('staff', tenancy))).status);
+        expect(statuses).to.deep.equal([404, 404, 400, 400, 400, 400, 400, 400]);
+      });
+
+      it('is refused from another site before the tenancy is looked at', async () => {
+        const headers = { [tenancyHeader]: 'account/none', 'Sec-Fetch-Site': 'cross-site' };
+        const answer = await ask('GET', `${core.url}/console/api-keys`, { ...as('staff'), headers });
+        expect(textAt(answer, 'type')).to.match(/#cross-site$/);
+      });
+    });
+
     describe('a key follows its creator', () => {
       const file = (user: object) =>
         importFileSchema.parse({
@@ -278,7 +353,7 @@ describe('who sees, revokes and reaches what', () => {
       it('who is tied to another account, and sees, finds and revokes own keys made in the one before', async () => {
         const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
         const { passwords } = await bring({ ...tied, account: 'a1' });
-        cookies.set('tied again', await signIn(core.url, tied.email, passwords[0]?.password));
+        cookies.set('tied again', await signInFirst(core.url, tied.email, passwords[0]?.password));
         const { id, keyValue } = await createKey(core.url, cookies.get('tied again') ?? '');
         await bring({ ...tied, account: 'a3' });
         const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as('tied again'))).json);
@@ -291,7 +366,7 @@ describe('who sees, revokes and reaches what', () => {
 
       it('who is moved, promoted or demoted, at the next request', async () => {
         const { passwords } = await bring({ userType: 'account', account: 'a1' });
-        const cookie = await signIn(core.url, 'mover@example.com', passwords[0]?.password);
+        const cookie = await signInFirst(core.url, 'mover@example.com', passwords[0]?.password);
         const { keyValue } = await createKey(core.url, cookie);
         const campaigns: { id: string; external_id: string }[] = await direct.storage.database
           .read('campaigns')

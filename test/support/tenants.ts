@@ -98,6 +98,14 @@ export async function signIn(url: string, email: string, withPassword = password
   return cookiesOf(answer);
 }
 
+/** Signs in with a one-time password, and replaces it with the one that all others have. @returns the session's cookie */
+export async function signInFirst(url: string, email: string, oneTimePassword = ''): Promise<string> {
+  const cookie = await signIn(url, email, oneTimePassword);
+  const { status } = await ask('POST', `${url}/console/password`, { cookie, body: { newPassword: password } });
+  if (status !== 204) throw new Error(`Choosing a password failed: ${status}`);
+  return cookie;
+}
+
 /** Makes a key in the session's scope. */
 export async function createKey(
   url: string,

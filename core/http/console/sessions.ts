@@ -20,11 +20,11 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   await startNewSession(ctx, credentials);
   rememberDevice(ctx, deps.ports, credentials.passwordHash);
   ctx.status = 201;
-  ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null });
+  ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null }, deps);
 }
 
-export async function show(ctx: Context): Promise<void> {
-  ctx.body = sessionView(sessionOf(ctx).data);
+export async function show(ctx: Context, deps: HttpDeps): Promise<void> {
+  ctx.body = sessionView(sessionOf(ctx).data, deps);
 }
 
 export async function signOut(ctx: Context): Promise<void> {
@@ -34,8 +34,8 @@ export async function signOut(ctx: Context): Promise<void> {
 
 export async function changePassword(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBodyInSession(ctx, deps, changePasswordSchema);
-  const passwordHash = await users.changePassword(deps.ports, actorOf(deps, ctx), viewerOf(ctx), input, sessionOf(ctx).id);
-  rememberDevice(ctx, deps.ports, passwordHash);
+  const { id, data } = sessionOf(ctx);
+  rememberDevice(ctx, deps.ports, await users.changePassword(deps.ports, actorOf(deps, ctx), data, input, id));
   ctx.status = 204;
 }
 
@@ -44,5 +44,5 @@ export async function selectTenancy(ctx: Context, deps: HttpDeps): Promise<void>
   const { id, data } = sessionOf(ctx);
   const viewer = viewerOf(ctx);
   const { tenancy } = await domain.selectTenancy(deps.ports, id, actorOf(deps, ctx), viewer, choice.kind === null ? null : choice);
-  ctx.body = sessionView({ ...data, tenancy });
+  ctx.body = sessionView({ ...data, tenancy }, deps);
 }

@@ -28,15 +28,16 @@ export function ChangePassword(props: ChangePasswordProps) {
         <Mark />
         <h1 id="password-title">Choose your password</h1>
         <p>You signed in with a one-time password. Choose one that only you know.</p>
-        <PasswordForm cancel="Sign out" onCancel={() => void signOut()} onDone={() => undefined} />
+        <PasswordForm isDue cancel="Sign out" onCancel={() => void signOut()} onDone={() => undefined} />
       </section>
     </main>
   );
 }
 
-type PasswordFormProps = { cancel: string; onCancel: () => void; onDone: () => void };
+/** @property isDue the session proves the one-time password */
+type PasswordFormProps = { isDue?: true; cancel: string; onCancel: () => void; onDone: () => void };
 
-function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
+function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
@@ -45,7 +46,7 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
   function submit(event: Event): void {
     event.preventDefault();
     void run(
-      () => window.callkey.changePassword({ currentPassword, newPassword }),
+      () => window.callkey.changePassword({ newPassword, ...(isDue ? {} : { currentPassword }) }),
       () => {
         onDone();
         passwordChanged();
@@ -57,15 +58,17 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
   const length = codePoints(newPassword);
   return (
     <form ref={form} onSubmit={submit} noValidate>
-      <TextField
-        label="Current password"
-        error={fieldError(failure, 'currentPassword')}
-        type="password"
-        autocomplete="current-password"
-        value={currentPassword}
-        onInput={setCurrent}
-        autofocus
-      />
+      {!isDue && (
+        <TextField
+          label="Current password"
+          error={fieldError(failure, 'currentPassword')}
+          type="password"
+          autocomplete="current-password"
+          value={currentPassword}
+          onInput={setCurrent}
+          autofocus
+        />
+      )}
       <TextField
         label="New password"
         error={fieldError(failure, 'newPassword')}
@@ -75,8 +78,9 @@ function PasswordForm({ cancel, onCancel, onDone }: PasswordFormProps) {
         autocomplete="new-password"
         value={newPassword}
         onInput={setNew}
+        autofocus={isDue === true}
       />
-      <FormError text={generalError(failure, ['currentPassword', 'newPassword'])} />
+      <FormError text={generalError(failure, isDue ? ['newPassword'] : ['currentPassword', 'newPassword'])} />
       <div class="actions">
         <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
           {cancel}

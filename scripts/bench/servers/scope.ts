@@ -56,7 +56,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
       observeRequest: createMetrics('bench').onRequest,
     },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
-    ...{ trustedProxies: [], dialerSecrets: [], webConsole: undefined },
+    ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined },
     refusals: {
       onNotServed: () => undefined,
       onKeyRefused: () => undefined,
