@@ -27,21 +27,20 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
   return ids;
 }
 
-/** Keys that are revoked in one transaction: a million would keep all others from writing to SQLite for a minute. */
-export const revokedAtOnce = 1_000;
-
 /**
- * Revokes the newest keys of a user, `revokedAtOnce` at most: lists need not look past them from then on. The row of the user must be locked,
- * so that they create no more.
+ * Revokes the newest keys of a user: lists need not look past them from then on. The row of the user must be locked, so that they create no
+ * more.
+ *
+ * @param most a million in one transaction would keep all others from writing to SQLite for a minute
  */
-export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, options: RevokeOptions): Promise<string[]> {
+export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, most: number, options: RevokeOptions): Promise<string[]> {
   const newest: string[] = await trx('api_keys')
     .where({ creator_id: userId })
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-    .limit(revokedAtOnce)
+    .limit(most)
     .pluck('id');
   return revokeKeys(trx, newest, options);
 }

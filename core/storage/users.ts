@@ -9,7 +9,7 @@ import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
 import { isUniqueViolation } from './errors.ts';
 import { countQueued } from './queued-calls.ts';
-import { cancelInFlight, cancelOfDeleted, revokedAtOnce, revokeNewestKeys } from './revocation.ts';
+import { cancelInFlight, cancelOfDeleted, revokeNewestKeys } from './revocation.ts';
 import type { ApiKeyRow, UserRow } from './tables.ts';
 import { either, matching } from './text-search.ts';
 
@@ -222,7 +222,7 @@ export function userStore(database: Database): UserStore {
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
         const apiKeys = await countKeys(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
-        const revoked = await deleteStep(trx, userId, options);
+        const revoked = await deleteStep(trx, userId, revokedAtOnce, options);
         await recordAudit(trx, event);
         return { revoked, apiKeys, sessions };
       });
@@ -236,12 +236,19 @@ export function userStore(database: Database): UserStore {
     async finishDeletions(signal) {
       const users: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
       let revoked = 0;
-      for (const id of users)
-        revoked += await inShortTransactions(() => write.transaction((trx) => goOnDeleting(trx, id)), revokedAtOnce, signal);
+      for (const id of users) {
+        const step = (size: number) => write.transaction((trx) => goOnDeleting(trx, id, size));
+        revoked += await inShortTransactions(step, revokedInStep, signal);
+      }
       return revoked;
     },
   };
 }
+
+/** Keys that go with their user in the same transaction: as many as a user has without a setting of the operator's. */
+const revokedAtOnce = 1_000;
+/** Fewer while others write to SQLite from another process, which polls for its lock: a step takes some 10 ms. */
+const revokedInStep = 200;
 
 /** A user who has not been deleted. */
 function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
@@ -256,18 +263,18 @@ function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): P
 }
 
 /** Revokes some of a deleted user's keys, and deletes the row of the user with the last ones. @returns the ids of the keys */
-async function deleteStep(trx: Knex.Transaction, id: string, options: RevokeOptions): Promise<string[]> {
-  const revoked = await revokeNewestKeys(trx, id, options);
-  if (revoked.length < revokedAtOnce) await trx('users').where({ id }).delete();
+async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
+  const revoked = await revokeNewestKeys(trx, id, most, options);
+  if (revoked.length < most) await trx('users').where({ id }).delete();
   return revoked;
 }
 
-async function goOnDeleting(trx: Knex.Transaction, id: string): Promise<number> {
+async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
   // Another core may be at it, too: they take turns.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
-  return (await deleteStep(trx, id, options)).length;
+  return (await deleteStep(trx, id, most, options)).length;
 }
 
 /** From the kept counts: a user may have a million. */

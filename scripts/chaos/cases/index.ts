@@ -1,6 +1,7 @@
 import type { Case } from '../run.ts';
 import { clients } from './clients.ts';
 import { clock } from './clock.ts';
+import { deletion } from './deletion.ts';
 import { diskFull } from './disk-full.ts';
 import { failover, hosts, lagging } from './failover.ts';
 import { deleted, harms, moved } from './file.ts';
@@ -39,6 +40,7 @@ export const cases: readonly Case[] = [
   flood,
   lanes,
   revoke,
+  deletion,
   clients,
   hostile,
   signIns,
