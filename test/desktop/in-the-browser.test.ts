@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { DateTime } from 'luxon';
 import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-core';
 import { violationsOn } from '../support/axe.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
@@ -7,10 +8,12 @@ import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { heapOf } from '../support/heap.ts';
+import { textAt } from '../support/http.ts';
+import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { skip } from '../support/skip.ts';
-import { password, signIn } from '../support/tenants.ts';
+import { password, placeCall, signIn } from '../support/tenants.ts';
 
 /** What the browser complains about, and what the page has thrown. */
 function watch(page: Page): string[] {
@@ -319,6 +322,20 @@ describeBrowser('the console in a browser', () => {
       expect(await heapOf(page), 'the heap of the page').not.to.include(secret);
     });
 
+    it('of a user, through each button that shows a one-time password, is nowhere once it is closed either', async () => {
+      await open(harness.core.url, 'partner');
+      const secrets = await showOneTimePasswords(page, 'Blue Clinic');
+      const places = await page.evaluate(
+        'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, document.documentElement.outerHTML])',
+      );
+      const heap = await heapOf(page);
+      for (const secret of secrets) {
+        expect(places).not.to.include(secret);
+        expect(heap, 'the heap of the page').not.to.include(secret);
+        expect(JSON.stringify(harness.core.log)).not.to.include(secret);
+      }
+    });
+
     it('that was found is hashed in the page: the core gets the hash alone', async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log');
       await open();
@@ -361,6 +378,51 @@ describeBrowser('the console in a browser', () => {
     await page.getByRole('dialog').waitFor();
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
     expect(await page.getByText('Id copied.').count()).to.equal(0);
+  });
+
+  describe('the charts', () => {
+    let apiKeyId: string;
+    let placedAt: DateTime;
+    before(async () => {
+      const { id, keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Charted');
+      apiKeyId = id;
+      placedAt = DateTime.fromISO(textAt(await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue), 'placedAt'));
+      const quarter = Math.floor(placedAt.toMillis() / 900_000) * 900_000;
+      // A core gathers uses for a minute before it writes them.
+      await harness.direct.storage.database.write('api_key_usage').insert({ api_key_id: id, quarter_at: quarter, placed: 1, cancelled: 0 });
+    });
+    const tips = async () => {
+      const tip = page.locator('g[data-tip]:not([data-tip*=": 0 "])').first();
+      await tip.waitFor();
+      return page
+        .locator('g[data-tip]:not([data-tip*=": 0 "])')
+        .evaluateAll((all) => all.map((each) => each.getAttribute('data-tip') ?? ''));
+    };
+
+    // At any time, one of them at least has another day than the machine and UTC.
+    for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
+      it(`count a call on its day where the viewer is, in ${timezoneId}`, async () => {
+        await context.close();
+        context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
+        page = await context.newPage();
+        const day = new RegExp(`\\b${placedAt.setZone(timezoneId).day}\\b`);
+        await open();
+        await page.locator(`[data-id="${apiKeyId}"], tr`, { hasText: 'Charted' }).first().click();
+        const used = await tips();
+        await button('Calls').click();
+        await page.getByLabel('Outcomes of 30 days').waitFor();
+        const ofCampaign = await tips();
+        await context.clearCookies();
+        await open(harness.core.url, 'partner');
+        await button('Calls').click();
+        await page.getByLabel('Outcomes of 30 days').waitFor();
+        const ofAll = await tips();
+        for (const [which, of] of Object.entries({ used, ofCampaign, ofAll })) {
+          expect(of, which).to.have.length(1);
+          expect(of[0], which).to.match(day);
+        }
+      });
+    }
   });
 
   describe('several tabs', () => {

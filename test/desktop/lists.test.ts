@@ -170,6 +170,29 @@ describeDesktop('the lists of the console', () => {
     expect(await names()).to.deep.equal(['Two']);
   });
 
+  it('keep a selection over the pages, and name each key of it before they are revoked', async () => {
+    for (let index = 0; index < 12; index++) {
+      const on = `2026-01-${10 + index}T08:00:00.000Z`;
+      await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
+    }
+    await list([]);
+    const pick = async (name: string) => {
+      await row(name).focus();
+      await press('Space');
+    };
+    await harness.page.getByLabel('Rows').selectOption('10');
+    await pick('Key 11');
+    await button('Next page').click();
+    await pick('Key 0');
+    await button('Revoke 2 keys …').click();
+    const named = await dialog('Revoke 2 API keys?').locator('tbody th').allInnerTexts();
+    expect(named).to.deep.equal(['Key 11', 'Key 0']);
+    await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
+    await harness.page.getByText('10 keys', { exact: false }).first().waitFor();
+    const left: string[] = await harness.direct.storage.database.read('api_keys').orderBy('created_at').pluck('name');
+    expect(left).to.deep.equal(Array.from({ length: 10 }, (_, index) => `Key ${index + 1}`));
+  });
+
   it('ask for the number before they revoke more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     await list([]);

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { heapOf } from '../support/heap.ts';
+import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { skip } from '../support/skip.ts';
 
 describeDesktop('a key value in the console', () => {
@@ -107,6 +108,26 @@ describeDesktop('a key value in the console', () => {
     for (const [file, text] of filesUnder(harness.desktop.userData)) expect(text.includes(secret), file).to.equal(false);
     expect(harness.desktop.output(), 'the output').not.to.include(secret);
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
+  });
+
+  it('and a one-time password, through each button that shows one, are nowhere once they are closed', async function () {
+    this.timeout(120_000);
+    await button('Sign out').click();
+    await signInAs(harness, 'partner');
+    const secrets = await showOneTimePasswords(harness.page, 'Blue Clinic');
+    const heap = await heapOf(harness.page);
+    const page = await harness.page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])',
+    );
+    await harness.desktop.close();
+    const files = filesUnder(harness.desktop.userData);
+    for (const secret of secrets) {
+      expect(heap, 'the heap of the page').not.to.include(secret);
+      expect(page, 'storage and page').not.to.include(secret);
+      for (const [file, text] of files) expect(text.includes(secret), file).to.equal(false);
+      expect(harness.desktop.output(), 'the output').not.to.include(secret);
+      expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
+    }
   });
 
   function filesUnder(folder: string): [string, string][] {

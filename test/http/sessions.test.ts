@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { sessionSchema } from '#contract/console.ts';
+import { sessionSchema, tenancyHeader } from '#contract/console.ts';
 import { describedRoutes } from '#contract/openapi-routes.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit.ts';
-import { changePassword, createUser, deleteUser, resetPassword } from '../../core/domain/users.ts';
+import { changePassword, changeUser, createUser, deleteUser, resetPassword } from '../../core/domain/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -133,7 +133,7 @@ describe('sessions', () => {
     });
 
     /** Sends a request whose body ends only after something else has happened. */
-    async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>): Promise<string> {
+    async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>, ...more: string[]): Promise<string> {
       const { hostname, port } = new URL(core.url);
       const text = JSON.stringify(body);
       const socket = connect(Number(port), hostname);
@@ -147,6 +147,7 @@ describe('sessions', () => {
         'Host: x',
         'Connection: close',
         `Cookie: ${as}`,
+        ...more,
         'Content-Type: application/json',
         `Content-Length: ${text.length}`,
       ];
@@ -158,6 +159,33 @@ describe('sessions', () => {
       await once(socket, 'close');
       return answer;
     }
+
+    describe('of a user who is moved while a body is under way', () => {
+      const body = { name: 'On the way', expiration: { kind: 'none' }, timeZone: 'UTC' };
+      const madeIn = async () =>
+        (await direct.storage.database.read('api_keys').where({ name: 'On the way' })).map((key) => key.account_id);
+
+      it('act where the user is now', async () => {
+        const { account, siblingAccount } = tenants;
+        const place = { userType: 'account', accountId: account.id, partnerId: null } as const;
+        const { user } = await createUser(direct.ports, operator, { ...place, email: 'moved@example.com', name: 'Moved' }, password);
+        const cookie = await signIn(core.url, 'moved@example.com');
+        const move = () => changeUser(direct.ports, operator, user, { ...place, name: 'Moved', accountId: siblingAccount.id });
+        expect(await slowly('/console/api-keys', cookie, body, move)).to.match(/^HTTP\/1\.1 201 /);
+        expect(await madeIn()).to.deep.equal([siblingAccount.id]);
+      });
+
+      it('no longer act in a tenancy that only staff may name', async () => {
+        const place = { userType: 'staff', accountId: null, partnerId: null } as const;
+        const { user } = await createUser(direct.ports, operator, { ...place, email: 'demoted@example.com', name: 'Demoted' }, password);
+        const cookie = await signIn(core.url, 'demoted@example.com');
+        const demote = () =>
+          changeUser(direct.ports, operator, user, { ...place, name: 'Demoted', userType: 'account', accountId: tenants.account.id });
+        const header = `${tenancyHeader}: partner/${tenants.otherPartner.id}`;
+        expect(await slowly('/console/api-keys', cookie, body, demote, header)).to.match(/^HTTP\/1\.1 403 /);
+        expect(await madeIn()).not.to.contain(null);
+      });
+    });
 
     describe('end', () => {
       it('while a body is under way, which then creates no key', async () => {

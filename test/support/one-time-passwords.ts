@@ -1,0 +1,31 @@
+import type { Page } from 'playwright-core';
+
+/**
+ * Has the page of a partner user show one-time passwords through each button that leads to one: of a new user named Canary, and a new one of
+ * theirs. Closes the dialogs, and goes through the screens.
+ *
+ * @returns the passwords
+ */
+export async function showOneTimePasswords(page: Page, account: string): Promise<string[]> {
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const shown = async () => {
+    const password = await page.getByLabel('One-time password').inputValue();
+    await button("I've Saved It").click();
+    await page.getByLabel('One-time password').waitFor({ state: 'detached' });
+    return password;
+  };
+  await button('Users').click();
+  await button('Create user').click();
+  await page.getByLabel('Name', { exact: true }).fill('Canary');
+  await page.getByLabel('E-mail', { exact: true }).fill('canary@example.com');
+  await page.getByLabel('Account', { exact: true }).selectOption(account);
+  await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
+  const first = await shown();
+  await page.getByRole('row', { name: 'Canary' }).click();
+  await button('Reset password …').click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click();
+  const second = await shown();
+  for (const screen of ['Activity', 'API keys', 'Users']) await button(screen).click();
+  await page.getByRole('row', { name: 'Canary' }).waitFor();
+  return [first, second];
+}
