@@ -4,7 +4,7 @@ import { describeAdmin } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
   it('makes a one-time password where none is given, which signs in', async () => {
@@ -41,7 +41,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { partner } = await json('partner', 'add', 'One');
-    const cookie = await signIn(core.url, 'stan@example.com', made);
+    const cookie = await signInFirst(core.url, 'stan@example.com', made);
     await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'partner', id: partner.id } });
     const { keyValue } = await createKey(core.url, cookie);
     expect((await placeCall(core.url, 'none', keyValue)).status).to.equal(403);
@@ -68,16 +68,17 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { partner } = await json('partner', 'add', 'One');
-    const cookie = await signIn(core.url, 'stan@example.com', made);
+    const cookie = await signInFirst(core.url, 'stan@example.com', made);
     await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'partner', id: partner.id } });
     const { id } = await createKey(core.url, cookie, 'CRM');
     await core.close();
     expect((await json('user', 'rename', 'stan@example.com', 'Stan the Man')).user).to.include({ name: 'Stan the Man', userType: 'staff' });
     const { user } = await json('user', 'show', 'Stan@Example.com');
-    expect(user).to.deep.include({ name: 'Stan the Man', sessions: 1, disabledAt: null });
+    expect(user).to.deep.include({ name: 'Stan the Man', sessions: 1, disabledAt: null, activeApiKeys: 1, maxActiveApiKeys: 1_000 });
     expect(user.apiKeys).to.deep.equal([{ id, name: 'CRM', lastUsedAt: null, queuedCalls: 0 }]);
     expect((await admin(['user', 'show', 'stan@example.com'])).stdout)
       .to.match(/^Name +Stan the Man$/m)
+      .and.match(/^API keys +1, 1 of them active \(MAX_ACTIVE_KEYS_PER_USER is 1000\)$/m)
       .and.match(/^[\w-]{36} +CRM +Never +0$/m);
     expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
   });
@@ -89,14 +90,14 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     const [from, to] = [await account('A', one), await account('B', other)];
     const { campaign } = await json('campaign', 'add', 'C', '--account', to);
     const added = await json('user', 'add', 'ada@example.com', '--name', 'Ada', '--type', 'account', '--account', from);
-    const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com', added.password));
+    const { keyValue } = await createKey(core.url, await signInFirst(core.url, 'ada@example.com', added.password));
     expect((await placeCall(core.url, campaign.id, keyValue)).status).to.equal(403);
     expect((await json('user', 'move', 'ada@example.com', '--account', to)).user.accountId).to.equal(to);
     expect((await placeCall(core.url, campaign.id, keyValue)).status).to.equal(202);
     const tied = await json('user', 'move', 'ada@example.com', '--type', 'partner', '--partner', other, '--account', to);
     expect(tied.user).to.include({ userType: 'partner', partnerId: other, accountId: to });
     const pat = await json('user', 'add', 'pat@example.com', '--name', 'Pat', '--type', 'partner', '--partner', other);
-    const cookie = await signIn(core.url, 'pat@example.com', pat.password);
+    const cookie = await signInFirst(core.url, 'pat@example.com', pat.password);
     expect((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).to.include({ total: 1 });
     await core.close();
     for (const args of [
