@@ -46,7 +46,7 @@ export class FairQueue<Item> {
   #turnAway(): Item | null {
     const counts = this.#counts();
     const share = ({ path }: Entry<Item>) => path.map((prefix) => counts.get(prefix) ?? 0);
-    const last = this.#remove((one, other) => (compare(share(one), share(other)) || compare(this.#order(one), this.#order(other))) > 0);
+    const last = this.#remove((one, other) => (compare(share(one), share(other)) || compare(this.#order(one), this.#order(other))) >= 0);
     if (!last) return null;
     remember(this.#turnedAway, nameOf(last.path), last.since, mostTurnedAway);
     return last.item;

@@ -23,6 +23,6 @@ function prefixesOf(groups: readonly string[], lengths: readonly number[]): stri
 }
 
 function groupsOf(address: string): string[] {
-  const [left = [], right = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
-  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right];
+  const [left = [], right = []] = address.split('::').map((half) => half.split(':'));
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => ''), ...right];
 }

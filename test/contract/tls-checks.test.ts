@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { restoreTlsChecks } from '#contract/tls-checks.ts';
+import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 
 describe('the check of certificates', () => {
   for (const [value, wasOff] of [
@@ -10,6 +10,7 @@ describe('the check of certificates', () => {
     it(`is on whatever the environment says: ${value}`, () => {
       const environment = { NODE_TLS_REJECT_UNAUTHORIZED: value, PATH: '/bin' };
       expect(restoreTlsChecks(environment)).to.equal(wasOff);
+      expect(tlsChecksWarning).to.contain('NODE_EXTRA_CA_CERTS');
       expect(environment).to.deep.equal({ PATH: '/bin' });
     });
   }

@@ -137,6 +137,46 @@ describe('the queue for the password check', () => {
     expect([queue.take(), queue.take(), queue.take()]).to.deep.equal(['a', 'b', null]);
   });
 
+  it('keeps the order of attempts within a network, and turns away its newest', () => {
+    const queue = new FairQueue<number>(() => 3);
+    for (const item of [1, 2, 3]) queue.add(['a'], item);
+    expect(queue.take()).to.equal(1);
+    queue.add(['a'], 4);
+    expect(queue.add(['b'], 5)).to.deep.equal([4]);
+    expect([queue.take(), queue.take(), queue.take()]).to.deep.equal([2, 5, 3]);
+    for (const item of [1, 2, 3]) queue.add(['a'], item);
+    queue.take();
+    queue.add(['c'], 4);
+    expect(queue.add(['d'], 5)).to.deep.equal([3]);
+  });
+
+  it('remembers a network from when it was turned away last', () => {
+    const queue = queueOf(2);
+    for (const network of ['a', 'b']) queue.add(network);
+    for (let n = 0; n < 2; n++) {
+      expect(queue.add('honest')).to.equal('honest');
+      queue.flood(15_000);
+    }
+    queue.take();
+    queue.add('c');
+    expect(queue.add('honest')).to.equal('c');
+  });
+
+  it('gives no network the advantage of its earlier attempts after its turn', () => {
+    const queue = queueOf(3);
+    for (const network of ['a', 'b', 'c', 'x']) queue.add(network);
+    queue.take();
+    queue.add('x');
+    for (let turn = 0; turn < 2_001; turn++) {
+      queue.take();
+      queue.flood(1);
+    }
+    // One stays, so the rush isn't over.
+    for (let turn = 0; turn < 2; turn++) queue.take();
+    for (const network of ['y', 'x']) queue.add(network);
+    expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);
+  });
+
   it('gives a place back', () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Credentials } from '../../core/domain/model.ts';
-import type { ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
+import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
 import { checkPassword, longestWindow } from '../../core/domain/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 
@@ -40,13 +40,15 @@ async function check({
     lookedUp.push(asked);
     return credentials;
   };
-  const verify = async (find: () => Promise<Credentials | null>) => {
+  const origins: unknown[] = [];
+  const verify = async (find: () => Promise<Credentials | null>, _password: string, origin: PasswordOrigin) => {
+    origins.push(origin);
     const found = await find();
     return right ? found : null;
   };
   const ports = fakePorts({ throttle, stores: { users: { findByEmail } }, passwords: { verify } });
   const result = await checkPassword(ports, { email, address, vouched }, email, 'a password', () => mayEnter).catch((error) => error);
-  return { result, counters, done, lookedUp };
+  return { result, counters, done, lookedUp, origins };
 }
 const keysOf = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
 
@@ -82,7 +84,8 @@ describe('the check of a password', () => {
     const { counters } = await check({ vouched: 'device 1' });
     expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([['device', 10, 15 * minute]]);
     expect(await keysOf({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
-    expect((await check({ vouched: 'device 1', right: true })).done).to.deep.equal(['reset device']);
+    const { done, origins } = await check({ vouched: 'device 1', right: true });
+    expect([done, origins]).to.deep.equal([['reset device'], [{ address: '192.0.2.1', vouched: 'device 1' }]]);
   });
 
   it('counts each address and each account apart', async () => {
