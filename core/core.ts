@@ -67,6 +67,7 @@ export async function startCore(
     const { applied, added } = await usableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
     if (added.length > 0) log.warn({ migrations: added }, 'a newer release has added to the database: this older core works on it');
+    if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
     for (const risk of await storage.database.risks()) log.error(risk);
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 

@@ -144,6 +144,10 @@ function gaugesOf(registry: Registry) {
         help: 'Size of the database and of its write-ahead log, which all databases of a PostgreSQL server share',
         label: 'part',
       },
+      free: {
+        name: 'callkey_disk_free_bytes',
+        help: 'What is free on the disk of a SQLite database. PostgreSQL does not tell of its own',
+      },
     }),
     process: watchedGauges(registry, {
       ready: { name: 'callkey_ready', help: '1 if a write would be durable now, else 0: what /readyz answers' },

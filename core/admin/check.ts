@@ -7,6 +7,7 @@ import type { Database, DatabaseLocation } from '../storage/database.ts';
 import { explainDatabaseError } from '../storage/error-text.ts';
 import type { Storage } from '../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../storage/key-counts.ts';
+import { freeBytes, requireRights } from '../storage/rights.ts';
 import { systemClock } from '../system.ts';
 import { unknownVariables, unknownVariableText } from '../unknown-variables.ts';
 import { acceptCommand } from './clock.ts';
@@ -46,7 +47,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   const { database } = storage;
   const reachable = await attempt('database', async () => {
     await database.read.raw('SELECT 1');
-    return 'answers';
+    return location.kind === 'sqlite' ? `${location.filename} answers` : 'answers';
   });
   if (!reachable.ok) return [reachable];
   const schema = await attempt('schema', async () => {
@@ -57,8 +58,9 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
   const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
+  const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'are complete'))] : [];
   const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, schema, ...users, ...keyCounts, ...clock, ...specific];
+  return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...specific];
 }
 
 async function lookAtClock({ stores }: Storage): Promise<string> {
@@ -90,10 +92,20 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
     if (orphans.length > 0) throw new Error(`${orphans.length} rows refer to nothing`);
     return 'holds';
   });
+  const room = await attempt('disk', async () => roomOf(filename));
   const secretFile = secretFileOf({ kind: 'sqlite', filename });
   const hasSecret = existsSync(secretFile);
   const files = hasSecret ? [filename, secretFile] : [filename];
-  return [integrity, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
+  return [integrity, room, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
+}
+
+/** In MB: for a day of many calls, or a migration. */
+const enoughRoom = 256;
+
+function roomOf(filename: string): string {
+  const megabytes = Math.floor((freeBytes({ kind: 'sqlite', filename }) ?? 0) / 1_048_576);
+  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB are free where ${filename} is: free some space`);
+  return `${megabytes} MB are free`;
 }
 
 function secretFinding(file: string): Finding {

@@ -8,9 +8,11 @@ export type DatabaseFigures = {
   /** In epoch seconds; 0 if there is none that the audit events know of. */
   lastBackup: number;
   bytes: Readonly<Record<string, number>>;
+  /** Bytes free on the disk of the database; NaN where PostgreSQL has it. */
+  free: number;
 };
 
-export async function databaseFigures(database: Database): Promise<DatabaseFigures> {
+export async function databaseFigures(database: Database, free: number | null): Promise<DatabaseFigures> {
   const [[counted], { database: size, wal }] = await Promise.all([
     // The action as text: the condition of a partial index matches no parameter.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
@@ -21,5 +23,11 @@ export async function databaseFigures(database: Database): Promise<DatabaseFigur
   ]);
   if (!counted) throw new Error('A count had no row.');
   const { migrations, sessions, last_backup_at } = counted;
-  return { migrations, sessions, lastBackup: (last_backup_at ?? 0) / 1_000, bytes: { database: size, ...(wal === null ? {} : { wal }) } };
+  return {
+    migrations,
+    sessions,
+    lastBackup: (last_backup_at ?? 0) / 1_000,
+    bytes: { database: size, ...(wal === null ? {} : { wal }) },
+    free: free ?? Number.NaN,
+  };
 }

@@ -15,6 +15,7 @@ import { keyUseOf } from './key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { openDatabase } from './open.ts';
 import { retentionStore } from './retention.ts';
+import { freeBytes, requireRights, requireRoom } from './rights.ts';
 import { sessionStore } from './sessions.ts';
 import { tenancyStore } from './tenancies.ts';
 import { throttleStore } from './throttle.ts';
@@ -105,12 +106,14 @@ export function openStorage(
     throttle: reportingOutages(throttleStore(signIn)),
     imports: reportingOutages(importStore(background)),
     pools: poolsOf(database),
-    figures: () => databaseFigures(background),
+    figures: () => databaseFigures(background, freeBytes(location)),
     lastUsedLag: keyUse.lag,
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
     async isReady() {
       try {
+        requireRoom(location);
         await keys.checkWritable();
+        await requireRights(keys, location);
         return await isMigrated(keys);
       } catch (error) {
         observers.onUnready(error);

@@ -43,6 +43,14 @@ describe('on PostgreSQL, a core whose role may only read and change rows, in a s
       await ask('GET', `${running.url}/console/campaigns/${campaign.id}/calls`, { cookie }),
       await ask('GET', `${running.managementUrl}/readyz`),
     ];
+    const owning = new pg.Client(urlOf(owner, 'owner'));
+    await owning.connect();
+    await owning.query(`REVOKE DELETE ON sessions, audit_events FROM ${core}; REVOKE INSERT, UPDATE ON calls FROM ${core}`);
+    await owning.end();
+    const ready = await ask('GET', `${running.managementUrl}/readyz`);
+    const { code, stdout } = await adminOn(urlOf(core, 'core')).admin(['check']);
+    const isUnready = (msg: unknown) => String(msg).startsWith('not ready');
+    const unready = running.log.filter(({ msg }) => isUnready(msg));
     await running.close();
     const { rows } = await client.query(`SELECT DISTINCT schemaname FROM pg_tables WHERE schemaname IN ('public', 'callkey')`);
     const refused = new pg.Client(urlOf(core, 'core'));
@@ -54,10 +62,13 @@ describe('on PostgreSQL, a core whose role may only read and change rows, in a s
     await refused.end();
     await client.end();
     expect(answers.map(({ status }) => status)).to.deep.equal([202, 200, 202, 204, 200, 200]);
+    expect(ready.status).to.equal(503);
+    expect(JSON.stringify(unready)).to.contain('lacks INSERT, UPDATE on calls; DELETE on sessions');
+    expect([code, stdout.includes('WRONG  rights: ')], stdout).to.deep.equal([1, true]);
     expect(rows).to.deep.equal([{ schemaname: 'callkey' }]);
     expect(denied).to.contain('permission denied');
-    expect(running.log.filter(({ level }) => level === 'error' || level === 'warn').map(({ msg }) => msg)).to.deep.equal([
-      'DIALER is off: calls stay queued',
-    ]);
+    expect(
+      running.log.filter(({ level, msg }) => (level === 'error' || level === 'warn') && !isUnready(msg)).map(({ msg }) => msg),
+    ).to.deep.equal(['DIALER is off: calls stay queued']);
   });
 });
