@@ -75,10 +75,10 @@ function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
 
 function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
   const [, , , , action, , id, name] = fields;
-  const [, last] = /^\d+ to (\d+)$/.exec(String(name)) ?? [];
-  // It is recorded before anything is deleted, so it is newer than all that.
-  if (action !== 'audit.pruned' || last === undefined || Number(last) >= seq) return null;
-  return { last: { seq: Number(last), hash: String(id) }, recordedAs: seq };
+  const last = Number(/^\d+ to (\d+)$/.exec(String(name))?.[1]);
+  // It is recorded before anything is deleted, so it is newer than all that. NaN is not.
+  if (action !== 'audit.pruned' || !(last < seq)) return null;
+  return { last: { seq: last, hash: String(id) }, recordedAs: seq };
 }
 
 function findPruningFaults(
@@ -111,19 +111,22 @@ type Prunable = { first: number; last: Seal };
  */
 export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
   const before = clock.now().minus({ days }).toMillis();
-  const oldest = await auditChain.oldestAt();
-  if (oldest === null || oldest >= before - oneDay) return null;
+  const oldest = (await auditChain.oldestAt()) ?? Infinity;
+  if (oldest >= before - oneDay) return null;
   const { seq: newest, prunedSeq, prunedHash } = await auditChain.state();
   const last = { seq: prunedSeq, hash: prunedHash };
   const readNext = () => auditChain.read(last.seq, newest, readAtOnce);
-  for (let some = await readNext(); some.length > 0; some = await readNext()) {
+  let isOld = true;
+  for (let some = await readNext(); isOld && some.length > 0; some = await readNext()) {
     for (const event of some) {
-      if (event.seq !== last.seq + 1 || !follows(last.hash, event)) throw brokenAt(event.seq);
-      if (event.at >= before) return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
-      Object.assign(last, { seq: event.seq, hash: event.hash });
+      if (!follows(last.hash, event)) throw brokenAt(event.seq);
+      isOld &&= event.at < before;
+      if (isOld) Object.assign(last, { seq: event.seq, hash: event.hash });
+      else break;
     }
   }
-  return { first: prunedSeq + 1, last };
+  // None where another core has deleted them meanwhile.
+  return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 
 const oneDay = 86_400_000;
