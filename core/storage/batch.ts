@@ -77,7 +77,7 @@ export function batched<Input extends Timed, Output>(options: {
         return () => Promise.reject(isKnown(batch, error) ? error : unknown(error));
       running.delete(batch);
       // Concurrently: the others must not wait behind one that waits for a lock.
-      const again = requests.filter((request) => isInTime(request, deadlines.statement)).map((request) => begin([request]));
+      const again = requests.filter(inTime(deadlines.statement)).map((request) => begin([request]));
       await Promise.all(again.map(async (one) => settle(await run(one), one)));
       return async () => undefined;
     }
@@ -96,7 +96,7 @@ export function batched<Input extends Timed, Output>(options: {
   async function runNext(): Promise<void> {
     isScheduled = false;
     if (inFlight >= options.maxInFlight) return;
-    waiting.keep((request) => isInTime(request, deadlines.statement));
+    waiting.keep(inTime(deadlines.statement));
     const count = waiting.length();
     if (count === 0) return;
     const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce)));
@@ -124,7 +124,7 @@ export function batched<Input extends Timed, Output>(options: {
     isWatched = true;
     setTimeout(() => {
       isWatched = false;
-      waiting.keep((request) => isInTime(request, deadlines.statement));
+      waiting.keep(inTime(deadlines.statement));
       for (const batch of running) watchOne(batch);
       if (waiting.length() > 0 || running.size > 0) watch();
     }, watchEvery).unref();
@@ -168,11 +168,14 @@ function asUnknown(error: unknown): never {
   throw error instanceof Problem ? error : unknown(error);
 }
 
-/** Rejects a request whose deadline is less than `needed` milliseconds away. */
-function isInTime({ input, reject }: Pending<Timed, never>, needed: number): boolean {
-  if (input.deadline > performance.now() + needed) return true;
-  reject(tooLate());
-  return false;
+/** @returns a function that rejects a request whose deadline is less than `needed` milliseconds away */
+function inTime(needed: number): (request: Pending<Timed, never>) => boolean {
+  const earliest = performance.now() + needed;
+  return ({ input, reject }) => {
+    if (input.deadline > earliest) return true;
+    reject(tooLate());
+    return false;
+  };
 }
 
 function rejectAll({ requests }: { requests: readonly Pick<Pending<never, never>, 'reject'>[] }, error: unknown): void {
