@@ -188,6 +188,36 @@ describe('a connection', () => {
     expect(seen.text).to.match(/whole$/);
   });
 
+  it('that a client has opened is never reset by a listener that closes, under load without a proxy', async () => {
+    const outcomes = new Map<string, number>();
+    for (let round = 0; round < 2; round++) {
+      let answered = 0;
+      ({ listener } = await open({}, (_, response) => {
+        answered++;
+        response.end('whole');
+      }));
+      let isOver = false;
+      const ask = async () => {
+        const { socket, seen } = await client(listener);
+        socket.write(get('/', 'Connection: close\r\n'));
+        await until(() => seen.isClosed);
+        const outcome = seen.text.endsWith('whole') ? 'answered' : 'lost';
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      };
+      const load = Promise.all(
+        Array.from({ length: 16 }, async () => {
+          // A connection that is refused was never open.
+          while (!isOver) await ask().catch(() => undefined);
+        }),
+      );
+      await until(() => answered > 20);
+      await listener.drain();
+      isOver = true;
+      await load;
+    }
+    expect([...outcomes.keys()]).to.deep.equal(['answered']);
+  });
+
   it('that never secures itself does not keep a draining listener open', async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     ({ listener } = await open({ isSecure: true, limits: { firstRequest: 1 } }));
