@@ -4,6 +4,7 @@ import { callKey } from './calls.ts';
 import { inChunks } from './chunks.ts';
 import { instant, instantOrNull, required } from './columns.ts';
 import type { Database } from './database.ts';
+import { emptyLog } from './erased.ts';
 import { cancelFound } from './queued-calls.ts';
 import { erasedColumns } from './retention.ts';
 import type { CallRow } from './tables.ts';
@@ -40,6 +41,7 @@ export function contactStore(database: Database, atOnce = lookedAtOnce): Contact
           )
           .update(erasedColumns);
       }
+      if (erased > 0) await emptyLog(database);
       return { cancelled, erased };
     },
   };

@@ -4,6 +4,7 @@ import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
 import { instantOrNull } from './columns.ts';
 import type { Database } from './database.ts';
+import { emptyLog } from './erased.ts';
 
 const erasedAtOnce = 500;
 const forgottenAtOnce = 2_000;
@@ -16,7 +17,8 @@ const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly s
 /** The detail is free text of the provider, which may have names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
 
-export function retentionStore({ read, write }: Database): RetentionStore {
+export function retentionStore(database: Database): RetentionStore {
+  const { read, write } = database;
   const erasable = (from: typeof read, endedBefore: number) =>
     from('calls').whereNotNull('ended_at').whereNotNull('phone').where('ended_at', '<', endedBefore);
   async function recordedDays(): Promise<RetentionDays | null> {
@@ -47,7 +49,9 @@ export function retentionStore({ read, write }: Database): RetentionStore {
         const some = erasable(write, endedBefore.toMillis()).select(callKey).limit(limit);
         return write('calls').whereIn(callKey, some).update(erasedColumns);
       };
-      return inShortTransactions(eraseSome, erasedAtOnce, signal);
+      const erased = await inShortTransactions(eraseSome, erasedAtOnce, signal);
+      if (erased > 0) await emptyLog(database);
+      return erased;
     },
 
     async forgetCounts(before, signal) {

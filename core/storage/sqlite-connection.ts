@@ -18,6 +18,8 @@ const pragmas = [
   'PRAGMA journal_mode = WAL',
   'PRAGMA synchronous = FULL',
   'PRAGMA foreign_keys = ON',
+  // Overwrites what is erased with zeros. No slower, measured with placed and cancelled calls.
+  'PRAGMA secure_delete = ON',
   'PRAGMA wal_autocheckpoint = 4000',
   'PRAGMA journal_size_limit = 67108864',
 ];

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Database as Connection, Statement } from 'sqlite3';
@@ -191,6 +191,18 @@ describe('the writer of a SQLite file', () => {
     }
     database = `sqlite:${point}`;
     expect(await refusal().finally(() => execFileSync('umount', [point]))).to.match(/is mounted by itself.+ Mount its folder instead\./);
+  });
+
+  it('leaves nothing in its files of a contact that was erased', async () => {
+    expect(await place('erased')).to.equal('placed');
+    const { write, read } = direct.storage.database;
+    const variables = JSON.stringify([['note', 'a secret note '.repeat(1_000)]]);
+    await write('calls').update({ variables, state: 'completed', due_at: null, ended_at: 1 });
+    const [phone]: (string | null)[] = await read('calls').pluck('phone');
+    const has = (text: string) => ['', '-wal'].some((suffix) => readFileSync(filename() + suffix).includes(text));
+    expect([has(String(phone)), has('a secret note')]).to.deep.equal([true, true]);
+    expect(await direct.ports.stores.retention.erase(direct.ports.clock.now())).to.equal(1);
+    expect([has(String(phone)), has('a secret note')]).to.deep.equal([false, false]);
   });
 
   it('is not taken for overwritten while checkpoints write it, its own or those of another process', async () => {
