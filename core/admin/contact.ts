@@ -48,7 +48,7 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 /** @returns whether nothing is left */
 async function runErase({ ports, actor, output }: AdminContext, phone: string): Promise<boolean> {
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
-  const lines = [`Erased ${erased} calls, of which ${cancelled} were queued and are cancelled.`];
+  const lines = [`Erased ${erased} calls, of which ${cancelled} were not dialed yet and are cancelled.`];
   if (dialing > 0) lines.push(`${dialing} calls are being dialed and keep their data: run this again when they have ended.`);
   lines.push('Backups, the provider and the integrator keep what they have.');
   output.answer({ erased, cancelled, dialing }, lines.join('\n'));

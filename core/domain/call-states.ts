@@ -8,14 +8,16 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *     stage    state     hand-off  due at                             who may move it
  *     queued   queued    –         placedAt, or notBefore if later    key or revoke (cancel), dialer (claim), housekeeping (lapse)
  *     open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease
- *     retry    dialing   retry     next attempt                       any dialer
+ *     retry    dialing   retry     next attempt                       as at queued: the provider certainly hasn't taken the call
  *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
  *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer once it is due
  *     others   = stage   last one  never                              nobody: these are final
  *
- *                    ┌─ cancel ─► cancelled           ┌───────── claim ─────────┐
- *     place ─► queued┼─ lapse ──► lapsed              ▼                         │
- *                    └─ claim ──────────────────────► open ── not-taken ─────► retry
+ *                    ┌─ cancel ─► cancelled ◄─────────────── cancel ───────────┐
+ *                    │                                ┌───────── claim ────────┤
+ *     place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
+ *                    │                                ▼                        │
+ *                    └─ claim ──────────────────────► open ── not-taken ────► retry
  *                                                     │ │ └── rejected, too-late ─► failed
  *                 claim after a lost lease,           │ │
  *                 answer-lost if repeatable           │ └──── taken ──► taken ── outcome ────► completed, no_answer, busy, failed
@@ -25,7 +27,7 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
  * Two arrows are left out. The provider may report an outcome at every stage of `dialing`. And where no dialer runs any more, housekeeping ends
- * a call thirty days after it was due (`forgotten`): it lapses if it is queued, has failed at `retry`, and is unknown at every other stage.
+ * a call thirty days after it was due (`forgotten`): it lapses at `queued` and `retry`, and is unknown at every other stage.
  */
 export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
 export type Handoff = (typeof handoffs)[number];
@@ -51,8 +53,9 @@ export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies rea
 
 /** Every way in which a call moves. Domain, dialer and SQL take the stages from here. */
 export const transitions = [
-  { event: 'cancel', from: ['queued'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
-  { event: 'lapse', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
+  // At `retry`, the provider certainly hasn't taken the call: it hasn't been dialed.
+  { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
+  { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
   { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
   // The claim before this one was never settled, such as when its core was killed: the provider may have the call.
@@ -67,8 +70,7 @@ export const transitions = [
 
   { event: 'rejected', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
   { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },
-  { event: 'forgotten', from: ['queued'], to: 'lapsed', notes: ['endedAt'] },
-  { event: 'forgotten', from: ['retry'], to: 'failed', notes: ['endedAt'] },
+  { event: 'forgotten', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
   // All that makes a call `unknown`: the provider may have it, told no outcome, and another hand-off could make a second call.
   { event: 'too-late', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
@@ -114,7 +116,8 @@ export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: 
 /** What the dialer that claimed a call makes of it. Instants are epoch milliseconds. */
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: number; dueAt: number }
-  | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: number }
+  /** The detail of the last try shows while the call waits for the next. */
+  | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: number; detail?: string }
   | {
       event: 'outcome' | EndingEvent;
       to: OutcomeState | After<EndingEvent>;

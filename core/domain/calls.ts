@@ -35,7 +35,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
   }
 }
 
-/** Cancels a queued call. A repeat returns what the first cancel did. */
+/** Cancels a call that has not been dialed. A repeat returns what the first cancel did. */
 export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
   const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
   switch (cancellation.kind) {

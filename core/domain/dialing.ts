@@ -27,10 +27,10 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: number): 'h
   if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
     return ended('must-not-repeat', call, 'The provider may have got this call, but its answer was lost.', now);
   }
-  if (call.notAfter !== null && now > call.notAfter)
-    return ended('too-late', call, 'Its time had passed before the provider took it.', now);
-  // After a pause of this process: another core may have claimed the call since.
-  if (now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };
+  const isPast = call.notAfter !== null && now > call.notAfter;
+  if (isPast && call.handoff === 'doubt') return ended('too-late', call, 'Its time had passed before the provider took it.', now);
+  // It lapses. Or this process has paused, and another core may have claimed the call since.
+  if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };
   return 'hand-off';
 }
 
@@ -58,13 +58,15 @@ export function settlementOf(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = now + Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000);
-      if (dueAt > endOfWindow(call)) return ended('too-late', call, result.detail, now);
-      return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt };
+      // Without a next try before notAfter, a call that the provider hasn't taken can still be cancelled until then, and lapses.
+      const canLapse = call.handoff === 'open' && call.notAfter !== null;
+      if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
+      return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt, detail: result.detail };
     }
     case 'answer-lost': {
       const dueAt = now + retryDelay(call.attempt, random);
       if (!mayRepeat(call, provider) || dueAt > endOfWindow(call)) return ended('must-not-repeat', call, result.detail, now);
-      return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), dueAt };
+      return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), dueAt, detail: result.detail };
     }
   }
 }

@@ -202,15 +202,15 @@ export type Provider = {
 /** Moves calls through their states: see call-states.ts. Instants are epoch milliseconds. */
 export type DialingStore = {
   /**
-   * Claims due calls until `leaseUntil`, the oldest first and evenly from all accounts that have any. Lapses queued calls whose time has
-   * passed. No two claims of one call overlap, over all processes.
+   * Claims due calls until `leaseUntil`, the oldest first and evenly from all accounts that have any. Lapses calls whose time has passed
+   * undialed. No two claims of one call overlap, over all processes.
    */
   claim(limit: number, provider: Provider['name'], now: number, leaseUntil: number): Promise<ClaimedCall[]>;
   /** @returns false, and changes nothing, if another process has claimed the call since, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /** Ends a call unless it has ended. @returns whether such a call was ever handed off */
   reportOutcome(contactId: string, conclusion: Conclusion): Promise<boolean>;
-  /** Lapses queued calls whose `notAfter` has passed, in short steps. @returns how many */
+  /** Lapses calls whose `notAfter` has passed undialed, in short steps. @returns how many */
   lapse(now: number, signal?: AbortSignal): Promise<number>;
   /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns how many */
   endForgotten(now: number, signal?: AbortSignal): Promise<number>;

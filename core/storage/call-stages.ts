@@ -6,12 +6,15 @@ import {
   handoffs,
   isHandoff,
   type Stage,
+  stagesBefore,
   stateOf,
   transitionsOf,
 } from '../domain/call-states.ts';
 
-/** The stages of domain/call-states.ts in the columns `state` and `handoff`. A call that has ended keeps its last hand-off. */
-const stage = `CASE state WHEN '${stateOf('open')}' THEN handoff ELSE state END`;
+/** The stages of domain/call-states.ts in the columns `state` and `handoff`. A call that has ended keeps its last hand-off. @param calls the table */
+export function stageSql(calls: string): string {
+  return `CASE ${calls}.state WHEN '${stateOf('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
+}
 
 /** SQL: the call is at one of these stages. As text and not with parameters, since the conditions of partial indexes match text only. */
 export function isAt(...stages: readonly Stage[]): string {
@@ -22,12 +25,14 @@ export function isAt(...stages: readonly Stage[]): string {
 }
 
 export const isQueued = isAt('queued');
+/** SQL: the call can still be cancelled, and lapses. */
+export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffs);
 
 /** SQL: the stage to which an event moves a call, or null if it does not. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsOf(event).flatMap(({ from, to }) => from.map((one) => `WHEN '${one}' THEN '${to}'`));
-  return `CASE ${stage} ${cases.join(' ')} END`;
+  return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;
 }
 
 /** The columns of a dialing call that moves to this stage. */

@@ -1,11 +1,11 @@
-import { initialStage, stageAfter } from '../domain/call-states.ts';
+import { initialStage, stageAfter, stagesBefore } from '../domain/call-states.ts';
 import type { NewCall } from '../domain/model.ts';
 import { networksOf } from '../domain/networks.ts';
 import type { ActiveKey, CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from './authorization.ts';
 import { type BatchObserver, batched } from './batch.ts';
-import { cancelledAtSql, isQueued } from './call-stages.ts';
+import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import type { Database, Row, Value } from './database.ts';
 import { isFaultOfOne, isUndone } from './errors.ts';
 import type { KeyUse } from './key-use.ts';
@@ -100,8 +100,9 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
         const explanation = await explained(request, by, name);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
-        if (explanation.call['state'] === stageAfter('cancel', initialStage)) return asCancelled(explanation.call);
-        if (explanation.call['state'] !== initialStage) return { kind: 'already-dialed' };
+        const { stage } = explanation.call;
+        if (stage === stageAfter('cancel', initialStage)) return asCancelled(explanation.call);
+        if (!stagesBefore('cancel').some((cancellable) => cancellable === stage)) return { kind: 'already-dialed' };
       }
       throw unsettled();
     },
@@ -159,7 +160,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
     { ...requestColumns, [by]: 'text' },
     (rows) => `UPDATE calls SET ${cancelledAtSql('r.at')}
      FROM ${rows} ${joinAuthorization(database)}
-     WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND ${isQueued}
+     WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND ${isUndialed}
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
   );
@@ -211,7 +212,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, [by]: 'text' },
     (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
-       x.contact_id, x.request_id, x.state, x.placed_at, x.cancelled_at,
+       x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
      FROM ${rows}
      LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { type Settlement, stateOf, waitingStages } from '../domain/call-states.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { DialingStore } from '../domain/ports.ts';
-import { columnsAt, isAt, isDialing, isQueued, stageAfterSql } from './call-stages.ts';
+import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
 import { inShortTransactions } from './chunks.ts';
 import { required } from './columns.ts';
@@ -36,8 +36,13 @@ export function dialingStore(database: Database): DialingStore {
 
     async settle(call, settlement) {
       // The attempt rules out a dialer whose lease is over; the stage keeps an outcome that the provider has reported meanwhile.
-      const settled = await handedOff(write, call.contactId).where({ attempt: call.attempt }).update(columnsOf(settlement));
-      return settled > 0;
+      const settle = (on: Knex) => handedOff(on, call.contactId).where({ attempt: call.attempt }).update(columnsOf(settlement));
+      if (settlement.to !== 'retry') return (await settle(write)) > 0;
+      return write.transaction(async (trx) => {
+        const settled = await settle(trx);
+        await cancelIfRevoked(trx, call);
+        return settled > 0;
+      });
     },
 
     async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }) {
@@ -113,7 +118,7 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
       .whereNotNull('due_at')
       .where('due_at', '<=', now)
       // Without those that have lapsed, and are so many that their state still says queued.
-      .where((inTime) => inTime.whereRaw(`NOT ${isQueued}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
+      .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
       .orderBy('due_at')
       .limit(each);
     const rows: Pick<CallRow, 'campaign_id' | 'contact_id'>[] = await unlocked(trx, due).select(callKey);
@@ -153,9 +158,23 @@ async function claimPicked(
   return rows.map((row) => claimedCall(row, leaseUntil));
 }
 
+/** A revoke that cancels can't cancel a call while it's being handed off. If the provider hasn't taken it, this does. */
+async function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<void> {
+  await trx.raw(
+    `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM retired_api_keys k
+     WHERE calls.campaign_id = ? AND calls.contact_id = ? AND ${isAt('retry')}
+       AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL`,
+    [campaignId, contactId],
+  );
+}
+
 function columnsOf(settlement: Settlement): Partial<CallRow> {
-  if ('dialedAt' in settlement) return { ...columnsAt(settlement.to), dialed_at: settlement.dialedAt, due_at: settlement.dueAt };
-  if ('dueAt' in settlement) return { ...columnsAt(settlement.to), due_at: settlement.dueAt };
+  if ('dialedAt' in settlement)
+    return { ...columnsAt(settlement.to), dialed_at: settlement.dialedAt, due_at: settlement.dueAt, detail: null };
+  if ('dueAt' in settlement) {
+    const { to, dueAt, detail } = settlement;
+    return { ...columnsAt(to), due_at: dueAt, ...(detail === undefined ? {} : { detail }) };
+  }
   const { to, detail, endedAt, durationSeconds } = settlement;
   return { ...columnsAt(to), detail, ended_at: endedAt, duration_seconds: durationSeconds };
 }

@@ -3,20 +3,26 @@ import type { CallState } from '#contract/calls.ts';
 import { stagesBefore, stateOf } from '../domain/call-states.ts';
 import { clockSkew } from '../domain/deadlines.ts';
 import { dialingLimits } from '../domain/dialing.ts';
-import { isAt, isDialing, isQueued, stageAfterSql } from './call-stages.ts';
+import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
 
 const life = dialingLimits.life.toMillis();
-/** SQL: when a queued call lapses. */
+/** SQL: when a call that has not been dialed lapses. */
 export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that have not ended. */
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
 
 /** Lapses calls whose `notAfter` has passed. They end at that instant, however late this runs, since retention counts from it. */
-export function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
-  const late = on('calls').whereRaw(isQueued).whereNotNull('not_after').where('not_after', '<', now);
+export async function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
-  return updateSome(on, late, limit, { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null });
+  const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
+  let lapsed = 0;
+  // Stage by stage: each has an index of its own, and no index has both.
+  for (const stage of stagesBefore('lapse')) {
+    const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
+    if (lapsed < limit) lapsed += await updateSome(on, late, limit - lapsed, columns);
+  }
+  return lapsed;
 }
 
 /** For cores without a dialer: with one, each call ends within hours after it was due. */
@@ -24,7 +30,7 @@ export function endSomeForgotten(on: Knex, now: number, limit: number): Promise<
   const forgotten = on('calls')
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
-    .where((endless) => endless.whereRaw(`NOT ${isQueued}`).orWhereNull('not_after'));
+    .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
   return updateSome(on, forgotten, limit, {
     state: on.raw(stageAfterSql('forgotten')),
     ended_at: on.raw(`due_at + ${life}`),

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { cancelledAtSql, isQueued } from './call-stages.ts';
+import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
 import { inChunks } from './chunks.ts';
 import type { Database, Value } from './database.ts';
@@ -29,18 +29,29 @@ function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string
   return { sql: `(${theirs.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
 }
 
-/** How many calls each of these keys has queued; without those that have none. */
+/** How many calls of each of these keys can be cancelled; without those keys that have none. */
 export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
     const rows = await database.query<{ api_key_id: string; calls: number }>(
       `SELECT api_key_id, count(*) AS calls FROM ${queueOf(database)}
-       WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isQueued} GROUP BY api_key_id`,
+       WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isUndialed} GROUP BY api_key_id`,
       ids,
     );
     for (const row of rows) counts.set(row.api_key_id, row.calls);
   }
   return counts;
+}
+
+/** Those of the keys of which a dialer is handing a call off. If the provider doesn't take it, it can be cancelled after all. */
+export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: number): Promise<Set<string>> {
+  const { sql, bindings } = isOfKeys(keys);
+  const rows = await database.query<{ api_key_id: string }>(
+    `SELECT DISTINCT api_key_id FROM ${queueOf(database)}
+     WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
+    [now, ...bindings],
+  );
+  return new Set(rows.map((row) => row.api_key_id));
 }
 
 /** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
@@ -93,13 +104,13 @@ function findQueued(database: Database, keys: KeysWithCalls, after: readonly Val
   const { sql, bindings } = isOfKeys(keys);
   return database.query<Found>(
     `SELECT ${[...position, ...callKey]} FROM ${queueOf(database)}
-     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND ${sql} AND ${isQueued}
+     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND ${sql} AND ${isUndialed}
      ORDER BY ${position} LIMIT ?`,
     [...after, ...bindings, limit],
   );
 }
 
-/** Those that are still queued. */
+/** Those that can still be cancelled. */
 export function cancelFound(
   database: Database,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
@@ -110,9 +121,9 @@ export function cancelFound(
   const cancel = database.prepareChange(
     { campaign_id: 'text', contact_id: 'text', at: 'bigint' },
     (rows) => `WITH found AS MATERIALIZED (
-       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isQueued} ${lock}
+       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isUndialed} ${lock}
      )
-     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isQueued}`,
+     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed}`,
   );
   return cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]));
 }

@@ -3,7 +3,7 @@ import type { RevokeOptions } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { inChunks } from './chunks.ts';
 import type { Database } from './database.ts';
-import { cancelQueued, type KeysWithCalls } from './queued-calls.ts';
+import { cancelQueued, type KeysWithCalls, keysHandingOff } from './queued-calls.ts';
 
 /**
  * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
@@ -46,8 +46,8 @@ export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, mo
 }
 
 /**
- * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then: if this fails or the process dies,
- * housekeeping finishes it.
+ * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then, and while a call of theirs is being handed
+ * off: if this fails or the process dies, housekeeping finishes it.
  *
  * @throws Problem `unavailable` if housekeeping has to finish it
  */
@@ -55,7 +55,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
   if (!options.cancelQueuedCalls || ids.length === 0) return;
   await orLater(async () => {
     await cancelAll(database, { ids }, options.at.toMillis());
-    await unmark(database, ids);
+    await unmark(database, { ids }, ids, options.at.toMillis());
   });
 }
 
@@ -80,11 +80,14 @@ const unmarkedAtOnce = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns how many */
 export async function finishCancelling(database: Database, at: number, signal?: AbortSignal): Promise<number> {
-  for (let changed = 0; ; ) {
-    const ids: string[] = await database.read('retired_api_keys').whereNotNull('cancelling_since').limit(unmarkedAtOnce).pluck('id');
-    if (ids.length === 0) return changed;
+  const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkedAtOnce);
+  for (let changed = 0, last = ''; ; ) {
+    const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
+    const next = ids.at(-1);
+    if (next === undefined) return changed;
     changed += await cancelAll(database, 'marked', at, signal);
-    await unmark(database, ids);
+    await unmark(database, 'marked', ids, at);
+    last = next;
   }
 }
 
@@ -95,6 +98,9 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: number, si
   return before + (await cancelQueued(database, keys, at, signal));
 }
 
-async function unmark(database: Database, ids: readonly string[]): Promise<void> {
-  for (const some of inChunks(ids)) await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
+/** But keys of which a dialer is handing a call off: it looks for the mark, and housekeeping comes again. */
+async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: number): Promise<void> {
+  const handingOff = await keysHandingOff(database, keys, at);
+  const done = ids.filter((id) => !handingOff.has(id));
+  for (const some of inChunks(done)) await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
 }

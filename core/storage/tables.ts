@@ -143,4 +143,6 @@ export type CallRow = {
   ended_at: number | null;
   duration_seconds: number | null;
   detail: string | null;
+  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  told_late_at: number | null;
 };

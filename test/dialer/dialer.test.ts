@@ -143,7 +143,7 @@ describe('the dialer', () => {
         status = 202;
         const { length } = receiver.received;
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
-        await untilState(contactId, 'failed');
+        await untilState(contactId, 'lapsed');
         expect(receiver.received).to.have.length(length);
       });
 
@@ -218,6 +218,29 @@ describe('the dialer', () => {
         expect(called.filter((id) => cancelled.has(id))).to.deep.equal([]);
         expect(new Set(called)).to.deep.equal(lost);
         expect(called).to.have.length(lost.size);
+      });
+
+      it('never hands off again a call that was cancelled while it waited for another try', async () => {
+        let isUp = false;
+        const taken: string[] = [];
+        await start({ DIALER_CONCURRENCY: '20' }, ({ handoff }, response) => {
+          if (isUp) taken.push(handoff.handoffId);
+          response.writeHead(isUp ? 202 : 503).end();
+        });
+        const ids = await Promise.all(Array.from({ length: 100 }, async () => textAt(await place(), 'contactId')));
+        await receiver.until(ids.length);
+        isUp = true;
+        // Against the claims for the next try.
+        const cancelled = new Set<string>();
+        for (const contactId of ids) {
+          const { status } = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
+          expect(status).to.be.oneOf([200, 409]);
+          if (status === 200) cancelled.add(contactId);
+        }
+        await until(async () => taken.length >= ids.length - cancelled.size);
+        expect(cancelled.size).to.be.greaterThan(0);
+        expect([...new Set(taken)].toSorted()).to.deep.equal(ids.filter((id) => !cancelled.has(id)).toSorted());
+        expect(taken).to.have.length(ids.length - cancelled.size);
       });
 
       it('lets no account wait for the flood of another', async () => {

@@ -46,7 +46,12 @@ describe('what a dialer does with a claimed call', () => {
       deduplicating,
       unknown('must-not-repeat', lostAnswer),
     ],
-    ['fails an open call after notAfter', claimed({ notAfter: now - 1 }), provider(), failed('too-late', tooLate)],
+    [
+      'leaves an open call after notAfter, which then lapses',
+      claimed({ notAfter: now - 1 }),
+      provider(),
+      { event: 'not-taken', to: 'retry', dueAt: now },
+    ],
     ['ends a call in doubt after notAfter', claimed({ handoff: 'doubt', notAfter: now - 1 }), deduplicating, unknown('too-late', tooLate)],
     [
       'leaves an open call for another claim after its lease',
@@ -103,27 +108,36 @@ describe('what the result of a hand-off means', () => {
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 7 },
     ],
     ['a rejected call fails', () => settle(claimed(), { kind: 'rejected', detail: 'no' }), failed('rejected', 'no')],
-    ['a call that was not taken is retried', () => settle(claimed(), notTaken), { event: 'not-taken', to: 'retry', dueAt: now + 600 }],
+    [
+      'a call that was not taken is retried',
+      () => settle(claimed(), notTaken),
+      { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
+    ],
     [
       'a call in doubt that was not taken stays in doubt',
       () => settle(doubt, notTaken),
-      { event: 'not-taken', to: 'doubt', dueAt: now + 600 },
+      { event: 'not-taken', to: 'doubt', dueAt: now + 600, detail: 'busy' },
     ],
     [
       'Retry-After delays the retry',
       () => settle(claimed(), { ...notTaken, retryAfter: 60 }),
-      { event: 'not-taken', to: 'retry', dueAt: now + 60_000 },
+      { event: 'not-taken', to: 'retry', dueAt: now + 60_000, detail: 'busy' },
     ],
     ['a call fails when its window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
     [
-      'a call fails when the retry would come after notAfter',
+      'a call that cannot be retried before notAfter waits for it, and lapses',
       () => settle(claimed({ notAfter: now + 599 }), notTaken),
-      failed('too-late', 'busy'),
+      { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
+    ],
+    [
+      'a call in doubt becomes unknown when the retry would come after notAfter',
+      () => settle({ ...doubt, notAfter: now + 599 }, notTaken),
+      unknown('too-late', 'busy'),
     ],
     [
       'notAfter extends the window',
       () => settle(claimed({ ...windowOver, notAfter: now + 600 }), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: now + 600 },
+      { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
     ],
     [
       'a call in doubt becomes unknown when its window is over',
@@ -134,12 +148,12 @@ describe('what the result of a hand-off means', () => {
     [
       'a lost answer is retried if the provider de-duplicates',
       () => settle(claimed(), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', dueAt: now + 600 },
+      { event: 'answer-lost', to: 'doubt', dueAt: now + 600, detail: 'lost' },
     ],
     [
       'a lost answer is retried at the very end of the window',
       () => settle(claimed({ notAfter: now + 600 }), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', dueAt: now + 600 },
+      { event: 'answer-lost', to: 'doubt', dueAt: now + 600, detail: 'lost' },
     ],
     [
       'a lost answer makes the call unknown when its window is over',

@@ -21,7 +21,7 @@ function rowAt(stage: 'queued' | Handoff): CallRow {
     ...{ time_zone: null, variables: null, not_before: null, not_after: null, placed_at: 1, cancelled_at: null, due_at: now },
     ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? 2 : null, provider: attempted ? 'webhook' : null },
     ...{ state: stateOf(stage), handoff: isHandoff(stage) ? stage : null, dialed_at: stage === 'taken' ? 3 : null },
-    ...{ ended_at: null, duration_seconds: null, detail: null },
+    ...{ ended_at: null, duration_seconds: null, detail: null, told_late_at: null },
   };
 }
 

@@ -86,9 +86,10 @@ describe('queued calls', () => {
       await addCalls('stays', 25);
       await addCalls('goes-later', 25, { api_key_id: 'goes', due_at: clock.millis() + day, not_before: clock.millis() + day });
       await addCalls('goes-elsewhere', 1, { api_key_id: 'goes', account_id: '!' });
+      await addCalls('between-tries', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('dialing', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'taken', provider: 'webhook' });
-      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), undefined, 10)).to.equal(51);
-      expect(await states()).to.deep.equal({ cancelled: 51, queued: 25, dialing: 1 });
+      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), undefined, 10)).to.equal(52);
+      expect(await states()).to.deep.equal({ cancelled: 52, queued: 25, dialing: 1 });
     });
 
     it('of a revoked key are all cancelled when the revoke is answered, and of a deleted user, too', async () => {
@@ -122,7 +123,7 @@ describe('queued calls', () => {
     it('are all that is cancelled with a key: calls that are dialed or have ended stay as they are', async () => {
       await addKey('goes');
       const others: Partial<CallRow>[] = [
-        ...(['open', 'retry', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),
+        ...(['open', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),
         ...(['completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const).map((state) => ({
           state,
           due_at: null,
@@ -137,6 +138,23 @@ describe('queued calls', () => {
       await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
       expect(await direct.storage.database.read('calls').whereLike('contact_id', 'other-%').orderBy('contact_id')).to.deep.equal(before);
       expect(await states()).to.include({ cancelled: 2 });
+    });
+
+    it('of a revoked key that were being handed off are cancelled if the provider does not take them', async () => {
+      await addKey('goes');
+      await addCalls('goes', 3);
+      const { dialing, apiKeys } = direct.ports.stores;
+      const now = clock.millis();
+      const [refused, taken, late] = await dialing.claim(3, 'webhook', now, now + 30_000);
+      if (!refused || !taken || !late) throw new Error('No call was claimed.');
+      await revoke('goes');
+      expect([await states(), await unfinished()]).to.deep.equal([{ dialing: 3 }, ['goes']]);
+      await dialing.settle(refused, { event: 'not-taken', to: 'retry', dueAt: now, detail: 'busy' });
+      await dialing.settle(taken, { event: 'taken', to: 'taken', dialedAt: now, dueAt: now });
+      expect(await states()).to.deep.equal({ dialing: 2, cancelled: 1 });
+      clock.advance({ seconds: 30 });
+      await apiKeys.finishCancelling(clock.now(), new AbortController().signal);
+      expect([await states(), await unfinished()]).to.deep.equal([{ dialing: 2, cancelled: 1 }, []]);
     });
 
     it('of a key that is revoked alone stay', async () => {
@@ -214,7 +232,8 @@ describe('queued calls', () => {
     }
 
     it('are counted by key, before they are dialed', async () => {
-      await addCalls('two', 2);
+      await addCalls('two', 1);
+      await addCalls('two-between-tries', 1, { api_key_id: 'two', state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('one', 1);
       await addCalls('dialing', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook' });
       const counted = await countQueued(direct.storage.database, ['two', 'one', 'dialing', 'none']);
@@ -231,7 +250,8 @@ describe('queued calls', () => {
 
     it('lapse when their notAfter has passed, with the dialer off, and end then, however late that is noticed', async () => {
       const notAfter = clock.millis() + 1_000;
-      await addCalls('past', 3, { not_after: notAfter });
+      await addCalls('past', 2, { not_after: notAfter });
+      await addCalls('past-between-tries', 1, { not_after: notAfter, state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('later', 1, { not_after: notAfter + day });
       clock.advance({ hours: 1 });
       const core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
@@ -290,24 +310,27 @@ describe('queued calls', () => {
         [makeSomeDue, { due_at: now + day }],
       ] as const) {
         await write('calls').delete();
-        await addCalls('one', 3, call);
+        await addCalls('one', 2, call);
+        await addCalls('between-tries', 1, { ...call, state: 'dialing', handoff: 'retry', provider: 'webhook' });
         expect([await change(write, now, 2), await change(write, now, 2), await change(write, now, 2)]).to.deep.equal([2, 1, 0]);
       }
     });
 
-    it('that a provider refused for now have failed when no dialer tries again for thirty days', async () => {
+    it('that a provider refused for now lapse when no dialer tries again for thirty days', async () => {
       const due = clock.millis();
       await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
       clock.advance({ days: 30, milliseconds: 1 });
       expect(await endOverdueCalls(direct.ports.stores.dialing, clock)).to.equal(2);
       const ended: object[] = await direct.storage.database.read('calls').select('state', 'ended_at');
-      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'failed', ended_at: due + 30 * day })));
+      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'lapsed', ended_at: due + 30 * day })));
     });
 
     it('that have lapsed are not handed off, marked or not', async () => {
       const due = clock.millis();
       await addCalls('endless', 1);
-      await addCalls('many', 1_200, { not_after: due + 1 });
+      await addCalls('many', 600, { not_after: due + 1 });
+      const between = { not_after: due + 1, state: 'dialing', handoff: 'retry', provider: 'webhook' } as const;
+      await addCalls('many-between-tries', 600, between);
       clock.advance({ days: 31 });
       await addCalls('now', 1);
       const claimed = await direct.ports.stores.dialing.claim(1_000, 'webhook', clock.millis(), clock.millis() + 1_000);

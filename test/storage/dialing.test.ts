@@ -121,7 +121,7 @@ describe('claiming and settling calls', () => {
       expect(served.toSorted()).to.deep.equal([...accounts, ...accounts].toSorted());
     });
 
-    for (const handoff of ['open', 'retry', 'doubt', 'taken'] as const)
+    for (const handoff of ['open', 'doubt', 'taken'] as const)
       it(`claims a call that is ${handoff} though its time is over: only a dialer can end it`, async () => {
         await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: now - 1 });
         expect(await claimOne()).to.include({ contactId: 'c' });

@@ -11,7 +11,7 @@ import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
 
-const call = (number: number, more: Partial<CallRow> = {}): CallRow => ({
+const call = (number: number, more: Partial<CallRow> = {}): Omit<CallRow, 'told_late_at'> => ({
   contact_id: `contact-${number}`,
   campaign_id: `campaign-${number % 3}`,
   account_id: 'account',
@@ -112,7 +112,11 @@ describe('a database of an earlier release', () => {
       expect(await verifyChain(chain, [])).to.deep.include({ events: 250, unchained: 0, faults: [] });
     });
 
-    const stored = () => database.read('calls').orderBy('placed_at');
+    const stored = () =>
+      database
+        .read('calls')
+        .select(Object.keys(call(0)))
+        .orderBy('placed_at');
 
     it('keeps every call as it was', async () => {
       const before = await stored();

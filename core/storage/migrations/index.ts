@@ -14,6 +14,7 @@ import * as disabledUsers from './008-disabled-users.ts';
 import * as auditChain from './009-audit-chain.ts';
 import * as deletedUsers from './013-deleted-users-additive.ts';
 import * as clock from './015-clock-additive.ts';
+import * as lateOutcomes from './016-late-outcomes-additive.ts';
 import * as recordedRetention from './017-recorded-retention-additive.ts';
 
 /**
@@ -32,6 +33,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '009-audit-chain', up: auditChain.up },
   { name: '013-deleted-users-additive', up: deletedUsers.up },
   { name: '015-clock-additive', up: clock.up },
+  { name: '016-late-outcomes-additive', up: lateOutcomes.up },
   { name: '017-recorded-retention-additive', up: recordedRetention.up },
 ];
 
