@@ -1,4 +1,4 @@
-import { isRequestId } from '#contract/calls.ts';
+import { isRequestId, requestIdRule } from '#contract/calls.ts';
 import { isIdentifier } from '#contract/text.ts';
 import { CallkeyError } from './client/errors.ts';
 
@@ -19,5 +19,5 @@ export function checkedContact(text: string): string {
 /** @throws CallkeyError `usage` */
 export function checkedRequestId(text: string): string {
   if (isRequestId(text)) return text;
-  throw new CallkeyError('usage', `"${text}" is no request id. Give 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :.`);
+  throw new CallkeyError('usage', `"${text}" isn't a valid request ID. It must be ${requestIdRule}.`);
 }

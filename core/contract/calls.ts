@@ -2,20 +2,24 @@ import { z } from 'zod';
 import { isTimeZone, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
 import { isPhoneNumber } from './phone.ts';
-import { identifierSchema, instantSchema, lineSchema, textSchema } from './text.ts';
+import { givenInstantSchema, identifierSchema, instantSchema, lineSchema, textSchema } from './text.ts';
 import { type Validated, validate } from './validate.ts';
 
 // In files of their own for the console, which would otherwise load the plans of all telephone numbers at its start.
 export * from './headers.ts';
 export * from './states.ts';
 
-const requestIdForm = /^[A-Za-z0-9._~:-]{1,128}$/;
+// Clients and proxies remove `.` and `..` from a path, and a cancel would go elsewhere.
+const requestIdForm = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,128}$/;
+
+/** What a request id is, to complete a sentence. */
+export const requestIdRule = '1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :, but neither "." nor ".."';
 
 export function isRequestId(text: string): boolean {
   return requestIdForm.test(text);
 }
 
-const requestIdSchema = z.string().regex(requestIdForm, { error: 'Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :.' });
+const requestIdSchema = z.string().regex(requestIdForm, { error: `Must be ${requestIdRule}.` });
 
 const phoneSchema = z
   .string()
@@ -65,8 +69,10 @@ export const placeCallSchema = z
     requestId: requestIdSchema.optional(),
     contact: contactSchema,
     variables: variablesSchema.optional(),
-    notBefore: instantSchema.optional().meta({ description: 'The call is not dialed before this instant.' }),
-    notAfter: instantSchema.optional().meta({ description: 'A call not dialed by this instant lapses. It is after notBefore.' }),
+    notBefore: givenInstantSchema.optional().meta({ description: 'The call is not dialed before this instant.' }),
+    notAfter: givenInstantSchema
+      .optional()
+      .meta({ description: 'A call not dialed by this instant lapses. It is after notBefore, and in the future.' }),
   })
   .refine(({ notBefore, notAfter }) => !notBefore || !notAfter || Date.parse(notBefore) < Date.parse(notAfter), {
     path: ['notAfter'],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from './limits.ts';
-import { identifierSchema, instantSchema, textSchema } from './text.ts';
+import { givenInstantSchema, identifierSchema, instantSchema, textSchema } from './text.ts';
 
 /** What the core POSTs to a provider for each due call. */
 export const handoffSchema = z.object({
@@ -24,7 +24,7 @@ export const outcomeSchema = z.strictObject({
   handoffId: identifierSchema,
   state: z.enum(outcomeStates, { error: `Give one of ${outcomeStates.join(', ')}.` }),
   detail: textSchema(limits.detail).optional(),
-  endedAt: instantSchema.optional(),
+  endedAt: givenInstantSchema.optional(),
   durationSeconds: z.number().int().min(0).max(86_400).optional(),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;

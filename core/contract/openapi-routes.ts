@@ -360,5 +360,6 @@ export const describedRoutes: readonly DescribedRoute[] = [
     summary: 'Report how a call ended. May be repeated; an outcome is never overwritten',
     body: 'Outcome',
     status: 204,
+    problems: ['not-found'],
   },
 ];

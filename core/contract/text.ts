@@ -84,9 +84,15 @@ export const identifierSchema = z
   .refine(isIdentifier, { error: 'This is no identifier of this service.' })
   .meta({ pattern: identifierForm.source });
 
-const instantError = { error: 'Give an instant as RFC 3339 in UTC, such as 2026-11-21T09:00:00.000Z.' };
+const instantError = { error: 'Must be an instant in UTC as in RFC 3339, such as 2026-11-21T09:00:00.000Z.' };
 /** RFC 3339 in UTC with milliseconds, as {@link timestamp} writes it. */
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
+
+/** The same from a client, which may also end it in `+00:00`, as Python does. */
+export const givenInstantSchema = z.iso
+  .datetime({ ...instantError, offset: true, abort: true })
+  .refine((text) => text.length <= 35 && /(Z|\+00:00)$/.test(text), instantError)
+  .meta({ pattern: '(Z|\\+00:00)$' });
 
 /** An instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or epoch milliseconds */
 export function timestamp(at: { valueOf(): number }): string {

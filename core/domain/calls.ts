@@ -11,13 +11,14 @@ export type CancelledCall = { requestId: string; contactId: string; campaignId: 
 export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.millis();
   const contactId = ports.randomness.id();
+  const { variables = {} } = input;
   const call: NewCall = {
     contactId,
     requestId: input.requestId ?? contactId,
     phone: input.contact.phone,
     name: input.contact.name ?? null,
     timeZone: input.contact.timeZone ?? null,
-    variables: input.variables ?? null,
+    variables: Object.keys(variables).length === 0 ? null : variables,
     notBefore: millis(input.notBefore),
     notAfter: millis(input.notAfter),
   };
@@ -30,6 +31,10 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
       return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
     case 'request-id-conflict':
       throw new Problem('request-id-conflict', 'This requestId has already placed a call with another body. Use a new one for a new call.');
+    case 'too-late': {
+      const message = 'Must be in the future.';
+      throw new Problem('invalid', `The body is wrong at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
+    }
     default:
       throw refusal(placement.kind);
   }

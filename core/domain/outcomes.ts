@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import type { Outcome } from '#contract/dialer.ts';
 import type { Ports } from './ports.ts';
-import { Problem, unauthorizedDetail } from './problem.ts';
+import { Problem } from './problem.ts';
 
 /** Records what a provider reports. A repeat succeeds and changes nothing: a final state stays. */
 export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
@@ -13,6 +13,6 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     endedAt: Math.min(now, outcome.endedAt === undefined ? now : DateTime.fromISO(outcome.endedAt).toMillis()),
     durationSeconds: outcome.durationSeconds ?? null,
   });
-  if (!known) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!known) throw new Problem('not-found', 'This hand-off does not exist.');
   ports.onOutcome(outcome.state);
 }

@@ -138,6 +138,8 @@ export type Placement =
   | { kind: 'placed' }
   | { kind: 'replayed'; contactId: string; placedAt: number }
   | { kind: 'request-id-conflict' }
+  /** Its `notAfter` has passed, and it repeats no call. */
+  | { kind: 'too-late' }
   | { kind: Refusal };
 
 export type Cancellation =

@@ -1,4 +1,4 @@
-import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, validatePlaceCall } from '#contract/calls.ts';
+import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRule, validatePlaceCall } from '#contract/calls.ts';
 import { endsSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { paths } from '#contract/paths.ts';
@@ -97,7 +97,7 @@ function withIdempotencyKey({ req }: Context, input: PlaceCall): PlaceCall {
   const header = req.headers[idempotencyKeyHeader];
   if (header === undefined) return input;
   const requestId = String(header).replace(/^"(.*)"$/, '$1');
-  if (!isRequestId(requestId)) throw invalidIdempotencyKey('Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :, bare or between double quotes.');
+  if (!isRequestId(requestId)) throw invalidIdempotencyKey(`Must be ${requestIdRule}, bare or between double quotes.`);
   if (input.requestId !== undefined && input.requestId !== requestId) {
     throw invalidIdempotencyKey('It differs from requestId in the body. Give one of them, or the same value twice.');
   }

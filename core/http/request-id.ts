@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { isRequestId } from '#contract/calls.ts';
 import { requestIdHeader } from '#contract/problems.ts';
 import type { Context, Middleware } from './context.ts';
 
+const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
+
 /**
  * Gives each request an identifier: the client's own if it sent one. Log lines and every answer but the common 401 repeat it. It is not a call's `requestId`,
- * though it has the same form: that is the caller's name for a call.
+ * though it has nearly the same form: that is the caller's name for a call.
  */
 export function requestId(): Middleware {
   const name = requestIdHeader.toLowerCase();
   return (ctx, next) => {
     const sent = ctx.req.headers[name];
-    const id = typeof sent === 'string' && isRequestId(sent) ? sent : randomUUID();
+    const id = typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
     // Not as a header yet: one that is set before `writeHead` makes Node write all headers on its slow path.
     ctx.state.requestId = id;
     return next();

@@ -74,8 +74,9 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
 
     async place(request, call): Promise<Placement> {
       const placing = { ...request, call };
+      const isTooLate = call.notAfter !== null && call.notAfter < request.at;
       for (let attempt = 0; attempt < attempts; attempt++) {
-        if (await insert(placing)) {
+        if (!isTooLate && (await insert(placing))) {
           keyUse.note(request.digest, request.at, 'placed');
           onPlaced();
           return { kind: 'placed' };
@@ -83,6 +84,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
         const explanation = await explained(request, 'request_id', call.requestId);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (explanation.call) return asRepeat(call, explanation.call);
+        if (isTooLate) return { kind: 'too-late' };
         // Nothing forbids the call now: the key, its creator or the campaign changed in between.
       }
       throw unsettled();
@@ -256,7 +258,9 @@ function variablesText(variables: Readonly<Record<string, string>>): string {
 /** An equal body under the same request id is a repeat, another body a conflict. */
 function asRepeat(call: NewCall, found: Row): Placement {
   const values = callRow(call);
-  const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== found[column]);
+  // Earlier releases stored no variables as an empty list.
+  const stored: Row = found['variables'] === '[]' ? { ...found, variables: null } : found;
+  const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
   return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: Number(found['placed_at']) };
 }

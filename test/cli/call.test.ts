@@ -373,9 +373,14 @@ describe('callkey call', () => {
       });
     }
 
-    it('cancels a request id of two dots', async () => {
-      await place(somePhone(), '--request-id', '..');
-      expect(answer(await cancel('--request-id', '..', '--json'))).to.include({ requestId: '..' });
+    it('refuses a request ID that a path would lose, and sends nothing', async () => {
+      const { length } = its.network.seen;
+      for (const command of [() => place(somePhone(), '--request-id', '..'), () => cancel('--request-id', '.')]) {
+        const { code, stderr } = await command();
+        expect(code).to.equal(2);
+        expect(stderr).to.contain('but neither "." nor ".."');
+      }
+      expect(its.network.seen).to.have.length(length);
     });
 
     it('tries again when the answer is lost', async () => {

@@ -174,7 +174,7 @@ describe('an outcome that a provider reports', () => {
 
   it('of a call that was never handed off is refused, and not counted', async () => {
     const { problem, counted } = await report({}, false);
-    expect([problem, counted]).to.deep.equal([unauthorized, []]);
+    expect([problem, counted]).to.deep.equal(['not-found: This hand-off does not exist.', []]);
   });
 });
 

@@ -167,8 +167,10 @@ describe('what guards every route', () => {
 
   it('says what is wrong with an Idempotency-Key', async () => {
     const wrong = (detail: string) => `422 invalid: The header Idempotency-Key is wrong: ${detail}`;
-    const form = wrong('Give 1 to 128 of A-Z a-z 0-9 . _ ~ - and :, bare or between double quotes.');
-    for (const header of ['a b', '"a', 'a"', 'x"a"', '"a"x', ''])
+    const form = wrong(
+      'Must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :, but neither "." nor "..", bare or between double quotes.',
+    );
+    for (const header of ['a b', '..', '"."', '"a', 'a"', 'x"a"', '"a"x', ''])
       expect(await problemOf(place(call(), { 'Idempotency-Key': header })), header).to.equal(form);
     const other = { ...JSON.parse(call()), requestId: 'r1' };
     const differs = wrong('It differs from requestId in the body. Give one of them, or the same value twice.');
@@ -215,7 +217,7 @@ describe('the report of an outcome', () => {
     expect(await stateOf(contactId)).to.equal('busy');
   });
 
-  it('gets the common 401 unless it is signed, whole and of a call that was handed off', async () => {
+  it('gets the common 401 unless it is signed and whole', async () => {
     const contactId = await handedOff();
     const raw = outcomeOf(contactId);
     const { text } = await ask('GET', `${harness.core.url}/nowhere`);
@@ -223,10 +225,14 @@ describe('the report of an outcome', () => {
       await report(raw, { signed: `${raw} ` }),
       await report(raw, { headers: { 'webhook-signature': '' } }),
       await report(raw.padEnd(65_537)),
-      await report(outcomeOf('none')),
     ])
       expect([refused.status, refused.text]).to.deep.equal([401, text]);
     expect(await stateOf(contactId)).to.equal('dialing');
+  });
+
+  it('gets 404 for a hand-off that does not exist, so that the provider stops repeating it', async () => {
+    const answer = await report(outcomeOf('none'));
+    expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
   });
 
   it('says what is wrong with it, to a provider that has signed it', async () => {

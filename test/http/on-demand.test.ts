@@ -72,6 +72,34 @@ describe('the key-authenticated endpoints', () => {
         expect(second.headers).to.include({ 'idempotent-replayed': 'true' });
       });
 
+      it('answers as the first time after its notAfter has passed, while a new request gets 422', async () => {
+        const body = { contact: { phone: somePhone() }, notAfter: new Date(Date.now() + 60_000).toISOString() };
+        const first = await place({ requestId: 'in-time', ...body });
+        const past = { not_after: 1 };
+        await direct.storage.database.write('calls').where({ request_id: 'in-time' }).update(past);
+        const late = { ...body, notAfter: new Date(1).toISOString() };
+        const second = await place({ requestId: 'in-time', ...late });
+        expect([second.status, second.text, second.headers['idempotent-replayed']]).to.deep.equal([202, first.text, 'true']);
+        const other = await place({ requestId: 'in-time', ...late, contact: { phone: '+493012345679' } });
+        expect([other.status, codeOf(other)]).to.deep.equal([409, 'request-id-conflict']);
+        for (const requestId of [undefined, 'too-late']) {
+          const { status, json } = await place({ requestId, ...late });
+          expect([status, json['errors']]).to.deep.equal([422, [{ path: 'notAfter', message: 'Must be in the future.' }]]);
+        }
+        const elsewhere = await placeCall(core.url, 'none', key, { requestId: 'too-late', ...late });
+        expect([elsewhere.status, codeOf(elsewhere)]).to.deep.equal([403, 'campaign-refused']);
+      });
+
+      it('answers as the first time to no variables or empty ones, and to Z or +00:00', async () => {
+        const contact = { phone: somePhone() };
+        const first = await place({ requestId: 'same', contact, variables: {}, notAfter: '2099-11-21T18:00:00Z' });
+        const second = await place({ requestId: 'same', contact, notAfter: '2099-11-21T18:00:00.000+00:00' });
+        expect([second.status, second.text]).to.deep.equal([202, first.text]);
+        // As an earlier release stored it.
+        await direct.storage.database.write('calls').where({ request_id: 'same' }).update({ variables: '[]' });
+        expect((await place({ requestId: 'same', contact, notAfter: '2099-11-21T18:00:00Z' })).status).to.equal(202);
+      });
+
       it('answers 409 to another body', async () => {
         await place({ requestId: 'differs', contact: { phone: somePhone() } });
         const answer = await place({ requestId: 'differs', contact: { phone: somePhone() } });
@@ -222,11 +250,14 @@ describe('the key-authenticated endpoints', () => {
         ['an empty request id', { contact, requestId: '' }, 'requestId'],
         ['a request id with a space', { contact, requestId: 'a b' }, 'requestId'],
         ['a request id of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
+        ['a request id that paths lose', { contact, requestId: '.' }, 'requestId'],
+        ['a request id that leads elsewhere in a path', { contact, requestId: '..' }, 'requestId'],
         ['51 variables', { contact, variables: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`v${n}`, ''])) }, 'variables'],
         ['a variable without a name', { contact, variables: { '': 'x' } }, 'variables.'],
         ['a variable that is no text', { contact, variables: { a: 1 } }, 'variables.a'],
         ['a variable of 1,001 characters', { contact, variables: { a: 'x'.repeat(1001) } }, 'variables.a'],
         ['an instant without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
+        ['an instant in another zone', { contact, notBefore: '2026-11-21T09:00:00+01:00' }, 'notBefore'],
         [
           'a window that ends before it begins',
           { contact, notBefore: '2026-11-22T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' },
@@ -246,6 +277,7 @@ describe('the key-authenticated endpoints', () => {
 
       const right: [string, object][] = [
         ['a request id of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
+        ['a request id of three dots', { contact, requestId: '...' }],
         [
           '50 variables of 1,000 characters',
           { contact, variables: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1000)])) },
