@@ -225,6 +225,8 @@ export const callDetailsSchema = z.object({
   firstAttemptAt: instantSchema.nullable(),
   /** When a dialer takes it up next; null while a provider has it, and once it has ended. */
   nextAttemptAt: instantSchema.nullable(),
+  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  toldLateAt: instantSchema.nullable().default(null),
 });
 export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 

@@ -68,9 +68,10 @@ export async function summarizeAllCalls(ports: Ports, viewer: Viewer, timeZone: 
 }
 
 function byState(counts: readonly CallCount[]): CallsByState {
-  const states: CallsByState = {};
-  for (const { state, calls } of counts) states[state] = (states[state] ?? 0) + calls;
-  return states;
+  const states = new Map<CallState, number>();
+  for (const { state, calls } of counts) states.set(state, (states.get(state) ?? 0) + calls);
+  // None is left of a state that other calls have gone on from.
+  return Object.fromEntries([...states].filter(([, calls]) => calls > 0));
 }
 
 async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string): Promise<void> {

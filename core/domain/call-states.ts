@@ -11,7 +11,8 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *     retry    dialing   retry     next attempt                       as at queued: the provider certainly hasn't taken the call
  *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
  *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer once it is due
- *     others   = stage   last one  never                              nobody: these are final
+ *     unknown  unknown   last one  never                              the provider (outcome)
+ *     others   = stage   last one  never                              no one: these are final
  *
  *                    ┌─ cancel ─► cancelled ◄─────────────── cancel ───────────┐
  *                    │                                ┌───────── claim ────────┤
@@ -26,7 +27,7 @@ import { type OutcomeState, outcomeStates } from '#contract/dialer.ts';
  *                                                 └─► │ └────── rejected ─► failed
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
- * Two arrows are left out. The provider may report an outcome at every stage of `dialing`. And where no dialer runs any more, housekeeping ends
+ * Two arrows are left out. The provider may report an outcome at every stage of `dialing`, and late: the first replaces `unknown`. And where no dialer runs any more, housekeeping ends
  * a call thirty days after it was due (`forgotten`): it lapses at `queued` and `retry`, and is unknown at every other stage.
  */
 export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
@@ -66,7 +67,8 @@ export const transitions = [
   { event: 'not-taken', from: ['open'], to: 'retry', notes: [] },
   { event: 'not-taken', from: ['doubt'], to: 'doubt', notes: [] },
   { event: 'answer-lost', from: ['open', 'doubt'], to: 'doubt', notes: [] },
-  { event: 'outcome', from: ['open', 'retry', 'doubt', 'taken'], to: outcomeStates, notes: ['dialedAt', 'endedAt'] },
+  // `unknown` isn't an outcome: it says that the core doesn't know.
+  { event: 'outcome', from: ['open', 'retry', 'doubt', 'taken', 'unknown'], to: outcomeStates, notes: ['dialedAt', 'endedAt'] },
 
   { event: 'rejected', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
   { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },

@@ -170,6 +170,8 @@ export type CallDetails = {
   firstAttemptAt: DateTime | null;
   /** Null unless it waits for a dialer. */
   nextAttemptAt: DateTime | null;
+  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  toldLateAt: DateTime | null;
 };
 
 /** A page of a list: what its items have to contain, and after which one it begins. */

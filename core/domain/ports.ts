@@ -210,8 +210,8 @@ export type DialingStore = {
   claim(limit: number, provider: Provider['name'], now: number, leaseUntil: number): Promise<ClaimedCall[]>;
   /** @returns false, and changes nothing, if another process has claimed the call since, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
-  /** Ends a call unless it has ended. @returns whether such a call was ever handed off */
-  reportOutcome(contactId: string, conclusion: Conclusion): Promise<boolean>;
+  /** Ends a call that is being dialed, or is `unknown` and not erased. Changes no other. @returns null if there was no such hand-off */
+  reportOutcome(contactId: string, conclusion: Conclusion, now: number): Promise<'recorded' | 'not-needed' | null>;
   /** Lapses calls whose `notAfter` has passed undialed, in short steps. @returns how many */
   lapse(now: number, signal?: AbortSignal): Promise<number>;
   /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns how many */

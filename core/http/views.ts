@@ -75,7 +75,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
 }
 
 export function callDetailsView({ call, ...details }: CallDetails, viewer: Viewer): CallDetailsView {
-  const { timeZone, variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt } = details;
+  const { timeZone, variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = details;
   return {
     call: callView(call, viewer),
     ...{ timeZone, variables, durationSeconds, attempts },
@@ -83,6 +83,7 @@ export function callDetailsView({ call, ...details }: CallDetails, viewer: Viewe
     notAfter: notAfter && timestamp(notAfter),
     firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),
     nextAttemptAt: nextAttemptAt && timestamp(nextAttemptAt),
+    toldLateAt: toldLateAt && timestamp(toldLateAt),
   };
 }
 

@@ -18,7 +18,7 @@ type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
 
 const shownColumns = [
   ...(['time_zone', 'variables', 'not_before', 'not_after', 'duration_seconds'] as const),
-  ...(['attempt', 'first_attempt_at', 'due_at', 'handoff'] as const),
+  ...(['attempt', 'first_attempt_at', 'due_at', 'handoff', 'told_late_at'] as const),
 ];
 type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
 
@@ -160,6 +160,7 @@ function callDetails(row: ShownRow, key: KeyRow | undefined): CallDetails {
     attempts: row.attempt,
     firstAttemptAt: instantOrNull(row.first_attempt_at),
     nextAttemptAt: isWaiting ? instantOrNull(row.due_at) : null,
+    toldLateAt: instantOrNull(row.told_late_at),
   };
 }
 

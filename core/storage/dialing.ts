@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type Settlement, stateOf, waitingStages } from '../domain/call-states.ts';
+import { type Settlement, stagesBefore, stateOf, waitingStages } from '../domain/call-states.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { DialingStore } from '../domain/ports.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql } from './call-stages.ts';
@@ -36,7 +36,8 @@ export function dialingStore(database: Database): DialingStore {
 
     async settle(call, settlement) {
       // The attempt rules out a dialer whose lease is over; the stage keeps an outcome that the provider has reported meanwhile.
-      const settle = (on: Knex) => handedOff(on, call.contactId).where({ attempt: call.attempt }).update(columnsOf(settlement));
+      const settle = (on: Knex) =>
+        handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(columnsOf(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
@@ -45,16 +46,21 @@ export function dialingStore(database: Database): DialingStore {
       });
     },
 
-    async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }) {
-      const changed = await handedOff(write, contactId).update({
+    async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }, now) {
+      const open = handedOff(write, contactId)
+        .whereRaw(isAt(...stagesBefore('outcome')))
+        // A call that was erased stays erased: the detail may name the person.
+        .whereNotNull('phone');
+      const changed = await open.update({
         ...columnsAt(state),
         ...columnsAt('taken'),
         ...{ detail, ended_at: endedAt, duration_seconds: durationSeconds },
         dialed_at: write.raw('coalesce(dialed_at, first_attempt_at)'),
+        told_late_at: write.raw(`CASE WHEN ${isAt('unknown')} THEN CAST(? AS bigint) END`, [now]),
       });
-      if (changed > 0) return true;
-      const known = await read('calls').where({ contact_id: contactId }).whereNotNull('handoff').first('contact_id');
-      return known !== undefined;
+      if (changed > 0) return 'recorded';
+      const known = await handedOff(read, contactId).first('contact_id');
+      return known === undefined ? null : 'not-needed';
     },
 
     lapse: (now, signal) => inShortTransactions((limit) => lapseSome(write, now, limit), sweptAtOnce, signal),
@@ -76,9 +82,9 @@ export function dialingStore(database: Database): DialingStore {
   };
 }
 
-/** A dialing call by its contact alone. The hand-off is in the condition of the index for that. */
-function handedOff(on: Knex, contactId: string): Knex.QueryBuilder<CallRow, number> {
-  return on('calls').where({ contact_id: contactId }).whereNotNull('handoff').whereRaw(isDialing);
+/** A call that was handed off, by its contact alone. The hand-off is in the condition of the index for that. */
+function handedOff(on: Knex, contactId: string) {
+  return on('calls').where({ contact_id: contactId }).whereNotNull('handoff');
 }
 
 /**

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
-import { callsSchema } from '#contract/console.ts';
+import { callDetailsSchema, callsSchema } from '#contract/console.ts';
 import { sign } from '#contract/signature.ts';
 import { dialingLimits } from '../../core/domain/dialing.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
@@ -119,9 +119,16 @@ describe('the dialer', () => {
 
       it('does not hand off again when the answer is lost: the call becomes unknown', async () => {
         await start({}, (_, response) => void response.destroy());
-        const ended = await untilState(textAt(await place(), 'contactId'), 'unknown');
+        const contactId = textAt(await place(), 'contactId');
+        const ended = await untilState(contactId, 'unknown');
         expect(ended['detail']).to.contain('answer was lost');
         expect(receiver.received).to.have.length(1);
+        // Until the provider tells, late, what happened.
+        expect((await outcome({ handoffId: contactId, state: 'completed', detail: 'Talked.' })).status).to.equal(204);
+        const { json } = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls/${contactId}`, { cookie });
+        const details = callDetailsSchema.parse(json);
+        expect([details.call.state, details.call.detail]).to.deep.equal(['completed', 'Talked.']);
+        expect(details.toldLateAt).to.be.a('string');
       });
 
       it('hands off again when the answer is lost and the provider de-duplicates', async () => {

@@ -221,7 +221,7 @@ describe("the dialer's schedule", () => {
     due.push(claimed('doubtful', { handoff: 'doubt' }), claimed('overdue', { handoff: 'taken' }), claimed('late', { notAfter: 1 }));
     await start(4, { ...provider, conclude: () => conclusion });
     expect(seen.slice(2)).to.have.members([
-      ...['handed off: doubt', 'settle doubtful unknown', 'outcome busy', 'settle overdue busy', 'settle late failed'],
+      ...['handed off: doubt', 'settle doubtful unknown', 'outcome busy', 'settle overdue busy', 'settle late retry'],
       ...['claim 1', 'claim 4'],
     ]);
   });

@@ -138,7 +138,7 @@ describe('a key', () => {
 });
 
 describe('an outcome that a provider reports', () => {
-  const report = async (outcome: Partial<Outcome> = {}, isKnown = true) => {
+  const report = async (outcome: Partial<Outcome> = {}, result: 'recorded' | 'not-needed' | null = 'recorded') => {
     const stored: unknown[] = [];
     const counted: string[] = [];
     const ports = fakePorts({
@@ -146,7 +146,7 @@ describe('an outcome that a provider reports', () => {
         dialing: {
           reportOutcome: async (...report) => {
             stored.push(report);
-            return isKnown;
+            return result;
           },
         },
       },
@@ -159,7 +159,7 @@ describe('an outcome that a provider reports', () => {
 
   it('is stored as it was reported, and counted', async () => {
     const { stored, counted } = await report({ detail: 'Busy.', endedAt: '2026-11-21T08:59:59Z', durationSeconds: 0 });
-    expect(stored).to.deep.equal([['h', { state: 'busy', detail: 'Busy.', endedAt: now - 1_000, durationSeconds: 0 }]]);
+    expect(stored).to.deep.equal([['h', { state: 'busy', detail: 'Busy.', endedAt: now - 1_000, durationSeconds: 0 }, now]]);
     expect(counted).to.deep.equal(['busy']);
   });
 
@@ -168,12 +168,18 @@ describe('an outcome that a provider reports', () => {
     ['from the future', { endedAt: '2026-11-21T09:00:01Z' }],
   ] as const) {
     it(`${what} has ended now`, async () => {
-      expect((await report(endedAt)).stored).to.deep.equal([['h', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }]]);
+      expect((await report(endedAt)).stored).to.deep.equal([
+        ['h', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now],
+      ]);
     });
   }
 
+  it('is counted once: not when it is repeated', async () => {
+    expect((await report({}, 'not-needed')).counted).to.deep.equal([]);
+  });
+
   it('of a call that was never handed off is refused, and not counted', async () => {
-    const { problem, counted } = await report({}, false);
+    const { problem, counted } = await report({}, null);
     expect([problem, counted]).to.deep.equal(['not-found: This hand-off does not exist.', []]);
   });
 });
@@ -251,7 +257,7 @@ describe('the calls of a campaign', () => {
   it('are shown with their details, and with their keys as the viewer sees those', async () => {
     const details: CallDetails = {
       ...{ call: listed('c'), timeZone: null, variables: {}, notBefore: null, notAfter: null, durationSeconds: null },
-      ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null },
+      ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null, toldLateAt: null },
     };
     const { ports, asked } = portsOf({ details });
     expect(await showCall(ports, account, 'g', 'c')).to.equal(details);
@@ -263,8 +269,15 @@ describe('the calls of a campaign', () => {
   });
 
   it('are summed up by the days of a zone and by state', async () => {
-    const count = (instant: string, state: 'queued' | 'busy', calls: number) => ({ quarterAt: Date.parse(instant), state, calls });
+    const count = (instant: string, state: 'queued' | 'busy' | 'unknown', calls: number) => ({
+      quarterAt: Date.parse(instant),
+      state,
+      calls,
+    });
     const found = [
+      // A late outcome has replaced the only one.
+      count('2026-11-21T01:00:00Z', 'unknown', 1),
+      count('2026-11-21T01:00:00Z', 'unknown', -1),
       count('2026-11-20T23:00:00Z', 'busy', 1),
       count('2026-11-21T01:00:00Z', 'busy', 2),
       count('2026-11-21T01:00:00Z', 'queued', 4),

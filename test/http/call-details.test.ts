@@ -50,6 +50,7 @@ describe('the details of a call', () => {
         attempts: 0,
         firstAttemptAt: null,
         nextAttemptAt: window.notBefore,
+        toldLateAt: null,
       });
     });
 

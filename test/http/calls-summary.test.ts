@@ -66,11 +66,15 @@ describe('the summary of a campaign’s calls', () => {
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { queued: 1 } }]);
       const [call] = await claim(1);
       clock.set('2026-11-21T09:00:00.000Z');
-      await direct.ports.stores.dialing.reportOutcome(call?.contactId ?? '', {
-        state: 'completed',
-        endedAt: clock.millis(),
-        ...nothingElse,
-      });
+      await direct.ports.stores.dialing.reportOutcome(
+        call?.contactId ?? '',
+        {
+          state: 'completed',
+          endedAt: clock.millis(),
+          ...nothingElse,
+        },
+        clock.millis(),
+      );
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { completed: 1 } }]);
       // 18:15 in UTC is midnight in Kathmandu.
       expect(await filled('Asia/Kathmandu')).to.deep.equal([{ day: '2026-11-19', states: { completed: 1 } }]);
@@ -84,7 +88,7 @@ describe('the summary of a campaign’s calls', () => {
       for (const [index, state] of outcomes.entries()) {
         const report = { state, endedAt: clock.millis(), ...nothingElse };
         // A repeat changes nothing.
-        for (let n = 0; n < 2; n++) await dialing.reportOutcome(claimed[index]?.contactId ?? '', report);
+        for (let n = 0; n < 2; n++) await dialing.reportOutcome(claimed[index]?.contactId ?? '', report, clock.millis());
       }
       await place('cancelled');
       for (let n = 0; n < 2; n++) {
@@ -98,6 +102,27 @@ describe('the summary of a campaign’s calls', () => {
       expect(await today()).to.deep.equal(expected);
       await callList.compactCounts();
       expect(await today()).to.deep.equal(expected);
+    });
+
+    it('counts a call once whose outcome was reported late, under what it became', async () => {
+      const { dialing, callList, retention } = direct.ports.stores;
+      for (const id of ['a', 'b']) await place(id);
+      const claimed = await claim(2);
+      for (const call of claimed) {
+        const ending = { detail: null, endedAt: clock.millis(), durationSeconds: null };
+        await dialing.settle(call, { event: 'must-not-repeat', to: 'unknown', ...ending });
+      }
+      expect(await today()).to.deep.equal({ unknown: 2 });
+      await callList.compactCounts();
+      const [first, second] = claimed.map(({ contactId }) => contactId);
+      for (const state of ['completed', 'busy'] as const)
+        await dialing.reportOutcome(first ?? '', { state, endedAt: clock.millis(), ...nothingElse }, clock.millis());
+      expect(await today()).to.deep.equal({ completed: 1, unknown: 1 });
+      await dialing.reportOutcome(second ?? '', { state: 'completed', endedAt: clock.millis(), ...nothingElse }, clock.millis());
+      expect(await today()).to.deep.equal({ completed: 2 });
+      await callList.compactCounts();
+      expect(await today()).to.deep.equal({ completed: 2 });
+      expect(await retention.forgetCounts(clock.now().plus({ days: 1 }))).to.be.greaterThan(0);
     });
 
     it('counts the calls that a revoke cancels', async () => {

@@ -14,14 +14,22 @@ const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', can
 const ending = { detail: null, endedAt: now, durationSeconds: null };
 
 /** A due call at this stage, as the events before it leave it. */
-function rowAt(stage: 'queued' | Handoff): CallRow {
+function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
   const attempted = stage !== 'queued';
   return {
     ...{ contact_id: stage, campaign_id: 'g', account_id: 'a', request_id: stage, api_key_id: 'k', phone: '+493012345678', name: null },
-    ...{ time_zone: null, variables: null, not_before: null, not_after: null, placed_at: 1, cancelled_at: null, due_at: now },
+    ...{
+      time_zone: null,
+      variables: null,
+      not_before: null,
+      not_after: null,
+      placed_at: 1,
+      cancelled_at: null,
+      due_at: stage === 'unknown' ? null : now,
+    },
     ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? 2 : null, provider: attempted ? 'webhook' : null },
-    ...{ state: stateOf(stage), handoff: isHandoff(stage) ? stage : null, dialed_at: stage === 'taken' ? 3 : null },
-    ...{ ended_at: null, duration_seconds: null, detail: null, told_late_at: null },
+    ...{ state: stateOf(stage), handoff: isHandoff(stage) ? stage : attempted ? 'doubt' : null, dialed_at: stage === 'taken' ? 3 : null },
+    ...{ ended_at: stage === 'unknown' ? 4 : null, duration_seconds: null, detail: null, told_late_at: null },
   };
 }
 
@@ -57,7 +65,7 @@ describe('a call in the database', () => {
         await database.write('calls').update({ not_after: now - 1 });
         await dialing.lapse(now);
       } else if (event === 'claim') await dialing.claim(1, 'webhook', now, now + 1);
-      else if (event === 'outcome') await dialing.reportOutcome(from, { state: 'busy', ...ending });
+      else if (event === 'outcome') await dialing.reportOutcome(from, { state: 'busy', ...ending }, now);
       else if (event === 'forgotten') await dialing.endForgotten(now + dialingLimits.life.toMillis() + 1);
       else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))

@@ -61,7 +61,7 @@ describe('claiming and settling calls', () => {
     it('settles nothing once the provider has reported an outcome', async () => {
       await addCall('c');
       const claimed = await claimOne();
-      await store.reportOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null });
+      await store.reportOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now);
       expect(await store.settle(claimed, taken)).to.equal(false);
       expect(await call('c')).to.include({ state: 'busy' });
     });
@@ -172,18 +172,53 @@ describe('claiming and settling calls', () => {
     it('takes one outcome of a call that was handed off, which then was dialed at its first attempt', async () => {
       const outcome = { state: 'completed', detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 } as const;
       await addCall('c');
-      expect([await store.reportOutcome('c', outcome), await store.reportOutcome('none', outcome)]).to.deep.equal([false, false]);
+      const report = (contactId: string) => store.reportOutcome(contactId, outcome, now + 10);
+      expect([await report('c'), await report('none')]).to.deep.equal([null, null]);
       await claimOne();
       await addCall('other');
       await claimOne();
       const other = await call('other');
-      expect([await store.reportOutcome('c', outcome), await store.reportOutcome('none', outcome)]).to.deep.equal([true, false]);
+      expect([await report('c'), await report('none')]).to.deep.equal(['recorded', null]);
       const ended = await call('c');
       expect(await call('other')).to.deep.equal(other);
       expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
-      expect(ended).to.include({ ended_at: now + 9, duration_seconds: 42 });
-      expect(await store.reportOutcome('c', { ...outcome, state: 'busy' })).to.equal(true);
+      expect(ended).to.include({ ended_at: now + 9, duration_seconds: 42, told_late_at: null });
+      expect(await store.reportOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
       expect(await call('c')).to.deep.equal(ended);
+    });
+
+    const late = { detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 };
+
+    it('lets the first outcome replace unknown, however late, and of two that race, one', async () => {
+      await addCall('c');
+      const fenced = await claimOne();
+      const claimed = await claimOne({ at: now + lease });
+      const unknown = { detail: 'The answer was lost.', endedAt: now + lease, durationSeconds: null };
+      await store.settle(claimed, { event: 'must-not-repeat', to: 'unknown', ...unknown });
+      const states = ['completed', 'busy'] as const;
+      const results = await Promise.all(states.map((state) => store.reportOutcome('c', { state, ...late }, now + lease + 5)));
+      expect(results.toSorted()).to.deep.equal(['not-needed', 'recorded']);
+      const ended = await call('c');
+      expect(ended).to.include({ state: states[results.indexOf('recorded')], detail: 'Talked.', duration_seconds: 42, due_at: null });
+      expect(ended).to.include({ ended_at: now + 9, dialed_at: now, told_late_at: now + lease + 5 });
+      for (const dialer of [fenced, claimed]) {
+        expect(await store.settle(dialer, taken)).to.equal(false);
+        expect(await store.settle(dialer, { event: 'must-not-repeat', to: 'unknown', ...unknown })).to.equal(false);
+      }
+      expect(await call('c')).to.deep.equal(ended);
+    });
+
+    it('leaves a call as it is that was erased before its outcome came, or ended in another state', async () => {
+      const rows: Partial<CallRow>[] = [
+        { state: 'unknown', handoff: 'doubt', phone: null },
+        { state: 'cancelled', handoff: 'retry' },
+        { state: 'failed', handoff: 'open' },
+      ];
+      for (const [n, row] of rows.entries()) await addCall(`c${n}`, { ...row, due_at: null, ended_at: now });
+      const all = () => direct.storage.database.read('calls').orderBy('contact_id');
+      const before = await all();
+      for (const n of rows.keys()) expect(await store.reportOutcome(`c${n}`, { state: 'busy', ...late }, now)).to.equal('not-needed');
+      expect(await all()).to.deep.equal(before);
     });
 
     it('says how many calls wait for a dialer, and since when', async () => {

@@ -58,7 +58,7 @@ function factsOf(call: CallView): Fact[] {
 
 /** When it may be dialed, and what the dialer has tried. */
 function HandOff({ view }: { view: CallDetailsView }) {
-  const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt } = view;
+  const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const facts: Fact[] = [
     ...momentAt('Not before', notBefore),
     ...momentAt('Not after', notAfter),
@@ -66,6 +66,7 @@ function HandOff({ view }: { view: CallDetailsView }) {
     ...(attempts === 0 ? [] : [['Attempts', formatNumber(attempts)] as const]),
     ...momentAt('First attempt', attempts > 1 ? firstAttemptAt : null),
     ...momentAt('Next attempt', nextAttemptAt),
+    ...momentAt('Reported late', toldLateAt),
   ];
   if (facts.length === 0) return null;
   return (
