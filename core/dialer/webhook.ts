@@ -1,4 +1,4 @@
-import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { sign } from '#contract/signature.ts';
@@ -7,27 +7,14 @@ import { dialingLimits } from '../domain/dialing.ts';
 import { codeOf } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
+import { type Connections, openConnections } from './connection.ts';
 
 /** In ms. Connecting is a part of the answer, and so shorter: then a provider that is down counts as one that has not got the call. */
 export const timeouts = { connect: 5_000, answer: dialingLimits.answer.toMillis() };
 
-/** Errors from before the first byte of the request, TLS included: the provider cannot have got it. */
-const notSent = new WeakSet<Error>();
-
-const openConnection = buildConnector({ timeout: timeouts.connect });
-
-/** Opens connections, and remembers the errors until then. */
-const connect: buildConnector.connector = (options, callback) => {
-  openConnection(options, (...[error, socket]: buildConnector.CallbackArgs) => {
-    if (error) notSent.add(error);
-    if (error) callback(error, null);
-    else callback(null, socket);
-  });
-};
-
 /** POSTs each call, signed, to the provider's URL. The provider reports outcomes by itself. */
 export function webhookProvider(options: { url: string; secrets: readonly string[]; deduplicates: boolean }, clock: Clock): Provider {
-  const agent = new Agent({ connect });
+  const connections = openConnections(timeouts.connect);
   const [secret = ''] = options.secrets;
 
   return {
@@ -40,14 +27,14 @@ export function webhookProvider(options: { url: string; secrets: readonly string
           method: 'POST',
           headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, clock.now().toUnixInteger()) },
           body,
-          dispatcher: agent,
+          dispatcher: connections.dispatcher,
           // A new connection each time: one that the provider closes meanwhile would leave in doubt whether it got the call.
           reset: true,
           signal: AbortSignal.timeout(timeouts.answer),
         });
         return await resultOf(response);
       } catch (error) {
-        return failureOf(error);
+        return failureOf(error, connections);
       }
     },
     // A due outcome is one that the provider has not reported.
@@ -81,7 +68,12 @@ async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData):
   const detail = `The provider answered ${statusCode}${text === '' ? '.' : `: ${text}`}`;
   if (statusCode === 429 || statusCode >= 500) {
     const retryAfter = Number(headers['retry-after']);
-    return { kind: 'not-taken', detail, ...(Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfter } : {}) };
+    return {
+      kind: 'not-taken',
+      detail,
+      reason: `HTTP ${statusCode}`,
+      ...(Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfter } : {}),
+    };
   }
   return { kind: 'rejected', detail };
 }
@@ -103,9 +95,9 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
     .join('');
 }
 
-function failureOf(error: unknown): HandoffResult {
-  const code = codeOf(error) || 'connection lost';
-  if (error instanceof Error && notSent.has(error)) return { kind: 'not-taken', detail: `The provider could not be reached (${code}).` };
-  const reason = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : code;
-  return { kind: 'answer-lost', detail: `The provider's answer was lost (${reason}).` };
+function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
+  const reason = whyNotSent(error);
+  if (reason !== null) return { kind: 'not-taken', detail: `The provider could not be reached: ${reason}.`, reason };
+  const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : codeOf(error) || 'connection lost';
+  return { kind: 'answer-lost', detail: `The provider's answer was lost (${cause}).` };
 }

@@ -185,8 +185,8 @@ export type HandoffResult =
   | { kind: 'taken'; outcomeAt?: number }
   /** The provider refused the call for good. */
   | { kind: 'rejected'; detail: string }
-  /** The provider certainly does not have the call. `retryAfter` is in seconds. */
-  | { kind: 'not-taken'; detail: string; retryAfter?: number }
+  /** The provider certainly does not have the call. `reason` has none of the provider's own words. `retryAfter` is in seconds. */
+  | { kind: 'not-taken'; detail: string; reason: string; retryAfter?: number }
   /** The request was sent, and no answer came: the provider may have the call. */
   | { kind: 'answer-lost'; detail: string };
 

@@ -1,9 +1,9 @@
 // Places the core's calls through Asterisk's REST interface (ARI). Who answers goes to a dialplan context. core/docs/providers/asterisk.md
 import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'undici';
-import { z } from 'zod';
-import type { OutcomeState } from '#contract/dialer.ts';
-import { ask, report, serve, setting } from './handoffs.ts';
+import { isIdentifier } from '#contract/text.ts';
+import { channelsSchema, eventSchema, followedChannels } from './asterisk-channels.ts';
+import { type Asked, ask, log, report, serve, setting } from './handoffs.ts';
 
 const ari = setting('ARI_URL', 'http://127.0.0.1:8088/ari');
 const credentials = `${setting('ARI_USER')}:${setting('ARI_PASSWORD')}`;
@@ -11,66 +11,90 @@ const headers = { Authorization: `Basic ${Buffer.from(credentials).toString('bas
 /** Such as `PJSIP/{phone}@trunk`. */
 const endpoint = setting('ARI_ENDPOINT');
 const context = setting('ARI_CONTEXT', 'callkey');
+const callerId = setting('ARI_CALLER_ID', '');
+/** In seconds. */
+const timeout = Number(setting('ARI_RING_SECONDS', '45'));
 
-const eventSchema = z.object({
-  type: z.string(),
-  timestamp: z.string(),
-  channel: z.object({ id: z.string() }).optional(),
-  cause: z.number().optional(),
-  cause_txt: z.string().optional(),
-});
-type AriEvent = z.infer<typeof eventSchema>;
+const channels = followedChannels();
+let isFollowing = false;
 
-/** When the contact of a hand-off answered; null until then. A channel's id is that of its hand-off. */
-const channels = new Map<string, number | null>();
-
-/** Causes of Q.850 for who has not answered: 17 busy, 18 and 19 no answer, 21 rejected by the phone. */
-const causes: Record<number, OutcomeState> = { 16: 'no_answer', 17: 'busy', 18: 'no_answer', 19: 'no_answer', 21: 'busy' };
-
-async function handle({ type, timestamp, channel, cause = 0, cause_txt = '' }: AriEvent): Promise<void> {
-  const id = channel?.id ?? '';
-  const answeredAt = channels.get(id);
-  if (answeredAt === undefined) return;
-  if (type === 'StasisStart') {
-    channels.set(id, Date.parse(timestamp));
-    const body = JSON.stringify({ context, extension: 's', priority: 1 });
-    await fetch(`${ari}/channels/${id}/continue`, { method: 'POST', headers, body });
-  } else if (type === 'ChannelDestroyed') {
-    channels.delete(id);
-    const state = answeredAt === null ? (causes[cause] ?? 'failed') : 'completed';
-    const durationSeconds = answeredAt === null ? 0 : Math.round((Date.parse(timestamp) - answeredAt) / 1_000);
-    await report({ handoffId: id, state, detail: `Asterisk: ${cause} ${cause_txt}`.trim().slice(0, 500), durationSeconds });
-  }
-}
-
-/** Follows all channels: one that has left for the dialplan is no longer the application's own. */
+/** Follows all channels: those of hand-offs are the dialplan's, and not an application's own. */
 function follow(): void {
   const url = `${ari.replace(/^http/, 'ws')}/events?app=callkey&subscribeAll=true`;
   const socket = new WebSocket(url, { headers: { Authorization: headers.Authorization } });
-  socket.addEventListener('open', () => process.stdout.write('following Asterisk\n'));
-  socket.addEventListener('message', ({ data }) => {
-    handle(eventSchema.parse(JSON.parse(String(data)))).catch((error) => process.stderr.write(`${error}\n`));
+  socket.addEventListener('open', () => {
+    findChannels()
+      .then(() => {
+        isFollowing = socket.readyState === WebSocket.OPEN;
+        if (isFollowing) log('following Asterisk');
+      })
+      .catch((error) => {
+        log(`listing the channels failed: ${error}`);
+        socket.close();
+      });
   });
-  socket.addEventListener('close', () => setTimeout(1_000).then(follow));
+  socket.addEventListener('message', ({ data }) => {
+    try {
+      const outcome = channels.handle(eventSchema.parse(JSON.parse(String(data))));
+      if (outcome) report(outcome);
+    } catch (error) {
+      log(`a message of Asterisk's can't be read: ${error}`);
+    }
+  });
+  socket.addEventListener('close', () => {
+    isFollowing = false;
+    setTimeout(1_000).then(follow);
+  });
+}
+
+/** Follows again what was called before this program started, or lost its connection. */
+async function findChannels(): Promise<void> {
+  const listed = channelsSchema.parse(await get('/channels'));
+  const there = new Set<string>();
+  // Asterisk's own IDs have a dot, and the other ends of local channels a semicolon.
+  for (const channel of listed.filter(({ id }) => isIdentifier(id))) {
+    if (!channels.follows(channel.id) && !(await isHandoff(channel.id))) continue;
+    channels.found(channel);
+    there.add(channel.id);
+  }
+  for (const outcome of channels.missing(there)) report(outcome);
+}
+
+async function isHandoff(id: string): Promise<boolean> {
+  const found = await get(`/channels/${id}/variable?variable=CALLKEY_HANDOFF_ID`).catch(() => null);
+  return typeof found === 'object' && found !== null && 'value' in found && found.value === id;
+}
+
+async function get(path: string): Promise<unknown> {
+  const answer = await fetch(`${ari}${path}`, { headers: { Authorization: headers.Authorization }, signal: AbortSignal.timeout(5_000) });
+  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+  return answer.json();
+}
+
+/** As Asterisk 22.10.1 responds. */
+function meaning(status: number, text: string): Asked | null {
+  // This very hand-off is under way: another try would make a second call.
+  if (status === 409 && text.includes('already exists')) return 'taken';
+  // No channel was made, as when the trunk isn't registered.
+  if (status === 500 && text.includes('Allocation failed')) return { later: 'Allocation failed' };
+  return null;
 }
 
 follow();
 serve({
   async call({ handoffId, contact, variables }) {
-    channels.set(handoffId, null);
+    // Otherwise its end could come while no one listens.
+    if (!isFollowing) return { later: 'not connected to Asterisk' };
+    channels.expect(handoffId);
     // With the prefix: a variable named SHELL(…) or FILE(…) would run that function of Asterisk's.
     const named = Object.entries(variables).filter(([name]) => /^\w+$/.test(name));
-    const asked = await ask(`${ari}/channels`, {
-      headers,
-      body: JSON.stringify({
-        endpoint: endpoint.replace('{phone}', contact.phone),
-        app: 'callkey',
-        channelId: handoffId,
-        timeout: 45,
-        variables: Object.fromEntries([...named.map(([name, value]) => [`CALLKEY_${name}`, value]), ['CALLKEY_HANDOFF_ID', handoffId]]),
-      }),
-    });
-    if (asked !== 'taken' && asked !== 'unknown') channels.delete(handoffId);
+    const body = {
+      ...{ endpoint: endpoint.replace('{phone}', contact.phone), context, extension: 's', priority: 1, channelId: handoffId, timeout },
+      ...(callerId === '' ? {} : { callerId }),
+      variables: Object.fromEntries([...named.map(([name, value]) => [`CALLKEY_${name}`, value]), ['CALLKEY_HANDOFF_ID', handoffId]]),
+    };
+    const asked = await ask(`${ari}/channels`, { headers, body: JSON.stringify(body) }, meaning);
+    if (asked !== 'taken' && asked !== 'unknown') channels.forget(handoffId);
     return asked;
   },
 });

@@ -4,18 +4,24 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
+import { z } from 'zod';
 import { type Handoff, handoffSchema, type Outcome } from '#contract/dialer.ts';
+import { openConnections } from '../../core/dialer/connection.ts';
 
-/** `unknown`: nobody knows whether the provider calls. */
-type Asked = 'taken' | 'later' | 'unknown' | { refused: string };
+/**
+ * What became of the request to call. `taken`: the provider calls. `later`: it certainly doesn't, and may later. `refused`: it never will.
+ * `unknown`: no one knows whether it calls.
+ */
+export type Asked = 'taken' | 'unknown' | { later: string } | { refused: string };
 
 type Recipe = {
   /** Asks the provider to call. */
   call(handoff: Handoff): Promise<Asked>;
   /**
-   * What the provider reports at POST /outcomes: null where the call goes on, or is not one of ours.
+   * What the provider reports at POST /outcomes: null if the call continues, or isn't one of ours.
    *
-   * @throws Error where the report is not signed by the provider
+   * @throws Error if the provider hasn't signed the report
    */
   outcomeOf?(headers: IncomingHttpHeaders, body: string, path: string): Outcome | null;
 };
@@ -33,7 +39,7 @@ const webhooks = setting('DIALER_SECRETS')
   .split(',')
   .map((secret) => new Webhook(secret));
 
-const log = (line: string) => process.stdout.write(`${line}\n`);
+export const log = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Takes the core's hand-offs at `/`, and the provider's reports at `/outcomes`. */
 export function serve({ call, outcomeOf }: Recipe): void {
@@ -52,11 +58,12 @@ export function serve({ call, outcomeOf }: Recipe): void {
       return response.writeHead(401).end();
     }
     const asked = await call(handoff);
-    log(`${handoff.handoffId}: ${typeof asked === 'string' ? asked : 'refused'}`);
-    // No answer says that the call may be under way: the core never repeats it then, and nobody is called twice.
+    const words = typeof asked === 'string' ? asked : Object.entries(asked).flat().join(', ');
+    log(`${handoff.handoffId}: ${words}`);
+    // No response says that the call may be under way: the core never repeats it then, and no one is called twice.
     if (asked === 'unknown') return response.destroy();
     if (asked === 'taken') return response.writeHead(202).end();
-    return asked === 'later' ? response.writeHead(503).end() : response.writeHead(422).end(asked.refused);
+    return 'later' in asked ? response.writeHead(503).end(asked.later) : response.writeHead(422).end(asked.refused);
   });
   server.listen(port, '127.0.0.1', () => {
     const address = server.address();
@@ -78,10 +85,10 @@ function verified(given: IncomingHttpHeaders, body: string): Handoff {
   return handoffSchema.parse(JSON.parse(body));
 }
 
-/** In seconds. A call without an outcome ends as `unknown` after four hours. */
+/** In seconds. A call without an outcome ends as `unknown` after four hours, and an outcome later than that replaces it. */
 const waits = [1, 5, 30, 60, 300, 900, 1_800, 3_600];
 
-/** Repeats an outcome until the core has taken it. */
+/** Repeats an outcome until the core has taken it, or says that it never will. */
 export async function report(outcome: Outcome): Promise<void> {
   const body = JSON.stringify(outcome);
   for (const wait of [...waits, null]) {
@@ -91,18 +98,55 @@ export async function report(outcome: Outcome): Promise<void> {
     headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
     const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
     log(`${outcome.handoffId}: ${outcome.state}, ${answer?.status ?? 'the core did not answer'}`);
-    if (answer?.status === 204 || wait === null) return;
+    if ([204, 400, 404, 422].includes(answer?.status ?? 0) || wait === null) return;
     await setTimeout(wait * 1_000);
   }
 }
 
-/** Asks a provider over HTTP. It must answer before the core gives up, after ten seconds. */
-export async function ask(url: string, request: RequestInit): Promise<Asked> {
-  const answer = await fetch(url, { ...request, method: 'POST', signal: AbortSignal.timeout(8_000) }).catch(() => null);
-  if (!answer || answer.status >= 500) return 'unknown';
-  if (answer.ok) return 'taken';
-  log(`the provider answered ${answer.status}`);
+/** In ms. The core gives up after ten seconds. */
+const timeouts = { connect: 3_000, answer: 8_000 };
+const connections = openConnections(timeouts.connect);
+
+/**
+ * Asks a provider over HTTP.
+ *
+ * @param meaning what this provider means by a response, if it isn't what most mean
+ */
+export async function ask(
+  url: string,
+  { headers, body }: { headers: Record<string, string>; body: string },
+  meaning: (status: number, text: string) => Asked | null = () => null,
+): Promise<Asked> {
+  try {
+    const signal = AbortSignal.timeout(timeouts.answer);
+    const answer = await request(url, { method: 'POST', headers, body, dispatcher: connections.dispatcher, reset: true, signal });
+    const words = await answer.body.text().catch(() => '');
+    return meaning(answer.statusCode, words) ?? usualMeaning(answer.statusCode, shortened(words) || `HTTP ${answer.statusCode}`);
+  } catch (error) {
+    const reason = connections.whyNotSent(error);
+    return reason === null ? 'unknown' : { later: reason };
+  }
+}
+
+/** What a provider says is wrong: of JSON, the message alone. */
+export function shortened(words: string): string {
+  let message = words;
+  try {
+    message = messageSchema.parse(JSON.parse(words));
+  } catch {
+    // Then it's shown as it is.
+  }
+  return message.slice(0, 200);
+}
+
+const messageSchema = z
+  .object({ message: z.string().optional(), error: z.string().optional(), error_message: z.string().optional() })
+  .transform(({ message, error, error_message }) => message ?? error_message ?? error ?? '');
+
+function usualMeaning(status: number, words: string): Asked {
+  // A 502 may come from a proxy that has passed the request on. So may any other of these.
+  if (status >= 500) return 'unknown';
+  if (status >= 200 && status < 300) return 'taken';
   // The others are about this account, not about this call: a wrong password, no money, too many at once.
-  if (![400, 422].includes(answer.status)) return 'later';
-  return { refused: (await answer.text().catch(() => '')).slice(0, 200) };
+  return [400, 422].includes(status) ? { refused: words } : { later: words };
 }

@@ -1,8 +1,8 @@
 // Places the core's calls with Retell AI, a platform that hosts the voice agent. core/docs/providers/retell.md
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/dialer.ts';
 import { ask, serve, setting } from './handoffs.ts';
+import { isSignedByRetell } from './signatures.ts';
 
 const key = setting('RETELL_API_KEY');
 const from = setting('RETELL_FROM');
@@ -18,7 +18,7 @@ const eventSchema = z.object({
   }),
 });
 
-/** Any other reason is a failure. */
+/** As of 2026-11-23 (docs.retellai.com/reliability/debug-call-disconnect). Any other reason is a failure. */
 const states: Record<string, OutcomeState> = {
   user_hangup: 'completed',
   agent_hangup: 'completed',
@@ -26,19 +26,11 @@ const states: Record<string, OutcomeState> = {
   inactivity: 'completed',
   max_duration_reached: 'completed',
   dial_busy: 'busy',
+  user_declined: 'busy',
   dial_no_answer: 'no_answer',
   voicemail_reached: 'no_answer',
+  ivr_reached: 'no_answer',
 };
-
-/** `v=` milliseconds `,d=` HMAC-SHA256 of the body and the milliseconds, in hexadecimal. */
-function isSigned(signature: unknown, body: string): boolean {
-  const [, time = '', digest = ''] = /^v=(\d+),d=([0-9a-f]{64})$/.exec(String(signature)) ?? [];
-  const isRecent = Math.abs(Date.now() - Number(time)) < 300_000;
-  const expected = createHmac('sha256', key)
-    .update(body + time)
-    .digest();
-  return isRecent && digest !== '' && timingSafeEqual(Buffer.from(digest, 'hex'), expected);
-}
 
 serve({
   call: ({ handoffId, contact, variables }) =>
@@ -53,7 +45,7 @@ serve({
       }),
     }),
   outcomeOf(headers, body): Outcome | null {
-    if (!isSigned(headers['x-retell-signature'], body)) throw new Error('not signed by Retell');
+    if (!isSignedByRetell(key, headers['x-retell-signature'], body, Date.now())) throw new Error('not signed by Retell');
     const { event, call } = eventSchema.parse(JSON.parse(body));
     const handoffId = call.metadata?.handoffId;
     if (event !== 'call_ended' || handoffId === undefined) return null;

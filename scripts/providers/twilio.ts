@@ -1,7 +1,8 @@
 // Places the core's calls with Twilio, and connects who answers to a voice agent's WebSocket. core/docs/providers/twilio.md
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/dialer.ts';
-import { ask, serve, setting } from './handoffs.ts';
+import { type Asked, ask, serve, setting, shortened } from './handoffs.ts';
+import { isSignedByTwilio } from './signatures.ts';
 
 const account = setting('TWILIO_ACCOUNT_SID');
 const token = setting('TWILIO_AUTH_TOKEN');
@@ -27,17 +28,22 @@ function instructions(parameters: Record<string, string>): string {
   return `<Response><Connect><Stream url=${attribute(stream)}>${all.join('')}</Stream></Connect></Response>`;
 }
 
-/** https://www.twilio.com/docs/usage/security: the address, then each field and its value in the order of their names. */
-function isSigned(signature: unknown, url: string, fields: URLSearchParams): boolean {
-  const signed =
-    url +
-    [...fields]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .flat()
-      .join('');
-  const expected = createHmac('sha1', token).update(signed).digest();
-  const given = Buffer.from(String(signature), 'base64');
-  return given.length === expected.length && timingSafeEqual(given, expected);
+/**
+ * Twilio's error codes (twilio.com/docs/api/errors, as of 2026-11-23) that say that no call was made, though the next may be: they are about the
+ * account or its number, not about this call. 10004 and 86008 too many calls at once, 21210 and 21212 the number in TWILIO_FROM.
+ */
+const later: readonly number[] = [10004, 86008, 21210, 21212];
+const errorSchema = z.object({ code: z.number() });
+
+/** A 500 (20500) must not be repeated: Twilio says that the call may have been made. */
+function meaning(status: number, text: string): Asked | null {
+  if (status < 400 || status >= 500) return null;
+  try {
+    const { code } = errorSchema.parse(JSON.parse(text));
+    return later.includes(code) ? { later: `${code} ${shortened(text)}` } : null;
+  } catch {
+    return null;
+  }
 }
 
 serve({
@@ -51,11 +57,12 @@ serve({
       StatusCallbackEvent: 'completed',
     });
     const authorization = `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`;
-    return ask(calls, { headers: { Authorization: authorization }, body });
+    const headers = { Authorization: authorization, 'Content-Type': 'application/x-www-form-urlencoded' };
+    return ask(calls, { headers, body: body.toString() }, meaning);
   },
   outcomeOf(headers, body, path): Outcome | null {
     const fields = new URLSearchParams(body);
-    if (!isSigned(headers['x-twilio-signature'], publicUrl + path, fields)) throw new Error('not signed by Twilio');
+    if (!isSignedByTwilio(token, headers['x-twilio-signature'], publicUrl + path, fields)) throw new Error('not signed by Twilio');
     const handoffId = new URL(path, publicUrl).searchParams.get('handoffId') ?? '';
     const status = fields.get('CallStatus') ?? '';
     const state = states[status];

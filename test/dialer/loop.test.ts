@@ -70,7 +70,7 @@ describe("the dialer's loop", () => {
     start(
       providerOf([
         { kind: 'answer-lost', detail: 'lost' },
-        { kind: 'not-taken', detail: 'busy' },
+        { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' },
       ]),
     );
     await handoffIs('c', 'doubt');
@@ -88,7 +88,7 @@ describe("the dialer's loop", () => {
 
   it('does not hand off before Retry-After is over', async () => {
     await addCall('c');
-    start(providerOf([{ kind: 'not-taken', detail: 'busy', retryAfter: 60 }, { kind: 'taken' }]));
+    start(providerOf([{ kind: 'not-taken', detail: 'busy', reason: 'HTTP 503', retryAfter: 60 }, { kind: 'taken' }]));
     await handoffIs('c', 'retry');
     expect((await call('c'))?.due_at).to.equal(clock.millis() + 60_000);
   });

@@ -17,31 +17,42 @@ import { until } from '../support/until.ts';
 /** What a recipe has asked of its provider. */
 type Asked = { path: string; headers: IncomingMessage['headers']; body: string };
 
-/** A provider's API on this machine: answers each request with the next status, and those after the last with 201. */
+/** A provider's API on this machine: responds to each POST with the next status, and to those after the last with 201. */
 async function startProviderApi() {
   const asked: Asked[] = [];
-  const statuses: number[] = [];
+  const statuses: (number | [status: number, body: string])[] = [];
+  /** What a GET of a path gets. */
+  const resources: Record<string, object> = { '/ari/channels': [] };
   const server: Server = createServer(async (request, response) => {
-    asked.push({ path: request.url ?? '', headers: request.headers, body: await text(request) });
-    response.writeHead(statuses.shift() ?? 201, { 'Content-Type': 'application/json' }).end('{"message":"the number is not valid"}');
+    const path = request.url ?? '';
+    if (request.method === 'GET') {
+      return response
+        .writeHead(resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify(resources[path] ?? {}));
+    }
+    asked.push({ path, headers: request.headers, body: await text(request) });
+    const next = statuses.shift() ?? 201;
+    const [status, body] = typeof next === 'number' ? [next, '{"message":"the number is not valid"}'] : next;
+    return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  return { asked, statuses, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+  return { asked, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
 }
 
 /** The events of Asterisk's WebSocket, in the frames of RFC 6455. */
-async function eventsOf(server: Server): Promise<{ send: (event: object) => void; end: () => void }> {
+async function eventsOf(server: Server): Promise<{ send: (event: object | string) => void; end: () => void }> {
   const [request, socket]: [IncomingMessage, Socket] = await new Promise((resolve) => {
-    server.on('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));
+    server.once('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));
   });
   const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
   expect(request.url).to.equal('/ari/events?app=callkey&subscribeAll=true');
-  const send = (event: object) => {
-    const data = Buffer.from(JSON.stringify(event));
-    socket.write(Buffer.concat([Buffer.from([0x81, 126, data.length >> 8, data.length & 255]), data]));
+  const send = (event: object | string) => {
+    const data = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event));
+    const length = data.length < 126 ? [data.length] : [126, data.length >> 8, data.length & 255];
+    socket.write(Buffer.concat([Buffer.from([0x81, ...length]), data]));
   };
   return { send, end: () => socket.destroy() };
 }
@@ -53,6 +64,7 @@ describe('the recipe for', () => {
   let recipe: ChildProcess;
   let recipeUrl: string;
   let place: (requestId: string, variables?: Record<string, string>) => Promise<void>;
+  let startRecipe: () => Promise<void>;
 
   /** Starts a recipe, and a core that hands its calls to it. */
   async function start(name: string, env: Record<string, string>, ready = 'waiting for hand-offs'): Promise<void> {
@@ -69,8 +81,13 @@ describe('the recipe for', () => {
       expect((await ask('POST', onDemand(core.url, tenants.campaign.id), { key, body })).status).to.equal(202);
     };
     const settings = { PORT: String(port), CALLKEY_SERVER: core.url, DIALER_SECRETS: signingSecret };
+    startRecipe = () => spawnRecipe(name, { ...settings, ...env }, ready);
+    await startRecipe();
+  }
+
+  async function spawnRecipe(name: string, env: Record<string, string>, ready: string): Promise<void> {
     recipe = spawn(process.execPath, [`scripts/providers/${name}.ts`], {
-      env: { ...bareEnvironment, ...settings, ...env },
+      env: { ...bareEnvironment, ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const { stdout } = recipe;
@@ -84,6 +101,7 @@ describe('the recipe for', () => {
 
   const rowOf = (requestId: string) =>
     direct.storage.database.read('calls').where({ request_id: requestId }).first('state', 'detail', 'duration_seconds as seconds');
+  const handoffOf = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first('handoff');
   /** Waits for a call's state. @returns what is kept of it */
   async function ended(requestId: string, state: string) {
     await until(async () => (await rowOf(requestId))?.state === state);
@@ -150,13 +168,15 @@ describe('the recipe for', () => {
     api.statuses.push(400);
     await place('refused');
     expect((await ended('refused', 'failed'))?.detail).to.contain('the number is not valid');
-    api.statuses.push(429);
+    api.statuses.push(429, [400, '{"code":21210,"message":"not verified"}']);
     await place('too-much');
-    await nextAsked(3);
-    api.statuses.push(500);
-    await place('in-doubt');
-    await ended('in-doubt', 'unknown');
-    expect(api.asked.length).to.equal(4);
+    await nextAsked(4);
+    for (const status of [500, 502, 503]) {
+      api.statuses.push(status);
+      await place(`in-doubt-${status}`);
+      await ended(`in-doubt-${status}`, 'unknown');
+    }
+    expect(api.asked.length).to.equal(7);
     expect(await reportTo('/', {}, '{}')).to.equal(401);
   });
 
@@ -191,37 +211,94 @@ describe('the recipe for', () => {
     expect(await ended('one', 'no_answer')).to.deep.include({ detail: 'Retell: dial_no_answer' });
   });
 
-  it('Asterisk runs no function that a variable names, leads who answers to the dialplan, and reports how the call ended', async () => {
-    const events = eventsOf(api.server);
-    const env = { ARI_URL: `${api.url}/ari`, ARI_USER: 'callkey', ARI_PASSWORD: 'pw', ARI_ENDPOINT: 'PJSIP/{phone}@trunk' };
-    await start('asterisk', env, 'following Asterisk');
-    const { send, end } = await events;
-    await place('one', { order: '4711', 'SHELL(reboot)': 'x' });
-    const { path, headers, body } = await nextAsked(1);
-    const id: string = JSON.parse(body).channelId;
-    expect([path, headers.authorization]).to.deep.equal(['/ari/channels', `Basic ${btoa('callkey:pw')}`]);
-    expect(JSON.parse(body)).to.deep.equal({
-      endpoint: 'PJSIP/+493012345678@trunk',
-      app: 'callkey',
-      channelId: id,
-      timeout: 45,
-      variables: { CALLKEY_order: '4711', CALLKEY_HANDOFF_ID: id },
+  describe('Asterisk', () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 10, 22, 9, 0, second)).toISOString().replace('Z', '+0000');
+    const destroyed = (id: string, second: number, cause: number, state = 'Up') => ({
+      ...{ type: 'ChannelDestroyed', timestamp: at(second), channel: { id, state }, cause },
+      cause_txt: cause === 17 ? 'User busy' : 'Normal Clearing',
     });
-    send({ type: 'ChannelDestroyed', timestamp: '2026-11-22T09:00:00.000+0000', channel: { id: '1795500000.1' }, cause: 16 });
-    send({ type: 'StasisStart', timestamp: '2026-11-22T09:00:00.000+0000', channel: { id } });
-    expect((await nextAsked(2)).path).to.equal(`/ari/channels/${id}/continue`);
-    send({ type: 'ChannelDestroyed', timestamp: '2026-11-22T09:01:02.000+0000', channel: { id }, cause: 16, cause_txt: 'Normal Clearing' });
-    expect(await ended('one', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing', seconds: 62 });
-    await place('two');
-    const second: string = JSON.parse((await nextAsked(3)).body).channelId;
-    send({
-      type: 'ChannelDestroyed',
-      timestamp: '2026-11-22T09:01:02.000+0000',
-      channel: { id: second },
-      cause: 17,
-      cause_txt: 'User busy',
+    const dial = (id: string, second: number, dialstatus: string, state = 'Down') => ({
+      ...{ type: 'Dial', timestamp: at(second), dialstatus, peer: { id, state } },
     });
-    expect(await ended('two', 'busy')).to.deep.include({ detail: 'Asterisk: 17 User busy', seconds: 0 });
-    end();
+    const settings = { ARI_USER: 'callkey', ARI_PASSWORD: 'pw', ARI_ENDPOINT: 'PJSIP/{phone}@trunk', ARI_CALLER_ID: '+15005550006' };
+    const env = () => ({ ...settings, ARI_URL: `${api.url}/ari`, ARI_RING_SECONDS: '30' });
+    const started = async () => {
+      const events = eventsOf(api.server);
+      await start('asterisk', env(), 'following Asterisk');
+      return events;
+    };
+    const channelOf = async (count: number): Promise<string> => JSON.parse((await nextAsked(count)).body).channelId;
+
+    it('leads who answers to the dialplan, runs no function that a variable names, and reports how the call ended', async () => {
+      const { send, end } = await started();
+      await place('one', { order: '4711', 'SHELL(reboot)': 'x' });
+      const { path, headers, body } = await nextAsked(1);
+      const id: string = JSON.parse(body).channelId;
+      expect([path, headers.authorization]).to.deep.equal(['/ari/channels', `Basic ${btoa('callkey:pw')}`]);
+      expect(JSON.parse(body)).to.deep.equal({
+        ...{ endpoint: 'PJSIP/+493012345678@trunk', context: 'callkey', extension: 's', priority: 1, channelId: id },
+        ...{ timeout: 30, callerId: '+15005550006', variables: { CALLKEY_order: '4711', CALLKEY_HANDOFF_ID: id } },
+      });
+      send(destroyed('1795500000.1', 0, 16));
+      // What can't be read ends nothing.
+      for (const message of ['{', '[]', '{"type":5}']) send(message);
+      send(dial(id, 0, 'ANSWER', 'Up'));
+      send(destroyed(id, 62, 16));
+      expect(await ended('one', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing ANSWER', seconds: 62 });
+      await place('two');
+      const second = await channelOf(2);
+      send(dial(second, 62, 'BUSY'));
+      send(destroyed(second, 62, 0, 'Down'));
+      expect(await ended('two', 'busy')).to.deep.include({ seconds: 0 });
+      end();
+    });
+
+    it('calls later if no channel was made, keeping the words, and takes a hand-off that is under way already as taken', async () => {
+      const { send, end } = await started();
+      api.statuses.push([500, '{"error":"Allocation failed"}'], [409, '{"message":"Channel with given unique ID already exists"}']);
+      await place('one');
+      const id = await channelOf(2);
+      expect(await channelOf(1)).to.equal(id);
+      await until(async () => (await handoffOf('one'))?.handoff === 'taken');
+      send(destroyed(id, 0, 17, 'Down'));
+      await ended('one', 'busy');
+      // Other errors may come after the call was made.
+      api.statuses.push(500);
+      await place('two');
+      await ended('two', 'unknown');
+      expect(api.asked).to.have.length(3);
+      end();
+    });
+
+    it('is followed again after a restart of the recipe, and calls no one twice', async () => {
+      const { end } = await started();
+      await place('talking');
+      const id = await channelOf(1);
+      await until(async () => (await handoffOf('talking'))?.handoff === 'taken');
+      recipe.kill('SIGKILL');
+      await once(recipe, 'exit');
+      end();
+      // Due while the recipe is down.
+      await place('waiting');
+      await until(async () => (await handoffOf('waiting'))?.handoff === 'retry');
+      expect((await rowOf('waiting'))?.detail).to.equal('The provider could not be reached: connection refused.');
+      api.resources['/ari/channels'] = [
+        { id, state: 'Up' },
+        { id: `${id};2`, state: 'Up' },
+        { id: 'someone-else', state: 'Up' },
+      ];
+      api.resources[`/ari/channels/${id}/variable?variable=CALLKEY_HANDOFF_ID`] = { value: id };
+      const events = eventsOf(api.server);
+      await startRecipe();
+      const { send, end: endAgain } = await events;
+      send(destroyed('someone-else', 62, 16));
+      send(destroyed(id, 62, 16));
+      expect(await ended('talking', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing', seconds: null });
+      const waiting = await channelOf(2);
+      send(destroyed(waiting, 63, 17, 'Down'));
+      await ended('waiting', 'busy');
+      expect(api.asked).to.have.length(2);
+      endAgain();
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
 import { sign } from '#contract/signature.ts';
@@ -57,9 +57,62 @@ describe('a hand-off through a webhook', () => {
     await receiver.close();
     expect(await provider(receiver.url).handOff(call)).to.deep.equal({
       kind: 'not-taken',
-      detail: 'The provider could not be reached (ECONNREFUSED).',
+      detail: 'The provider could not be reached: connection refused.',
+      reason: 'connection refused',
     });
   });
+
+  /** @param on what a server does with a connection */
+  const through = async (on: (socket: Socket) => void, url = (port: number) => `http://127.0.0.1:${port}/`) => {
+    const server = createTcpServer(on).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    try {
+      return await provider(url(typeof address === 'object' ? (address?.port ?? 0) : 0)).handOff(call);
+    } finally {
+      server.close();
+    }
+  };
+  const answering = (status: string) => (socket: Socket) => socket.once('data', () => socket.end(`HTTP/1.1 ${status}\r\n\r\n`));
+
+  it('counts as not sent if the name of the provider does not exist', async () => {
+    const { kind, ...more } = await provider('http://provider.invalid/').handOff(call);
+    expect(kind).to.equal('not-taken');
+    expect(more)
+      .to.have.property('reason')
+      .that.matches(/^host (not found|name not resolved)$/);
+  });
+
+  it('counts as not sent if TLS fails, or its connection is reset while it is being secured', async () => {
+    const https = (port: number) => `https://127.0.0.1:${port}/`;
+    for (const on of [answering('200 OK'), (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())])
+      expect(await through(on, https)).to.have.property('kind', 'not-taken');
+  });
+
+  for (const [when, on] of [
+    ['before its body has come', (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())],
+    [
+      'after its body has come',
+      (socket: Socket) => {
+        let got = '';
+        socket.on('data', (chunk) => {
+          got += chunk;
+          if (got.endsWith('}')) socket.resetAndDestroy();
+        });
+      },
+    ],
+  ] as const) {
+    it(`may have been taken if the connection is reset ${when}`, async () => {
+      expect(await through(on)).to.have.property('kind', 'answer-lost');
+    });
+  }
+
+  for (const status of ['502 Bad Gateway', '503 Service Unavailable']) {
+    it(`is tried again if a proxy responds with ${status}`, async () => {
+      const reason = `HTTP ${status.slice(0, 3)}`;
+      expect(await through(answering(`${status}\r\nContent-Length: 0`))).to.deep.include({ kind: 'not-taken', reason });
+    });
+  }
 });
 
 describe('the answer of a webhook', () => {
@@ -115,7 +168,8 @@ describe('the answer of a webhook', () => {
   ] as const) {
     it(`means with the status ${status} that the call is ${kind}`, async () => {
       const detail = kind === 'taken' ? {} : { detail: `The provider answered ${status}.` };
-      expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail });
+      const reason = kind === 'not-taken' ? { reason: `HTTP ${status}` } : {};
+      expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail, ...reason });
     });
   }
 

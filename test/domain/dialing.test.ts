@@ -92,7 +92,7 @@ describe('what a dialer does with a claimed call', () => {
 
 describe('what the result of a hand-off means', () => {
   const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => settlementOf(call, result, by, now, () => 0.5);
-  const notTaken = { kind: 'not-taken', detail: 'busy' } as const;
+  const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
   const lost = { kind: 'answer-lost', detail: 'lost' } as const;
   const doubt = claimed({ handoff: 'doubt' });
   const windowOver = { firstAttemptAt: now - dialingLimits.window.toMillis() };

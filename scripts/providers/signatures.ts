@@ -1,0 +1,29 @@
+// How providers sign what they report. Checked against the examples that they publish: test/dialer/signatures.test.ts
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** https://www.twilio.com/docs/usage/security: the address, then each field and its value in the order of their names. */
+export function isSignedByTwilio(token: string, signature: unknown, url: string, fields: URLSearchParams): boolean {
+  const signed =
+    url +
+    [...fields]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .flat()
+      .join('');
+  return isEqual(createHmac('sha1', token).update(signed).digest(), Buffer.from(String(signature), 'base64'));
+}
+
+/** In ms. */
+const window = 300_000;
+
+/** `v=` milliseconds `,d=` HMAC-SHA256 of the body and the milliseconds, in hexadecimal. */
+export function isSignedByRetell(key: string, signature: unknown, body: string, now: number): boolean {
+  const [, time = '', digest = ''] = /^v=(\d+),d=([0-9a-f]{64})$/.exec(String(signature)) ?? [];
+  const expected = createHmac('sha256', key)
+    .update(body + time)
+    .digest();
+  return Math.abs(now - Number(time)) < window && isEqual(expected, Buffer.from(digest, 'hex'));
+}
+
+function isEqual(expected: Buffer, given: Buffer): boolean {
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
