@@ -8,6 +8,7 @@ import type { Config, DialerConfig } from './config.ts';
 import type { CutReason } from './connections.ts';
 import { type Dialer, type DialerObserver, startDialer } from './dialer/loop.ts';
 import { simulatedProvider } from './dialer/simulated.ts';
+import { watchTrouble } from './dialer/trouble.ts';
 import { type ClockWatch, describeDoubt, watchClock } from './domain/clock.ts';
 import type { Clock, Passwords, Ports, Randomness } from './domain/ports.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
@@ -133,12 +134,15 @@ export async function startCore(
     metrics.watch.queue(() => queueLook(ports));
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
     metrics.watch.database(storage.figures);
+    const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     metrics.watch.process(async () => ({
       ready: (await isReady()) ? 1 : 0,
+      dialerTrouble: trouble.seconds(),
       lastUsedLag: storage.lastUsedLag() / 1_000,
       clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
     }));
-    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer: metrics.dialer, isTrusted: clockWatch.isTrusted });
+    const observer = { ...metrics.dialer, onResult: trouble.onResult };
+    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer, isTrusted: clockWatch.isTrusted });
 
     return {
       url: publicListener.url,
@@ -151,6 +155,7 @@ export async function startCore(
         // Until then load balancers see that this core is not ready, and each answer closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
+        await trouble.close();
         await managementListener?.drain();
         await refusals.close();
         await storage.close();

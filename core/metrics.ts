@@ -15,7 +15,7 @@ export type Metrics = {
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
-  dialer: DialerObserver;
+  dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
   /** Each takes a function that finds the figures when Prometheus asks. */
   watch: ReturnType<typeof gaugesOf>;
@@ -154,6 +154,10 @@ function gaugesOf(registry: Registry) {
       clockAhead: {
         name: 'callkey_clock_ahead_seconds',
         help: 'How far the clock is ahead, if it is too far for calls to be dialed or end and for data to be erased; else 0',
+      },
+      dialerTrouble: {
+        name: 'callkey_dialer_trouble_seconds',
+        help: 'For how long the provider has taken no call that this process handed off; 0 if that is less than a minute',
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',

@@ -1,6 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
+import { timestamp } from '#contract/text.ts';
 import { describeDoubt, doubtOf } from '../domain/clock.ts';
+import { findDialerTrouble } from '../domain/dialer-trouble.ts';
+import type { Ports } from '../domain/ports.ts';
 import { adminCommand } from '../program.ts';
 import { readSecret, secretFileOf } from '../session-secrets.ts';
 import type { Database, DatabaseLocation } from '../storage/database.ts';
@@ -23,11 +26,11 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
 }
 
 /** @returns whether all is well */
-async function runCheck({ storage, location, output }: AdminContext, options: { repair?: true }): Promise<boolean> {
+async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
   const unknown = unknownVariables(process.env).map((variable) => ({
     ...{ name: 'environment', ok: true, detail: unknownVariableText(variable), warning: true as const },
   }));
-  const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false)), ...unknown];
+  const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false, ports)), ...unknown];
   const ok = findings.every((finding) => finding.ok);
   const lines = findings.map((finding) => `${markOf(finding)}  ${finding.name}: ${finding.detail}`);
   output.answer({ ok, checks: findings }, lines.join('\n'));
@@ -43,7 +46,7 @@ function markOf({ ok, warning }: Finding): string {
 }
 
 /** What would make a core lose data, or let a stranger in. */
-async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean): Promise<Finding[]> {
+async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
     await database.read.raw('SELECT 1');
@@ -59,8 +62,9 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
   const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'are complete'))] : [];
+  const dialer = schema.ok ? [await attempt('dialer', () => dialerState(ports))] : [];
   const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
-  return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...specific];
+  return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...dialer, ...specific];
 }
 
 async function lookAtClock({ stores }: Storage): Promise<string> {
@@ -72,6 +76,16 @@ async function lookAtClock({ stores }: Storage): Promise<string> {
 async function countEnabled({ database }: Storage): Promise<number> {
   const counted = await database.read('users').whereNull('disabled_at').count({ users: '*' }).first<{ users: number | string }>();
   return Number(counted.users);
+}
+
+/** As the cores see it that run now. */
+async function dialerState(ports: Ports): Promise<string> {
+  const trouble = await findDialerTrouble(ports);
+  if (trouble) throw new Error(`the provider hasn't taken a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
+  const now = ports.clock.millis();
+  const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
+  const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);
+  return due === 0 ? 'no call is due' : `${due} calls are due, the oldest for ${minutes} minutes`;
 }
 
 /** Compares the kept counts of API keys with the keys themselves. */

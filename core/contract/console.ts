@@ -237,15 +237,21 @@ export const allCallsSummaryQuerySchema = directoryQuerySchema.extend(chartQuery
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
+/** That the provider has taken no calls for at least a minute; null if all is well. */
+const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
+export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
+
 export const callsSummarySchema = z.object({
   /** The last 30 days, today included, the oldest first. A call counts on the day it was placed; a state that no call has is left out. */
   days: z.array(z.object({ day: z.iso.date(), states: callsByStateSchema })),
+  dialerTrouble: dialerTroubleSchema,
 });
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 export const allCallsSummarySchema = z.object({
   /** The same days. A campaign without a call on a day is left out there. */
   days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
+  dialerTrouble: dialerTroubleSchema,
 });
 export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;
 

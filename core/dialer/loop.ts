@@ -4,11 +4,12 @@ import type { Settlement } from '../domain/call-states.ts';
 import { clockSkew } from '../domain/deadlines.ts';
 import { dialingLimits, nextStep, settlementOf } from '../domain/dialing.ts';
 import type { ClaimedCall } from '../domain/model.ts';
-import type { Clock, DialingStore, Provider } from '../domain/ports.ts';
+import type { Clock, DialingStore, HandoffResult, Provider } from '../domain/ports.ts';
 
 export type DialerObserver = {
   onClaim(calls: number): void;
   onHandoff(result: string): void;
+  onResult(result: HandoffResult): void;
   onLeaseLost(): void;
   onOutcome(state: string): void;
 };
@@ -88,6 +89,7 @@ export function startDialer(deps: {
   async function handOff(call: ClaimedCall): Promise<Settlement> {
     const result = await provider.handOff(call);
     observer.onHandoff(result.kind);
+    observer.onResult(result);
     return settlementOf(call, result, provider, clock.millis(), deps.random);
   }
 

@@ -75,7 +75,7 @@ async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData):
       ...(Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfter } : {}),
     };
   }
-  return { kind: 'rejected', detail };
+  return { kind: 'rejected', detail, reason: `HTTP ${statusCode}` };
 }
 
 /** The beginning of an answer, for the call's detail. */
@@ -99,5 +99,5 @@ function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
   const reason = whyNotSent(error);
   if (reason !== null) return { kind: 'not-taken', detail: `The provider could not be reached: ${reason}.`, reason };
   const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : codeOf(error) || 'connection lost';
-  return { kind: 'answer-lost', detail: `The provider's answer was lost (${cause}).` };
+  return { kind: 'answer-lost', detail: `The provider's answer was lost (${cause}).`, reason: `no response (${cause})` };
 }

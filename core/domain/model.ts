@@ -275,3 +275,11 @@ export type ImportedThing = {
 
 export type ImportAddition = { thing: ImportedThing; password: NewPassword | null; event: AuditEvent };
 export type ImportChange = { thing: ImportedThing; event: AuditEvent };
+
+/** The provider takes no calls. Instants are epoch milliseconds. */
+export type DialerTrouble = {
+  /** Of the first hand-off that it didn't take. */
+  since: number;
+  /** Why it didn't take the last one, without its own words: they may be about one call. */
+  reason: string;
+};

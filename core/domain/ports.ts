@@ -20,6 +20,7 @@ import type {
   ContactCall,
   Credentials,
   DeletionImpact,
+  DialerTrouble,
   Digest,
   ExternalNamed,
   ImportAddition,
@@ -179,16 +180,16 @@ export type CallListStore = {
   compactCounts(): Promise<void>;
 };
 
-/** The result of one hand-off. */
+/** The result of one hand-off. `detail` may have the provider's own words, and `reason` has none of them. */
 export type HandoffResult =
   /** The provider has the call. It reports the outcome, or is asked to conclude it at `outcomeAt`. */
   | { kind: 'taken'; outcomeAt?: number }
   /** The provider refused the call for good. */
-  | { kind: 'rejected'; detail: string }
-  /** The provider certainly does not have the call. `reason` has none of the provider's own words. `retryAfter` is in seconds. */
+  | { kind: 'rejected'; detail: string; reason: string }
+  /** The provider certainly does not have the call. `retryAfter` is in seconds. */
   | { kind: 'not-taken'; detail: string; reason: string; retryAfter?: number }
   /** The request was sent, and no answer came: the provider may have the call. */
-  | { kind: 'answer-lost'; detail: string };
+  | { kind: 'answer-lost'; detail: string; reason: string };
 
 /** The service that makes phones ring. */
 export type Provider = {
@@ -222,6 +223,10 @@ export type DialingStore = {
    * @returns how many
    */
   recoverFromClockStep(now: number, signal?: AbortSignal): Promise<number>;
+  /** Keeps, or with null forgets, that a core's provider takes no calls. @param core the name of its process */
+  noteTrouble(core: string, trouble: DialerTrouble | null, now: number): Promise<void>;
+  /** The oldest trouble that was noted since an instant. */
+  findTrouble(notedSince: number): Promise<DialerTrouble | null>;
   /** Calls that wait for a dialer and are due, and since when the oldest is. */
   queue(now: number): Promise<{ due: number; oldestDueAt: number | null }>;
 };

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { type Settlement, stagesBefore, stateOf, waitingStages } from '../domain/call-states.ts';
-import type { ClaimedCall } from '../domain/model.ts';
+import { troubleLimits } from '../domain/dialer-trouble.ts';
+import type { ClaimedCall, DialerTrouble } from '../domain/model.ts';
 import type { DialingStore } from '../domain/ports.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
@@ -68,6 +69,18 @@ export function dialingStore(database: Database): DialingStore {
     endForgotten: (now, signal) => inShortTransactions((limit) => endSomeForgotten(write, now, limit), sweptAtOnce, signal),
 
     recoverFromClockStep: (now, signal) => inShortTransactions((limit) => makeSomeDue(write, now, limit), sweptAtOnce, signal),
+
+    async noteTrouble(core, trouble, now) {
+      const old = now - troubleLimits.noted.toMillis();
+      await write('dialer_troubles').where({ core }).orWhere('noted_at', '<', old).delete();
+      if (trouble) await write('dialer_troubles').insert({ core, ...trouble, noted_at: now });
+    },
+
+    async findTrouble(notedSince) {
+      const oldest = read('dialer_troubles').where('noted_at', '>=', notedSince).orderBy('since').limit(1);
+      const [found]: DialerTrouble[] = await oldest.select('since', 'reason');
+      return found ?? null;
+    },
 
     async queue(now) {
       const row = await read('calls')

@@ -19,8 +19,9 @@ const typedTables: Record<keyof Tables, true> = {
   recorded_retention: true,
   calls: true,
   call_counts: true,
+  dialer_troubles: true,
 };
 
 /** All tables and functions that the migrations make on PostgreSQL. A schema may hold other people's as well. */
 export const ownTables: readonly string[] = [...Object.keys(typedTables), 'call_count_changes', migrationsTable, `${migrationsTable}_lock`];
-export const ownFunctions: readonly string[] = ['tally_api_keys', 'tally_moved_api_key', 'count_ended_call'];
+export const ownFunctions: readonly string[] = ['tally_api_keys', 'tally_moved_api_key', 'count_ended_call', 'count_replaced_call'];

@@ -22,6 +22,7 @@ declare module 'knex/types/tables.js' {
     calls: CallRow;
     call_counts: CallCountRow;
     clock: ClockRow;
+    dialer_troubles: DialerTroubleRow;
   }
 }
 
@@ -108,6 +109,9 @@ export type AuditEventRow = {
   seq?: number | null;
   hash?: string | null;
 };
+
+/** That a core's provider takes no calls, as long as that core says so again. */
+type DialerTroubleRow = { core: string; since: number; reason: string; noted_at: number };
 
 /** One row. */
 type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };

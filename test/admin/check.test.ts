@@ -54,6 +54,25 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.close();
   });
 
+  it('says since when a provider takes no calls, as long as a core says so', async () => {
+    const direct = await openDirect(database());
+    const { dialing } = direct.ports.stores;
+    expect((await admin(['check'])).stdout).to.contain('ok     dialer: no call is due');
+    const now = Date.now();
+    const since = now - 3_600_000;
+    await dialing.noteTrouble('core-1', { since, reason: 'connection refused' }, now);
+    await dialing.noteTrouble('core-2', { since: since + 1, reason: 'HTTP 503' }, now);
+    const { code, stdout } = await admin(['check']);
+    const text = `WRONG  dialer: the provider hasn't taken a call since ${new Date(since).toISOString()}: connection refused`;
+    expect([code, stdout.includes(text)], stdout).to.deep.equal([1, true]);
+    await dialing.noteTrouble('core-1', null, now);
+    expect((await admin(['check'])).stdout).to.contain('HTTP 503');
+    // Its core may have died.
+    await dialing.noteTrouble('core-2', { since, reason: 'HTTP 503' }, now - 600_000);
+    expect((await admin(['check'])).code).to.equal(0);
+    await direct.close();
+  });
+
   it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
     const direct = await openDirect(database());
     const { write, read } = direct.storage.database;

@@ -51,8 +51,11 @@ describeDesktop('calls and users in the console', () => {
       ...window,
       variables: { orderNumber: '4711' },
     });
+    const trouble = { since: Date.UTC(2026, 10, 21, 9), reason: 'connection refused' };
+    await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, Date.UTC(2099, 0));
     await signInAs(harness, 'tied');
     await button('Calls').click();
+    await page.getByText(/^The provider hasn’t taken a call since .+: connection refused\.$/).waitFor();
     await row('Ada Lovelace').click();
     const panel = page.getByRole('complementary');
     await panel.getByText('orderNumber').waitFor();

@@ -45,7 +45,7 @@ describe("the dialer's loop", () => {
   const start = (provider: Provider, { store = direct.ports.stores.dialing, concurrency = 4 } = {}) => {
     dialer = startDialer({
       ...{ store, provider, concurrency, clock, isTrusted: async () => true, random: () => 0.5, log: pino({ level: 'silent' }) },
-      observer: { onClaim() {}, onHandoff() {}, onLeaseLost() {}, onOutcome() {} },
+      observer: { onClaim() {}, onHandoff() {}, onLeaseLost() {}, onOutcome() {}, onResult() {} },
     });
   };
   const handoffIs = (contactId: string, handoff: string) => until(async () => (await call(contactId))?.handoff === handoff);
@@ -69,7 +69,7 @@ describe("the dialer's loop", () => {
     await addCall('c');
     start(
       providerOf([
-        { kind: 'answer-lost', detail: 'lost' },
+        { kind: 'answer-lost', detail: 'lost', reason: 'no response' },
         { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' },
       ]),
     );
@@ -136,7 +136,14 @@ describe("the dialer's schedule", () => {
         return true;
       },
       recoverFromClockStep: async (now) => seen.push(`recover ${now}`),
-      ...{ reportOutcome: unexpected, lapse: unexpected, endForgotten: unexpected, queue: unexpected },
+      ...{
+        reportOutcome: unexpected,
+        lapse: unexpected,
+        endForgotten: unexpected,
+        queue: unexpected,
+        noteTrouble: unexpected,
+        findTrouble: unexpected,
+      },
     };
     // The interval passes when a test says so.
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -161,6 +168,7 @@ describe("the dialer's schedule", () => {
       onHandoff: (result: string) => seen.push(`handed off: ${result}`),
       onLeaseLost: () => seen.push('lease lost'),
       onOutcome: (state: string) => seen.push(`outcome ${state}`),
+      onResult: () => undefined,
     };
     dialer = startDialer({ store, provider: of, concurrency, clock, isTrusted: async () => true, random: () => 0.5, log, observer });
     await turns();

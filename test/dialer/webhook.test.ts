@@ -168,7 +168,7 @@ describe('the answer of a webhook', () => {
   ] as const) {
     it(`means with the status ${status} that the call is ${kind}`, async () => {
       const detail = kind === 'taken' ? {} : { detail: `The provider answered ${status}.` };
-      const reason = kind === 'not-taken' ? { reason: `HTTP ${status}` } : {};
+      const reason = kind !== 'taken' ? { reason: `HTTP ${status}` } : {};
       expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail, ...reason });
     });
   }
@@ -178,7 +178,7 @@ describe('the answer of a webhook', () => {
       response.writeHead(422).write('no\r\n\tsuch ');
       setImmediate(() => response.end('line\n'));
     });
-    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422: no such line' });
+    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422: no such line', reason: 'HTTP 422' });
   });
 
   it('is read no further than what a call keeps of it', async () => {
@@ -191,7 +191,7 @@ describe('the answer of a webhook', () => {
     const result = await handOff((response) =>
       response.writeHead(422, { 'Content-Length': '100' }).write('{', () => setImmediate(() => response.destroy())),
     );
-    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422.' });
+    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422.', reason: 'HTTP 422' });
   });
 
   it('keeps no connection open, however long it is', async () => {
@@ -207,6 +207,7 @@ describe('the answer of a webhook', () => {
     expect(await handOff((response) => response.destroy())).to.deep.equal({
       kind: 'answer-lost',
       detail: "The provider's answer was lost (UND_ERR_SOCKET).",
+      reason: 'no response (UND_ERR_SOCKET)',
     });
   });
 
@@ -217,6 +218,7 @@ describe('the answer of a webhook', () => {
       expect(await handOff(() => undefined)).to.deep.equal({
         kind: 'answer-lost',
         detail: "The provider's answer was lost (no answer in time).",
+        reason: 'no response (no answer in time)',
       });
     } finally {
       timeouts.answer = answer;

@@ -93,7 +93,7 @@ describe('what a dialer does with a claimed call', () => {
 describe('what the result of a hand-off means', () => {
   const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => settlementOf(call, result, by, now, () => 0.5);
   const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
-  const lost = { kind: 'answer-lost', detail: 'lost' } as const;
+  const lost = { kind: 'answer-lost', detail: 'lost', reason: 'no response' } as const;
   const doubt = claimed({ handoff: 'doubt' });
   const windowOver = { firstAttemptAt: now - dialingLimits.window.toMillis() };
   const table: [string, () => ReturnType<typeof settle>, object][] = [
@@ -107,7 +107,7 @@ describe('what the result of a hand-off means', () => {
       () => settle(doubt, { kind: 'taken', outcomeAt: now + 7 }),
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 7 },
     ],
-    ['a rejected call fails', () => settle(claimed(), { kind: 'rejected', detail: 'no' }), failed('rejected', 'no')],
+    ['a rejected call fails', () => settle(claimed(), { kind: 'rejected', detail: 'no', reason: 'HTTP 422' }), failed('rejected', 'no')],
     [
       'a call that was not taken is retried',
       () => settle(claimed(), notTaken),

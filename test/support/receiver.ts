@@ -11,6 +11,7 @@ export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; 
 /** A provider's receiving side. Each hand-off is answered as the test says; 202 unless it says anything. */
 export async function startReceiver(
   answer: (received: Received, response: ServerResponse) => unknown = (_, response) => response.writeHead(202).end(),
+  port = 0,
 ) {
   const received: Received[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
@@ -21,7 +22,7 @@ export async function startReceiver(
     await answer(one, response);
     for (const { count, resolve } of waiting) if (received.length >= count) resolve();
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   return {

@@ -6,9 +6,12 @@ import {
   type CallsView,
   callsQuerySchema,
   chartQuerySchema,
+  type DialerTroubleView,
 } from '#contract/console.ts';
 import { timestamp } from '#contract/text.ts';
 import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../domain/call-list.ts';
+import { findDialerTrouble } from '../../domain/dialer-trouble.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { readQuery } from '../body.ts';
 import { type Context, type HttpDeps, idOf, turnOf } from '../context.ts';
 import { viewerOf } from '../session.ts';
@@ -34,12 +37,19 @@ export async function show(ctx: Context, { ports }: HttpDeps): Promise<void> {
 
 export async function summarize(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const { timeZone } = readQuery(ctx, chartQuerySchema);
-  const view: CallsSummaryView = { days: await summarizeCalls(ports, viewerOf(ctx), idOf(ctx), timeZone) };
+  const days = await summarizeCalls(ports, viewerOf(ctx), idOf(ctx), timeZone);
+  const view: CallsSummaryView = { days, dialerTrouble: await troubleView(ports) };
   ctx.body = view;
 }
 
 export async function summarizeAll(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const { timeZone, search, cursor = null } = readQuery(ctx, allCallsSummaryQuerySchema);
-  const view: AllCallsSummaryView = { days: await summarizeAllCalls(ports, viewerOf(ctx), timeZone, { search, cursor }) };
+  const days = await summarizeAllCalls(ports, viewerOf(ctx), timeZone, { search, cursor });
+  const view: AllCallsSummaryView = { days, dialerTrouble: await troubleView(ports) };
   ctx.body = view;
+}
+
+async function troubleView(ports: Ports): Promise<DialerTroubleView> {
+  const trouble = await findDialerTrouble(ports);
+  return trouble && { since: timestamp(trouble.since), reason: trouble.reason };
 }

@@ -3,7 +3,8 @@ import type { Dialect } from '../database.ts';
 
 /**
  * An outcome that the provider reports late replaces `unknown`, and the charts then count the call under what it became. The trigger waits for
- * a change that cores of earlier releases never make. Calls that wait for another try lapse like queued ones: the index finds them.
+ * a change that cores of earlier releases never make. Calls that wait for another try lapse like queued ones: the index finds them. And a core whose
+ * provider takes no calls says so here.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
@@ -11,6 +12,12 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `ALTER TABLE calls ADD COLUMN told_late_at ${bigint}`,
     `CREATE INDEX calls_lapsing_between_tries ON calls (not_after)
      WHERE state = 'dialing' AND handoff = 'retry' AND not_after IS NOT NULL`,
+    `CREATE TABLE dialer_troubles (
+      core text NOT NULL PRIMARY KEY,
+      since ${bigint} NOT NULL,
+      reason text NOT NULL,
+      noted_at ${bigint} NOT NULL
+    )${dialect === 'postgres' ? '' : ' STRICT'}`,
     ...(dialect === 'postgres' ? postgres : sqlite),
   ];
   for (const statement of statements) await trx.raw(statement).options(patient);

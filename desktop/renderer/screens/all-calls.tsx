@@ -2,6 +2,7 @@ import type { AllCallsSummaryView, CampaignsView } from '#contract/console.ts';
 import { folded } from '#contract/text.ts';
 import { Clip } from '../components/clip.tsx';
 import { DataTable } from '../components/data-table.tsx';
+import { DialerTrouble } from '../components/dialer-trouble.tsx';
 import { Empty, Loadable } from '../components/loadable.tsx';
 import { MoreButton } from '../components/more-button.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';
@@ -52,7 +53,12 @@ export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
         </search>
       )}
       <Loadable resource={resource} what="the outcomes">
-        {(view) => <Outcomes view={isMany && isWhole ? searched(view, search) : view} isMany={isMany} onChoose={onChoose} />}
+        {(view) => (
+          <>
+            <DialerTrouble trouble={view.dialerTrouble} />
+            <Outcomes view={isMany && isWhole ? searched(view, search) : view} isMany={isMany} onChoose={onChoose} />
+          </>
+        )}
       </Loadable>
     </Page>
   );
@@ -75,10 +81,11 @@ function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
     join: (view, next) => ({
       campaigns: [...view.campaigns, ...next.campaigns],
       nextCursor: next.nextCursor,
+      dialerTrouble: next.dialerTrouble,
       days: view.days.map(({ day, campaigns }, index) => ({ day, campaigns: [...campaigns, ...(next.days[index]?.campaigns ?? [])] })),
     }),
     count: ({ campaigns }) => campaigns.length,
-    empty: { campaigns: [], nextCursor: null, days: [] },
+    empty: { campaigns: [], nextCursor: null, dialerTrouble: null, days: [] },
   };
 }
 

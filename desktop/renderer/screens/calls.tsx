@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
 import { type CallState, callStates } from '#contract/states.ts';
+import { DialerTrouble } from '../components/dialer-trouble.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';
@@ -175,7 +176,14 @@ function Outcomes({ campaignId }: { campaignId: string }) {
   const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
   const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
   const view = summary.state.value.value;
-  return view && <OutcomeChart summary={view} />;
+  return (
+    view && (
+      <>
+        <DialerTrouble trouble={view.dialerTrouble} />
+        <OutcomeChart summary={view} />
+      </>
+    )
+  );
 }
 
 function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOlder: () => void }) {

@@ -18,8 +18,8 @@ export const summaryMs = 60_000;
 export const chosenDay = { day: '' };
 
 /** The calls of all campaigns together. */
-export function summaryOfAll({ days }: AllCallsSummaryView): CallsSummaryView {
-  return { days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
+export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): CallsSummaryView {
+  return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
 }
 
 /** Each campaign's calls, counted by group: of one day, or of all days if it is empty. @returns a function of a campaign's id */

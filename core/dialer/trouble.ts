@@ -1,0 +1,61 @@
+import type { Logger } from 'pino';
+import { troubleLimits } from '../domain/dialer-trouble.ts';
+import type { DialerTrouble } from '../domain/model.ts';
+import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
+
+/** Notices that the provider takes no calls: in the log, in the database for the console, and for the metrics. */
+export type TroubleWatch = {
+  onResult(result: HandoffResult): void;
+  /** For how many seconds the provider has taken no call; 0 if all is well. */
+  seconds(): number;
+  close(): Promise<void>;
+};
+
+type Failing = DialerTrouble & { lastAt: number; handoffs: number };
+
+/** @param core this process's name among those on the database */
+export function watchTrouble(core: string, deps: { store: DialingStore; clock: Clock; log: Logger }): TroubleWatch {
+  const { store, clock, log } = deps;
+  let failing: Failing | null = null;
+  let isNoted = false;
+  let noting: Promise<void> = Promise.resolve();
+
+  const isTrouble = () => failing !== null && failing.lastAt - failing.since >= troubleLimits.after.toMillis();
+
+  function note(trouble: DialerTrouble | null): void {
+    isNoted = trouble !== null;
+    noting = noting
+      .then(() => store.noteTrouble(core, trouble, clock.millis()))
+      .catch((err) => log.warn({ err }, "the dialer's trouble is not noted"));
+  }
+
+  function say(): void {
+    if (!failing || !isTrouble()) return;
+    const { since, reason, handoffs } = failing;
+    log.warn({ since: new Date(since).toISOString(), reason, handoffs }, 'the provider takes no calls');
+    note({ since, reason });
+  }
+
+  const timer = setInterval(say, troubleLimits.every.toMillis()).unref();
+
+  return {
+    onResult(result) {
+      if (result.kind === 'taken') {
+        failing = null;
+        if (!isNoted) return;
+        log.info('the provider takes calls again');
+        return note(null);
+      }
+      const now = clock.millis();
+      failing = { since: failing?.since ?? now, handoffs: (failing?.handoffs ?? 0) + 1, lastAt: now, reason: result.reason };
+      // The first time at once, and then every minute.
+      if (!isNoted) say();
+    },
+    seconds: () => (failing && isTrouble() ? (clock.millis() - failing.since) / 1_000 : 0),
+    async close() {
+      clearInterval(timer);
+      if (isNoted) note(null);
+      await noting;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { callsSummarySchema } from '#contract/console.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { freePort } from '../support/postgres.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { createKey, onDemand, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+const placed = 100;
+
+describe('a provider that is down', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let harness: CoreHarness;
+    let port: number;
+    let receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
+
+    before(async () => {
+      port = await freePort();
+      const url = `http://127.0.0.1:${port}/calls`;
+      const environment = { DIALER: 'webhook', DIALER_URL: url, DIALER_SECRETS: signingSecret, DIALER_CONCURRENCY: '50' };
+      harness = await openCore({ kind, clock, environment });
+    });
+    after(async () => {
+      await harness.close();
+      await receiver?.close();
+    });
+
+    it('for a minute gets each due call once afterwards, and none that was cancelled meanwhile', async () => {
+      const { core, direct, tenants } = harness;
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const key = await createKey(core.url, cookie);
+      const { database } = direct.storage;
+      const rows = Array.from({ length: placed }, (_, n) => ({
+        ...{
+          campaign_id: tenants.campaign.id,
+          account_id: tenants.account.id,
+          api_key_id: key.id,
+          contact_id: `c${n}`,
+          request_id: `c${n}`,
+        },
+        ...{ state: 'queued' as const, phone: '+493012345678', placed_at: clock.millis(), due_at: clock.millis() },
+      }));
+      await database.write('calls').insert(rows);
+      const count = async (where: object): Promise<number> =>
+        Number((await database.read('calls').where(where).count({ n: '*' }).first<{ n: number }>()).n);
+      const trouble = async () => {
+        const path = `/console/campaigns/${tenants.campaign.id}/calls/summary?timeZone=UTC`;
+        return callsSummarySchema.parse((await ask('GET', core.url + path, { cookie })).json).dialerTrouble;
+      };
+      const metric = async () =>
+        Number(/^callkey_dialer_trouble_seconds (.+)$/m.exec((await ask('GET', `${core.managementUrl}/metrics`)).text)?.[1]);
+
+      await until(async () => (await count({ handoff: 'retry' })) === placed);
+      const since = clock.now();
+      expect([await trouble(), await metric()]).to.deep.equal([null, 0]);
+      clock.advance({ minutes: 1, seconds: 5 });
+      await until(async () => (await count({ attempt: 1 })) === 0);
+      await until(async () => (await trouble()) !== null);
+      expect((await trouble())?.reason).to.equal('connection refused');
+      expect(Date.parse((await trouble())?.since ?? '')).to.be.at.most(since.toMillis());
+      expect(await metric()).to.be.at.least(60);
+      const said = core.log.filter(({ msg }) => msg === 'the provider takes no calls');
+      expect(said.map(({ reason }) => reason)).to.deep.equal(['connection refused']);
+
+      const cancelled = rows.slice(0, 20).map((row) => row.contact_id);
+      const answers = new Map<string, number>();
+      await Promise.all(
+        cancelled.map(async (id) =>
+          answers.set(id, (await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${id}`, { key: key.keyValue })).status),
+        ),
+      );
+      const stopped = new Set(cancelled.filter((id) => answers.get(id) === 200));
+      expect(stopped.size).to.be.greaterThan(0);
+      receiver = await startReceiver(undefined, port);
+      clock.advance({ minutes: 5 });
+      await receiver.until(placed - stopped.size);
+      await until(async () => (await count({ handoff: 'taken' })) === placed - stopped.size);
+      const called = receiver.received.map(({ handoff }) => handoff.handoffId);
+      expect(called).to.have.length(new Set(called).size);
+      expect(called.filter((id) => stopped.has(id))).to.deep.equal([]);
+      expect(await count({ state: 'unknown' })).to.equal(0);
+      await until(async () => (await trouble()) === null);
+      expect(await metric()).to.equal(0);
+    });
+  });
+});

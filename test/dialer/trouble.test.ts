@@ -1,0 +1,71 @@
+import { mock } from 'node:test';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { type TroubleWatch, watchTrouble } from '../../core/dialer/trouble.ts';
+import type { DialingStore, HandoffResult } from '../../core/domain/ports.ts';
+import { fakeClock } from '../support/clock.ts';
+import { fakePorts } from '../support/ports.ts';
+
+const refused: HandoffResult = { kind: 'not-taken', detail: 'The provider answered 503: no', reason: 'HTTP 503' };
+const taken: HandoffResult = { kind: 'taken' };
+
+describe('the watch over a provider that takes no calls', () => {
+  const clock = fakeClock();
+  let lines: string[];
+  let noted: Parameters<DialingStore['noteTrouble']>[1][];
+  let watch: TroubleWatch;
+
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setInterval'] });
+    [lines, noted] = [[], []];
+    const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line).msg) });
+    const store = fakePorts({ stores: { dialing: { noteTrouble: async (_, trouble) => void noted.push(trouble) } } }).stores.dialing;
+    watch = watchTrouble('core-1', { store, clock, log });
+  });
+  afterEach(async () => {
+    await watch.close();
+    mock.timers.reset();
+  });
+
+  const minute = () => {
+    clock.advance({ minutes: 1 });
+    mock.timers.tick(60_000);
+  };
+
+  it('says nothing of less than a minute, nor of one call however long ago it was refused', () => {
+    watch.onResult(refused);
+    minute();
+    expect([lines, watch.seconds()]).to.deep.equal([[], 0]);
+    watch.onResult(taken);
+    watch.onResult(refused);
+    clock.advance({ seconds: 59 });
+    watch.onResult(refused);
+    expect([lines, watch.seconds()]).to.deep.equal([[], 0]);
+  });
+
+  it('says it in one line a minute, however many calls are refused, until one is taken', async () => {
+    watch.onResult(refused);
+    const since = clock.millis();
+    clock.advance({ minutes: 1 });
+    for (let n = 0; n < 50; n++) watch.onResult(refused);
+    expect([lines, watch.seconds()]).to.deep.equal([['the provider takes no calls'], 60]);
+    minute();
+    minute();
+    expect(lines).to.have.length(3);
+    watch.onResult(taken);
+    minute();
+    expect([lines.slice(3), watch.seconds()]).to.deep.equal([['the provider takes calls again'], 0]);
+    await watch.close();
+    const trouble = { since, reason: 'HTTP 503' };
+    expect(noted).to.deep.equal([trouble, trouble, trouble, null]);
+  });
+
+  it('counts calls that the provider rejects or leaves in doubt, too', () => {
+    for (const kind of ['rejected', 'answer-lost'] as const) {
+      watch.onResult({ kind, detail: '', reason: 'HTTP 401' });
+      clock.advance({ minutes: 1 });
+    }
+    watch.onResult(refused);
+    expect(watch.seconds()).to.equal(120);
+  });
+});
