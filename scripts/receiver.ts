@@ -14,8 +14,10 @@ async function report(handoffId: string): Promise<void> {
   const headers = new Headers({ 'Content-Type': 'application/json', 'webhook-id': id });
   headers.set('webhook-timestamp', String(Math.floor(time.getTime() / 1_000)));
   headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
-  const { status } = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body });
-  process.stdout.write(`reported ${handoffId}: ${status}\n`);
+  const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
+  process.stdout.write(`reported ${handoffId}: ${answer?.status ?? 'no response'}\n`);
+  // Until the core has it. A 404 won't change.
+  if (answer?.status !== 204 && answer?.status !== 404) setTimeout(report, 1_000, handoffId);
 }
 
 createServer(async (request, response) => {
@@ -27,7 +29,7 @@ createServer(async (request, response) => {
   if (!taken.has(handoffId)) {
     taken.add(handoffId); // The same hand-off may come again: one id is one call.
     process.stdout.write(`calling ${contact.phone} (${handoffId})\n`);
-    setTimeout(() => report(handoffId).catch((error) => process.stderr.write(`${error}\n`)), 3_000);
+    setTimeout(report, 3_000, handoffId);
   }
   return response.writeHead(202).end();
 }).listen(Number(port), '127.0.0.1', () => process.stdout.write(`waiting for hand-offs on http://127.0.0.1:${port}/\n`));

@@ -1,0 +1,188 @@
+// Checks a provider's adapter from the core's side: sends it signed hand-offs, waits for their outcomes, and says in words what is missing.
+// core/docs/connecting-a-provider.md
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { request } from 'undici';
+import { type Handoff, outcomeSchema } from '#contract/dialer.ts';
+import { isPhoneNumber } from '#contract/phone.ts';
+import { isSigned, isSigningSecret, sign } from '#contract/signature.ts';
+import { validate } from '#contract/validate.ts';
+import { openConnections } from '../core/dialer/connection.ts';
+
+const usage = 'Usage: DIALER_SECRETS=whsec_… npm run provider-check -- URL [--phone +12025550123] [--port 8080] [--wait 60]';
+
+function stop(message: string): never {
+  process.stderr.write(`${message}\n${usage}\n`);
+  process.exit(2);
+}
+
+function readSettings() {
+  const options = {
+    phone: { type: 'string', default: '+12025550123' },
+    port: { type: 'string', default: '8080' },
+    wait: { type: 'string', default: '60' },
+  } as const;
+  try {
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    return { ...values, url: positionals[0] ?? '' };
+  } catch (error) {
+    return stop(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const { url, phone, ...numbers } = readSettings();
+const [port, wait] = [Number(numbers.port), Number(numbers.wait)];
+const secrets = (process.env['DIALER_SECRETS'] ?? '').split(',');
+const [secret = ''] = secrets;
+if (!URL.canParse(url) || !/^https?:/.test(url)) stop('Specify the URL of your adapter, such as http://127.0.0.1:9000/.');
+if (!secrets.every(isSigningSecret)) stop("Set DIALER_SECRETS to your adapter's secret: npm run admin -- dialer secret makes one.");
+if (!isPhoneNumber(phone)) stop('--phone must be a phone number in E.164 form, such as +12025550123.');
+if (!Number.isInteger(port) || port < 0 || port > 65_535) stop('--port must be a port.');
+if (!(wait > 0)) stop('--wait must be a number of seconds.');
+
+let failures = 0;
+function say(isRight: boolean, what: string, otherwise = ''): void {
+  if (!isRight) failures++;
+  process.stdout.write(isRight ? `ok     ${what}\n` : `WRONG  ${what}: ${otherwise}\n`);
+}
+
+const now = () => Math.floor(Date.now() / 1_000);
+const connections = openConnections(5_000);
+
+type Sent = { status: number } | { error: string };
+
+async function send(handoff: Handoff, { by = secret, at = now() } = {}): Promise<Sent> {
+  const body = JSON.stringify(handoff);
+  const headers = { 'Content-Type': 'application/json', ...sign(handoff.handoffId, body, by, at) };
+  try {
+    const signal = AbortSignal.timeout(10_000);
+    const answer = await request(url, { method: 'POST', headers, body, dispatcher: connections.dispatcher, reset: true, signal });
+    await answer.body.dump();
+    return { status: answer.statusCode };
+  } catch (error) {
+    const reason = connections.whyNotSent(error);
+    return { error: reason ?? 'no response within ten seconds, or the connection broke: the core ends such a call as unknown' };
+  }
+}
+
+const describe = (sent: Sent) => ('status' in sent ? `it responded with ${sent.status}` : sent.error);
+const isTaken = (sent: Sent) => 'status' in sent && sent.status >= 200 && sent.status < 300;
+const isRefused = (sent: Sent) => 'status' in sent && sent.status >= 400 && sent.status < 500;
+
+function handoffOf(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
+  const id = randomUUID();
+  const names = { handoffId: id, requestId: `provider-check-${id}`, contactId: id, campaignId: 'provider-check' };
+  return { ...names, contact: { phone, ...more.contact }, variables: more.variables ?? {}, placedAt: new Date().toISOString() };
+}
+
+/** What has come for a hand-off: how often, and the states that it told. */
+const outcomes = new Map<string, { reports: number; states: Set<string> }>();
+
+/** Takes outcomes as the core does, but the first report of each, which it refuses once. */
+const server = createServer(async (incoming, response) => {
+  const body = await buffer(incoming);
+  const header = (name: string) => String(incoming.headers[name] ?? '');
+  if (incoming.method !== 'POST' || incoming.url !== '/dialer/outcomes') return response.writeHead(404).end();
+  if (!isSigned(header, body, secrets, now())) {
+    say(
+      false,
+      'An outcome is signed',
+      'its signature is missing, wrong or older than five minutes. Sign "id.timestamp.body" with the secret',
+    );
+    return response.writeHead(401).end();
+  }
+  const { ok, ...checked } = validate(outcomeSchema, parsed(body.toString()));
+  if (!ok || !('data' in checked)) {
+    const errors = 'errors' in checked ? checked.errors.map(({ path, message }) => `${path} ${message}`).join('; ') : '';
+    say(false, 'An outcome has the right fields', errors);
+    return response.writeHead(422).end();
+  }
+  const found = outcomes.get(checked.data.handoffId);
+  if (!found) {
+    say(false, 'An outcome is of a hand-off that was sent', `${checked.data.handoffId} isn't one. Report the handoffId as it came`);
+    return response.writeHead(404).end();
+  }
+  found.states.add(checked.data.state);
+  return response.writeHead(++found.reports === 1 ? 503 : 204).end();
+});
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+async function checkHandoffs(): Promise<boolean> {
+  const forged = await send(handoffOf(), { by: `whsec_${Buffer.alloc(32, 'x').toString('base64')}` });
+  if ('error' in forged) {
+    say(false, 'The adapter can be reached', forged.error);
+    return false;
+  }
+  say(
+    isRefused(forged),
+    'A hand-off with a wrong signature is refused',
+    `${describe(forged)}. Whoever finds the address can make it call. Respond with 401`,
+  );
+  const stale = await send(handoffOf(), { at: now() - 600 });
+  say(
+    isRefused(stale),
+    'A hand-off signed ten minutes ago is refused',
+    `${describe(stale)}. Whoever has recorded one can send it again. Respond with 401`,
+  );
+  const plain = handoffOf();
+  const name = 'Zoë "O’Neill" <&>';
+  const whole = handoffOf({
+    contact: { name, timeZone: 'Europe/Berlin' },
+    variables: { orderNumber: '4711', größe: 'ß\n\t"\\</Say>', 'SHELL(true)': '', empty: '' },
+  });
+  for (const handoff of [plain, whole]) outcomes.set(handoff.handoffId, { reports: 0, states: new Set() });
+  const first = await send(plain);
+  say(isTaken(first), 'A hand-off is taken', `${describe(first)}. Respond with 2xx once you have the call`);
+  const again = await send(plain);
+  say(
+    isTaken(again),
+    'The same hand-off again is taken',
+    `${describe(again)}. Respond with 2xx and make no second call, or leave DIALER_DEDUPLICATES unset`,
+  );
+  const every = await send(whole);
+  say(
+    isTaken(every),
+    'A hand-off with every optional field is taken',
+    `${describe(every)}. A name, a time zone and variables of any characters may come`,
+  );
+  return isTaken(first) || isTaken(every);
+}
+
+async function checkOutcomes(): Promise<void> {
+  const deadline = performance.now() + wait * 1_000;
+  const isWhole = () => [...outcomes.values()].every(({ reports }) => reports >= 2);
+  while (!isWhole() && performance.now() < deadline) await setTimeout(50);
+  for (const [index, { reports, states }] of [...outcomes.values()].entries()) {
+    const which = index === 0 ? 'the hand-off that came twice' : 'the one with every field';
+    say(reports > 0, `The outcome of ${which} is reported`, `none came within ${wait} seconds to http://127.0.0.1:${port}/dialer/outcomes`);
+    if (reports === 0) continue;
+    say(
+      reports > 1,
+      'and repeated when the core could not take it',
+      'the first report got 503, and none came after. Repeat it until it gets 204',
+    );
+    say(states.size === 1, 'and is one', `${[...states].join(' and ')} were reported. One hand-off is one call and has one outcome`);
+  }
+}
+
+server.listen(port, '127.0.0.1', async () => {
+  const address = server.address();
+  const at = `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`;
+  process.stdout.write(`checking ${url}, which reports outcomes to ${at}/dialer/outcomes and calls ${phone}\n`);
+  if (await checkHandoffs()) await checkOutcomes();
+  server.closeAllConnections();
+  server.close();
+  process.stdout.write(failures === 0 ? 'All is well.\n' : `${failures} things are missing.\n`);
+  process.exitCode = failures === 0 ? 0 : 1;
+});
+server.on('error', (error) => stop(`Port ${port} can't be used: ${error.message}. Stop the core, or choose another --port.`));

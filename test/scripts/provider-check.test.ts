@@ -1,0 +1,62 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { expect } from 'chai';
+import { bareEnvironment } from '../support/commands.ts';
+import { freePort } from '../support/postgres.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
+
+type Ended = { code: number; stdout: string; stderr: string };
+
+describe("the check of a provider's adapter", () => {
+  const env = { ...bareEnvironment, DIALER_SECRETS: signingSecret };
+  const check = (args: readonly string[], secrets = signingSecret): Promise<Ended> =>
+    new Promise((resolve) => {
+      const child = execFile(
+        process.execPath,
+        ['scripts/provider-check.ts', ...args],
+        { env: { ...env, DIALER_SECRETS: secrets } },
+        (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+      );
+    });
+  const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^WRONG {2})[^:]+/gm) ?? [];
+
+  it('finds nothing missing in the example of the documentation', async () => {
+    const [port, corePort] = [await freePort(), await freePort()];
+    const args = ['scripts/receiver.ts', String(port), `http://127.0.0.1:${corePort}`];
+    const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(createInterface({ input: receiver.stdout }), 'line');
+    const ended = await check([`http://127.0.0.1:${port}/`, '--port', String(corePort)]);
+    receiver.kill('SIGKILL');
+    await once(receiver, 'exit');
+    expect([ended.code, wrong(ended)], ended.stdout).to.deep.equal([0, []]);
+    expect(ended.stdout.match(/^ok /gm)).to.have.length(11);
+  });
+
+  it('says in words what is missing: signatures, outcomes', async () => {
+    const receiver = await startReceiver();
+    const ended = await check([receiver.url, '--port', '0', '--wait', '0.1']);
+    await receiver.close();
+    expect(ended.code).to.equal(1);
+    expect(wrong(ended)).to.deep.equal([
+      'A hand-off with a wrong signature is refused',
+      'A hand-off signed ten minutes ago is refused',
+      'The outcome of the hand-off that came twice is reported',
+      'The outcome of the one with every field is reported',
+    ]);
+    expect(receiver.received.at(-1)?.handoff.contact).to.include({ timeZone: 'Europe/Berlin' });
+  });
+
+  it('says why an adapter cannot be reached, and what is wrong with its arguments', async () => {
+    const ended = await check([`http://127.0.0.1:${await freePort()}/`, '--port', '0']);
+    expect([ended.code, ended.stdout.includes('WRONG  The adapter can be reached: connection refused')]).to.deep.equal([1, true]);
+    for (const [args, secrets, text] of [
+      [[], signingSecret, 'Specify the URL'],
+      [['http://127.0.0.1/'], 'secret', 'Set DIALER_SECRETS'],
+      [['http://127.0.0.1/', '--phone', '911'], signingSecret, '--phone must be'],
+    ] as const) {
+      const { code, stderr } = await check(args, secrets);
+      expect([code, stderr.includes(text)], stderr).to.deep.equal([2, true]);
+    }
+  });
+});
