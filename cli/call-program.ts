@@ -9,12 +9,12 @@ type PaceOptions = { concurrency?: number; rate?: number };
 type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string; country?: string };
 type PlaceOptions = CallOptions & PaceOptions & FileOnlyOptions & { from?: string; dryRun?: boolean };
 
-export const campaignArgument = ['[campaign]', "the campaign's id or alias (default: CALLKEY_CAMPAIGN)"] as const;
+export const campaignArgument = ['[campaign]', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)'] as const;
 
 export function addCallCommands(call: Command, runAction: RunAction): void {
   addPlace(call, runAction);
-  addPaceOptions(call.command('resume').argument('[run]', 'the run to resume, where several were stopped'))
-    .description('continue a file that was stopped; places no line twice')
+  addPaceOptions(call.command('resume').argument('[run]', 'run to resume, if several were stopped'))
+    .description('resume a file that was stopped, without placing any line twice')
     .addHelpText('after', examples('callkey call resume'))
     .action((name: string | undefined, pace: PaceOptions) =>
       runAction(async (context) => (await import('./commands/call-resume.ts')).callResume(context, name, paceOf(pace))),
@@ -23,9 +23,9 @@ export function addCallCommands(call: Command, runAction: RunAction): void {
   call
     .command('cancel')
     .argument(...campaignArgument)
-    .option('--contact <id>', 'its contact id, from the answer to placing it')
-    .option('--request-id <id>', 'its request id')
-    .option('--last', 'the last call to this campaign from this machine')
+    .option('--contact <id>', 'contact ID, from the output of the command that placed the call')
+    .option('--request-id <id>', 'request ID')
+    .option('--last', 'the last call placed to this campaign from this machine')
     .description('cancel a call before it is dialed')
     .addHelpText('after', examples('callkey call cancel CAMPAIGN --last', 'callkey call cancel CAMPAIGN --request-id order-4711'))
     .action((campaign: string | undefined, options: CancelOptions) =>
@@ -39,13 +39,13 @@ export function addCallCommands(call: Command, runAction: RunAction): void {
 function addRuns(call: Command, runAction: RunAction): void {
   const runs = call
     .command('runs')
-    .description('list the files that were placed from this machine')
+    .description('list the files placed from this machine')
     .addHelpText('after', examples('callkey call runs', 'callkey call runs discard 5f3a9c01'))
     .action(() => runAction(async (context) => (await import('./commands/call-runs.ts')).callRuns(context)));
   runs
     .command('discard')
-    .argument('<run...>', 'the runs to forget')
-    .description('forget runs, so that resume does not offer them; their calls stay placed')
+    .argument('<run...>', 'runs to discard')
+    .description('discard runs so that resume no longer offers them; their calls stay placed')
     .addHelpText('after', examples('callkey call runs discard 5f3a9c01'))
     .action((names: string[]) => runAction(async (context) => (await import('./commands/call-runs.ts')).callRunsDiscard(context, names)));
 }
@@ -59,30 +59,27 @@ function addPlace(call: Command, runAction: RunAction): void {
     .option('--phone <number>', 'phone number, such as +493012345678')
     .option('--name <name>', "the contact's name")
     .option('--time-zone <zone>', "the contact's time zone, such as Europe/Berlin")
-    .option('--var <name=value>', 'a variable for the conversation; repeat it for more', (pair: string, before: string[] = []) => [
-      ...before,
-      pair,
-    ])
-    .option('--not-before <instant>', 'dial no earlier, such as 2026-11-21T09:00:00.000Z')
-    .option('--not-after <instant>', 'dial no later')
-    .option('--request-id <id>', 'your own id for this call (default: a random one)')
-    .option('--dry-run', 'send nothing, and say what would be placed and what skipped')
+    .option('--var <name=value>', 'variable for the conversation (repeatable)', (pair: string, before: string[] = []) => [...before, pair])
+    .option('--not-before <instant>', 'earliest time to dial, such as 2026-11-21T09:00:00.000Z')
+    .option('--not-after <instant>', 'latest time to dial')
+    .option('--request-id <id>', 'your own ID for this call (default: random)')
+    .option('--dry-run', 'show what would be placed and what would be skipped, without sending anything')
     .addOption(
-      new Option('--from <file>', 'place a call for each line of a CSV or NDJSON file; - is standard input').conflicts(oneCallOptions),
+      new Option('--from <file>', 'place one call per line of a CSV or NDJSON file (- for standard input)').conflicts(oneCallOptions),
     )
-    .option('--columns <pairs>', 'with --from: which columns of a CSV file to take, such as phone=Mobile,name=Customer')
-    .option('--country <code>', 'with --from: the country of phone numbers without one, such as DE')
-    .option('--skip-invalid', 'with --from: skip wrong lines instead of sending nothing')
-    .option('--again', 'with --from: place every line once more, even where it was placed before');
+    .option('--columns <pairs>', 'with --from: map CSV columns, such as phone=Mobile,name=Customer')
+    .option('--country <code>', 'with --from: country of phone numbers that have no country code, such as DE')
+    .option('--skip-invalid', 'with --from: skip invalid lines instead of sending nothing')
+    .option('--again', 'with --from: place every line again, even if it was already placed');
   addPaceOptions(place, 'with --from: ')
-    .description('place a call, or one for each line of a file')
+    .description('place one call, or one per line of a file')
     .addHelpText(
       'after',
       `${examples(
         'callkey call place CAMPAIGN --phone +493012345678 --name "Ada Lovelace" --var orderNumber=4711',
         'callkey call place CAMPAIGN --from contacts.csv --dry-run',
         'callkey call place CAMPAIGN --from contacts.csv --rate 20 > results.ndjson',
-      )}\nColumns of a CSV file: phone, name, timeZone, requestId, notBefore, notAfter, and var.NAME for a variable.`,
+      )}\nCSV columns: phone, name, timeZone, requestId, notBefore, notAfter, and var.NAME for variables.`,
     )
     .action((campaign: string | undefined, options: PlaceOptions) => runAction((context) => callPlaceAny(context, campaign, options)));
 }
@@ -94,7 +91,7 @@ async function callPlaceAny(context: Context, campaign: string | undefined, { fr
     if (forFiles.some((option) => option !== undefined))
       throw new CallkeyError(
         'usage',
-        '--columns, --country, --concurrency, --rate, --skip-invalid and --again work with --from FILE only. Add it, or leave them out.',
+        '--columns, --country, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
       );
     const { callPlace } = await import('./commands/call-place.ts');
     return callPlace(context, await campaignIdOf(context, campaign), { ...call, dryRun });
@@ -114,8 +111,8 @@ async function campaignIdOf(context: Context, campaign: string | undefined): Pro
 
 function addPaceOptions(command: Command, when = ''): Command {
   return command
-    .option('--concurrency <n>', `${when}how many requests run at once (default: 8)`, wholeNumberUpTo(256))
-    .option('--rate <n>', `${when}how many calls to place a second, at most`, rate);
+    .option('--concurrency <n>', `${when}maximum number of concurrent requests (default: 8)`, wholeNumberUpTo(256))
+    .option('--rate <n>', `${when}maximum number of calls to place per second`, rate);
 }
 
 function paceOf({ concurrency = 8, rate }: PaceOptions) {
@@ -126,7 +123,7 @@ function wholeNumberUpTo(most: number) {
   return (text: string): number => {
     const number = Number(text);
     if (Number.isInteger(number) && number >= 1 && number <= most) return number;
-    throw new InvalidArgumentError(`Give a whole number from 1 to ${most}.`);
+    throw new InvalidArgumentError(`Must be a whole number from 1 to ${most}.`);
   };
 }
 
@@ -136,5 +133,5 @@ const leastRate = 0.001;
 function rate(text: string): number {
   const number = Number(text);
   if (number >= leastRate && Number.isFinite(number)) return number;
-  throw new InvalidArgumentError(`Give a number of at least ${leastRate}.`);
+  throw new InvalidArgumentError(`Must be ${leastRate} or more.`);
 }

@@ -22,7 +22,7 @@ const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
  */
 export async function campaignOf(context: Context, given: string | undefined): Promise<string> {
   const text = given ?? (context.environment['CALLKEY_CAMPAIGN'] || undefined);
-  if (text === undefined) throw new CallkeyError('usage', 'No campaign was given. Give its id or its alias, or set CALLKEY_CAMPAIGN.');
+  if (text === undefined) throw new CallkeyError('usage', 'No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
   const aliases = aliasForm.test(text) ? await readAliases(context) : {};
   return checkedCampaign(Object.hasOwn(aliases, text) ? (aliases[text] ?? text) : text);
 }
@@ -36,7 +36,7 @@ export async function readAliases(context: Context): Promise<Record<string, stri
 /** @param campaign an id or another alias @returns the id @throws CallkeyError `usage` */
 export async function setAlias(context: Context, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
-    throw new CallkeyError('usage', `"${name}" is no alias. Begin with a letter, and give up to 32 letters, digits and dashes.`);
+    throw new CallkeyError('usage', `"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);
   const campaignId = await campaignOf(context, campaign);
   await change(context, (aliases) => ({ ...aliases, [name]: campaignId }));
   return campaignId;
@@ -46,7 +46,7 @@ export async function setAlias(context: Context, name: string, campaign: string)
 export async function deleteAlias(context: Context, name: string): Promise<void> {
   await change(context, (aliases) => {
     const { [name]: found, ...others } = aliases;
-    if (found === undefined) throw new CallkeyError('notFound', `There is no alias "${name}". callkey campaign list shows them.`);
+    if (found === undefined) throw new CallkeyError('notFound', `No alias "${name}" found. To list aliases, run callkey campaign list.`);
     return others;
   });
 }
@@ -57,7 +57,7 @@ async function change(context: Context, changed: (aliases: Record<string, string
   const { profileName } = await settingsOf(context);
   const all = await readAll(context.folders);
   const aliases: Aliases = { ...all, [profileName]: changed(all[profileName] ?? {}) };
-  await writeDurably(fileOf(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`, 'Commands take the id of a campaign, too.');
+  await writeDurably(fileOf(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`, 'You can also use a campaign ID.');
 }
 
 async function readAll(folders: Folders): Promise<Aliases> {
@@ -65,5 +65,5 @@ async function readAll(folders: Folders): Promise<Aliases> {
   if (text === undefined) return {};
   const parsed = aliasesSchema.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw new CallkeyError('usage', `Could not read ${fileOf(folders)}: it does not hold aliases. Correct it or delete it.`);
+  throw new CallkeyError('usage', `Couldn't read ${fileOf(folders)}: it isn't a valid alias file. Fix it or delete it.`);
 }

@@ -59,7 +59,7 @@ function keyEndNote(output: Output, profileName: string): (expiresAt: string) =>
     const days = Math.max(0, Math.floor((Date.parse(expiresAt) - Date.now()) / 86_400_000));
     const left = days === 0 ? 'in less than a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
     output.note(
-      `The API key ends ${left}, at ${expiresAt}. Create its successor in the console, and store it with ${keySetCommand(profileName)}.`,
+      `The API key expires ${left}, at ${expiresAt}. Create a replacement in the console, then store it with ${keySetCommand(profileName)}.`,
     );
   };
 }
@@ -68,7 +68,7 @@ function keyEndNote(output: Output, profileName: string): (expiresAt: string) =>
 export function retryNotes({ output, streams }: Context): (reason: string) => void {
   let noted = '';
   return (reason) => {
-    if (streams.stderr.isTTY && reason !== noted) output.note(`Trying again: ${reason}.`);
+    if (streams.stderr.isTTY && reason !== noted) output.note(`Retrying: ${reason}.`);
     noted = reason;
   };
 }

@@ -9,19 +9,19 @@ export const privateFile = 0o600;
 export const privateFolder = 0o700;
 
 /** What to do where a command cannot keep what it has to remember. */
-export const stateAdvice = 'Name a folder that this user can read and write: --state DIR.';
+export const stateAdvice = 'Specify a folder that this user can read and write: --state DIR.';
 
 const diskReasons: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
-  EDQUOT: "the user's share of the disk is used up",
+  EDQUOT: 'the disk quota is exceeded',
   EROFS: 'the file system is read-only',
-  EACCES: 'this user has no permission',
-  EPERM: 'this user has no permission',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EISDIR: 'it is a folder',
-  ENOENT: 'no folder can be made there',
-  ENOTDIR: 'a part of the path is no folder',
+  ENOENT: "the folder can't be created",
+  ENOTDIR: "part of the path isn't a folder",
   // mkdir says so of a file where a folder has to be.
-  EEXIST: 'a part of the path is no folder',
+  EEXIST: "part of the path isn't a folder",
 };
 
 /** Why the system could not write or read, in words. */
@@ -46,7 +46,7 @@ export async function writeDurably(path: string, text: string, advice?: string):
   try {
     await replace(path, text);
   } catch (error) {
-    throw diskError(error, `Could not write ${path}`, advice);
+    throw diskError(error, `Couldn't write ${path}`, advice);
   }
 }
 
@@ -122,7 +122,7 @@ async function unlessMissing<Found, Missing>(
   reading: Promise<Found>,
   missing: Missing,
   path: string,
-  advice = 'Correct its permissions, or move it away.',
+  advice = 'Fix its permissions, or move it.',
 ): Promise<Found | Missing> {
   try {
     return await reading;
@@ -134,5 +134,5 @@ async function unlessMissing<Found, Missing>(
 }
 
 export function unreadable(path: string, error: unknown, advice: string): CallkeyError {
-  return new CallkeyError('failed', `Could not read ${path}: ${diskReason(error)}. ${advice}`, { code: 'not-readable', cause: error });
+  return new CallkeyError('failed', `Couldn't read ${path}: ${diskReason(error)}. ${advice}`, { code: 'not-readable', cause: error });
 }

@@ -7,13 +7,13 @@ import { CallkeyError } from './client/errors.ts';
 /** @throws CallkeyError `usage` */
 export function checkedCampaign(text: string): string {
   if (isIdentifier(text)) return text;
-  throw new CallkeyError('usage', `"${text}" is no campaign id. Copy the id from the console.`);
+  throw new CallkeyError('usage', `"${text}" isn't a valid campaign ID. Copy the ID from the console.`);
 }
 
 /** @throws CallkeyError `usage` */
 export function checkedContact(text: string): string {
   if (isIdentifier(text)) return text;
-  throw new CallkeyError('usage', `"${text}" is no contact id. Copy the contactId from the answer to placing the call.`);
+  throw new CallkeyError('usage', `"${text}" isn't a valid contact ID. Copy the contactId from the response to placing the call.`);
 }
 
 /** @throws CallkeyError `usage` */

@@ -21,7 +21,7 @@ export async function rememberLastCall({ folders, output }: Remembering, server:
   try {
     await writeLastCall(folders, server, campaignId, last);
   } catch (error) {
-    output.note(`call cancel --last will not know this call: ${diskReason(error)}.`);
+    output.note(`callkey call cancel --last won't find this call: ${diskReason(error)}.`);
   }
 }
 

@@ -29,7 +29,7 @@ function createContext(): Context {
   const options = program.opts<GlobalOptions>();
   createdOutput = createOutput(process, options, outputLost.signal);
   const { state, ...folders } = xdgFolders(process.env, home());
-  if (options.state === '') throw new CallkeyError('usage', '--state: name a folder.');
+  if (options.state === '') throw new CallkeyError('usage', '--state: specify a folder.');
   const stateFolder = options.state === undefined ? state : absolute(options.state);
   return {
     options,
@@ -45,7 +45,7 @@ function absolute(path: string): string {
   try {
     return resolve(path);
   } catch {
-    throw new CallkeyError('usage', '--state: give an absolute path. The folder that the command runs in is gone.');
+    throw new CallkeyError('usage', '--state: use an absolute path. The current folder no longer exists.');
   }
 }
 
@@ -66,7 +66,7 @@ function home(): string {
 function configure(command: typeof program): void {
   command
     .exitOverride()
-    .showHelpAfterError('(add --help for how it is used)')
+    .showHelpAfterError('(add --help for usage)')
     .configureOutput({ writeErr: (text) => json || process.stderr.write(redact(text)) });
   for (const subcommand of command.commands) configure(subcommand);
 }
@@ -76,7 +76,8 @@ function fail(error: unknown): void {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return;
     process.exitCode = exitCodes.usage;
-    const message = error.code === 'commander.help' ? 'Give a command: callkey --help lists them.' : error.message.replace(/^error: /, '');
+    const message =
+      error.code === 'commander.help' ? 'Missing command. To list commands, run callkey --help.' : error.message.replace(/^error: /, '');
     // Without --json, commander has written its message already.
     if (json) output.error({ code: 'usage', message, exitCode: exitCodes.usage });
   } else if (error instanceof Interrupted) {
@@ -101,7 +102,7 @@ function failWhereAnswerWasLost(): void {
   fail(
     new CallkeyError(
       'failed',
-      `Could not write to standard output: ${diskReason(reason)}. The command did its work; its answer was:\n${answer}`,
+      `Couldn't write to standard output: ${diskReason(reason)}. The command succeeded; its output was:\n${answer}`,
       {
         code: 'results-lost',
       },

@@ -17,17 +17,17 @@ export function manPage(program: Command, version: string): string {
       ...optionsOf(command),
     ]),
     '.SH OPTIONS',
-    'Every command takes them.',
+    'These options work with every command.',
     ...optionsOf(program),
     '.SH ENVIRONMENT',
     ...preformatted(environmentHelp.replace('Environment: ', '             ')),
     '.SH EXIT STATUS',
     ...preformatted(exitCodesHelp.replace('Exit codes: ', '            ')),
-    'Ctrl-C and SIGTERM end the command by the signal.',
+    'Ctrl-C and SIGTERM terminate the command with that signal.',
     '.SH FILES',
-    'Under $XDG_CONFIG_HOME/callkey: profiles and the names of campaigns. Under $XDG_STATE_HOME/callkey, or the folder of',
+    '$XDG_CONFIG_HOME/callkey has profiles and campaign aliases. $XDG_STATE_HOME/callkey, or the folder given with',
     '.BR \\-\\-state :',
-    'what was placed, without phone numbers and names.',
+    'has a record of placed calls, without phone numbers or names.',
   ];
   return lines.join('\n');
 }

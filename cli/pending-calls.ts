@@ -34,7 +34,7 @@ const lifetime = 24 * 60 * 60 * 1000;
  */
 const [betweenBeats, longestSilence] = [100, 1_000];
 
-const advice = `Nothing was sent. ${stateAdvice} Or give the call an id of your own, --request-id ID: then nothing has to be kept.`;
+const advice = `Nothing was sent. ${stateAdvice} Or pass your own ID with --request-id ID, so that no file is needed.`;
 
 /** The second part is another one for each command: where two find the same file, only one can rename it. */
 const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
@@ -46,7 +46,7 @@ export async function beginCall(folders: Folders, server: string, campaignId: st
   try {
     return await begin(folders, server, campaignId, call);
   } catch (error) {
-    throw diskError(error, `Could not write to ${folderOf(folders)}, where the call is kept until its answer arrives`, advice);
+    throw diskError(error, `Couldn't write to ${folderOf(folders)}, where the call is kept until its response arrives`, advice);
   }
 }
 

@@ -7,13 +7,13 @@ import { environmentHelp, examples, exitCodesHelp, type RunAction } from './prog
 /** All commands. Each action is imported when it runs: the help, which completion may need at every Tab, loads no other library. */
 export function createProgram(version: string, runAction: RunAction): Command {
   const program = new Command('callkey')
-    .description('Places and cancels on-demand calls, one or a whole file, and never one of them twice.')
+    .description('Place and cancel on-demand calls, one at a time or from a file, and never place a call twice.')
     .version(version)
     .option('--profile <name>', 'which stored key and server to use (default: "default")')
-    .option('--server <url>', 'address of the core: https, or http on this machine')
-    .option('--state <dir>', 'where to remember what was placed, such as on a machine with a read-only home')
-    .option('--json', 'answer in JSON, with nothing else on standard output; errors, too, on standard error')
-    .option('--verbose', 'show requests and answers on standard error, without the key')
+    .option('--server <url>', 'address of the server: https, or http on this machine')
+    .option('--state <dir>', 'folder for the record of placed calls, for example if your home folder is read-only')
+    .option('--json', 'print only JSON on standard output, and errors as JSON on standard error')
+    .option('--verbose', 'print requests and responses to standard error, without the key')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText(
       'after',
@@ -21,13 +21,13 @@ export function createProgram(version: string, runAction: RunAction): Command {
         exitCodesHelp +
         environmentHelp,
     );
-  addKeyCommands(program.command('key').description('the API key that calls are placed with'), runAction);
+  addKeyCommands(program.command('key').description('manage the API key used to place calls'), runAction);
   addCallCommands(program.command('call').description('place and cancel calls'), runAction);
-  addCampaignCommands(program.command('campaign').description('names for campaigns, instead of their ids'), runAction);
+  addCampaignCommands(program.command('campaign').description('manage aliases for campaign IDs'), runAction);
   program
     .command('doctor')
     .argument(...campaignArgument)
-    .description('check server, certificate, clock, key and campaign, and place nothing')
+    .description('check the server, certificate, clock, key and campaign, without placing a call')
     .addHelpText('after', examples('callkey doctor', 'callkey doctor CAMPAIGN'))
     .action((campaign: string | undefined) =>
       runAction(async (context) => (await import('./commands/doctor.ts')).doctor(context, campaign)),
@@ -41,7 +41,7 @@ function addKeyCommands(key: Command, runAction: RunAction): void {
     .command('set')
     .argument('[words...]')
     .usage('[options]')
-    .option('--insecure-storage', "keep the key in a file that only you can read, instead of the system's keychain")
+    .option('--insecure-storage', "store the key in a file that only you can read, instead of in the system's keychain")
     .description('store a key and its server; reads the key from a hidden prompt or from standard input')
     .addHelpText('after', examples('callkey key set --server https://calls.example.com', 'callkey key set --profile staging < key.txt'))
     .action((words: string[], options: KeySetOptions) =>
@@ -49,32 +49,32 @@ function addKeyCommands(key: Command, runAction: RunAction): void {
     );
   key
     .command('status')
-    .description('show which key the next command uses and where it is stored, never the key itself')
+    .description('show which key the next command uses and where it is stored, but never the key itself')
     .action(() => runAction(async (context) => (await import('./commands/key-status.ts')).keyStatus(context)));
   key
     .command('forget')
-    .description('delete the stored key from this machine (it works until you revoke it in the console)')
+    .description('delete the stored key from this machine (it keeps working until you revoke it in the console)')
     .action(() => runAction(async (context) => (await import('./commands/key-forget.ts')).keyForget(context)));
 }
 
 function addCampaignCommands(campaign: Command, runAction: RunAction): void {
   campaign
     .command('alias')
-    .argument('<name>', 'the name to give it')
-    .argument('<campaign>', "the campaign's id")
-    .description('name a campaign; every command takes the name for the id')
+    .argument('<name>', 'alias for the campaign')
+    .argument('<campaign>', 'campaign ID')
+    .description('create an alias that every command accepts instead of the campaign ID')
     .addHelpText('after', examples('callkey campaign alias reminders CAMPAIGN', 'callkey call place reminders --phone +493012345678'))
     .action((name: string, id: string) =>
       runAction(async (context) => (await import('./commands/campaign.ts')).campaignAlias(context, name, id)),
     );
   campaign
     .command('list')
-    .description('list the names')
+    .description('list aliases')
     .action(() => runAction(async (context) => (await import('./commands/campaign.ts')).campaignList(context)));
   campaign
     .command('forget')
-    .argument('<name>', 'the name to forget')
-    .description('forget a name; the campaign is not touched')
+    .argument('<name>', 'alias to remove')
+    .description('remove an alias, without changing the campaign')
     .action((name: string) => runAction(async (context) => (await import('./commands/campaign.ts')).campaignForget(context, name)));
 }
 
@@ -82,7 +82,7 @@ function addPrinters(program: Command, runAction: RunAction): void {
   program
     .command('completion')
     .argument('<shell>', shells.join(', '))
-    .description('print the completion script of a shell')
+    .description('print a shell completion script')
     .addHelpText(
       'after',
       examples(

@@ -30,7 +30,10 @@ export type Settings = {
 export async function readSettings(options: GlobalOptions, environment: Environment, folders: Folders): Promise<Settings> {
   const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
   if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
-    throw new CallkeyError('usage', `"${profileName}" is no profile name. Give up to 64 letters, digits, dots, dashes and underscores.`);
+    throw new CallkeyError(
+      'usage',
+      `"${profileName}" isn't a valid profile name. Use up to 64 letters, digits, dots, dashes and underscores.`,
+    );
   }
   const profile = (await readProfiles(folders)).get(profileName);
   const server = options.server ?? (environment['CALLKEY_SERVER'] || (profile?.server ?? null));
@@ -42,7 +45,7 @@ export function requireServer({ server }: Settings): string {
   if (server !== null) return server;
   throw new CallkeyError(
     'usage',
-    'No server address was given. Add --server https://…, set CALLKEY_SERVER, or run callkey key set --server https://… to store one with the key.',
+    'No server address specified. Add --server https://…, set CALLKEY_SERVER, or run callkey key set --server https://… to store one with the key.',
   );
 }
 
@@ -64,14 +67,15 @@ async function readProfiles(folders: Folders): Promise<Profiles> {
   if (!parsed.success) {
     throw new CallkeyError(
       'usage',
-      `Could not read ${fileOf(folders)}: it does not hold profiles. Correct it; or delete it and run callkey key set to store your keys again.`,
+      `Couldn't read ${fileOf(folders)}: it isn't a valid profile file. Fix it, or delete it and run callkey key set to store your keys again.`,
     );
   }
   return new Map(Object.entries(parsed.data));
 }
 
 /** What to do where a key cannot be stored. */
-export const storageAdvice = 'Set CALLKEY_SERVER, and CALLKEY_API_KEY or CALLKEY_API_KEY_FILE: what is set need not be stored.';
+export const storageAdvice =
+  'Or set CALLKEY_SERVER and either CALLKEY_API_KEY or CALLKEY_API_KEY_FILE, so that nothing needs to be stored.';
 
 function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
   return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`, storageAdvice);

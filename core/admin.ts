@@ -31,18 +31,18 @@ import { openStorage, type Storage, unobserved } from './storage/index.ts';
 import { systemClock, systemRandomness } from './system.ts';
 
 const notes = `
-Exit codes: 0 done · 1 failed, or check has found a problem · 2 wrong usage or input · 3 not found · 4 conflict · 5 database not reached
+Exit codes: 0 success · 1 failure, or check found a problem · 2 usage error or invalid input · 3 not found · 4 conflict · 5 database unreachable
 
-DATABASE_URL names the database (sqlite:./data/callkey.db by default). A core may run on it meanwhile, except during restore.
-create, import and migrate create the database that DATABASE_URL names if it does not exist. Only migrate brings an older schema up to date.`;
+Set DATABASE_URL to choose the database (default: sqlite:./data/callkey.db). Cores can keep running, except during restore.
+The create, import and migrate commands create that database if it doesn't exist. Only migrate updates an older schema.`;
 
 function createProgram(): Command {
   const program = new Command(adminName)
-    .description("The self-hoster's tool, on the machine itself.")
+    .description('Manage a self-hosted Callkey server from the server itself.')
     .version(version, '--version', 'show the version')
-    .option('--json', 'answer with one JSON object, errors too')
+    .option('--json', 'print the result, including errors, as one JSON object')
     .addHelpText('after', notes)
-    .showHelpAfterError('(--help shows the usage)')
+    .showHelpAfterError('(run with --help for usage)')
     .configureOutput({ writeErr: (message) => asJson || process.stderr.write(stripControls(message)) })
     .exitOverride();
   const runner: Runner = { withDatabase, withoutDatabase };
@@ -125,8 +125,8 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
   const { isEmpty, missing } = await storage.schema();
   if (missing.length === 0) return;
   if (!isEmpty) {
-    const what = `The schema of the database is behind this program (it lacks ${missing.join(', ')}).`;
-    throw new Problem('conflict', `${what} Make a backup, then run: ${adminCommand} migrate`);
+    const what = `The database schema is out of date (missing ${missing.join(', ')}).`;
+    throw new Problem('conflict', `${what} Back up the database, then run: ${adminCommand} migrate`);
   }
   if (!mayFill) throw new Problem('conflict', `The database is empty. Check DATABASE_URL, or run: ${adminCommand} migrate`);
   await storage.migrate();
@@ -142,7 +142,7 @@ function exitCodeOf(error: unknown): number {
   return error.status === 503 ? 5 : 1;
 }
 
-const missingCommand = 'Name a command: --help lists them.';
+const missingCommand = 'Missing command. For a list of commands, run with --help.';
 
 /** For programs that read the error: a problem's code, `usage`, `configuration`, or `failed` for all else. */
 function codeOf(error: unknown): string {
@@ -155,7 +155,7 @@ function codeOf(error: unknown): string {
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ImportInterrupted) {
-    return `The import stopped on the way: ${textOf(error.cause)} The database has what is shown above. Run the import again for the rest.`;
+    return `The import stopped before it finished: ${textOf(error.cause)} Everything shown above was imported. Run the import again to finish.`;
   }
   if (error instanceof ConfigError) return error.message;
   if (error instanceof CommanderError) return error.code === 'commander.help' ? missingCommand : error.message.replace(/^error: /, '');

@@ -50,7 +50,7 @@ export function createApp(deps: AppDeps): Koa<State> {
 
   app.silent = true;
   // Problems are answered below. What comes here is a connection that broke while its answer was written.
-  app.on('error', (err) => log.debug({ err }, 'answer not delivered'));
+  app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app
     .use(requestId())

@@ -22,7 +22,7 @@ export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Lo
       log.info({ validTo: new X509Certificate(found.cert).validToDate.toISOString() }, 'certificate reloaded');
     } catch (err) {
       // Of certificate and key, one may be there before the other.
-      log.warn({ err }, 'certificate not reloaded: the earlier one stays in use');
+      log.warn({ err }, 'certificate not reloaded: still using the previous one');
     }
   };
   const files = [tls.certFile, tls.keyFile];

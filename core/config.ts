@@ -53,7 +53,7 @@ const port = (ifUnset: number) =>
   z
     .string()
     .default(String(ifUnset))
-    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, { error: 'give a port from 0 to 65535 (0 picks a free one)' })
+    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, { error: 'must be a port from 0 to 65535 (0 picks a free one)' })
     .transform(Number);
 
 const list = z
@@ -70,25 +70,26 @@ export const secretLength = 32;
 
 const secrets = list
   .refine((given) => given.every((secret) => secret.length >= secretLength), {
-    error: `give secrets of at least ${secretLength} characters each, separated by commas, the newest first`,
+    error: `must be secrets of at least ${secretLength} characters each, separated by commas, newest first`,
   })
   .transform((given) => (given.length === 0 ? null : given));
 
 const signingSecrets = list
   .refine((given) => given.every(isSigningSecret), {
-    error: 'give secrets of whsec_ and 24 to 64 bytes in base64, separated by commas, the newest first; "admin dialer secret" makes one',
+    error:
+      'must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; "admin dialer secret" generates one',
   })
   .transform((given) => (given.length === 0 ? null : given));
 
 const drainDelay = z
   .string()
-  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= 300, { error: 'give a number of seconds from 0 to 300' })
+  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= 300, { error: 'must be a number of seconds from 0 to 300' })
   .transform(Number)
   .optional();
 
 const days = z
   .string()
-  .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'give a number of days, or off' })
+  .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'must be a number of days, or off' })
   .transform((text) => (text === 'off' ? null : Number(text)));
 
 export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null };
@@ -108,7 +109,7 @@ const databaseUrl = z
     context.addIssue({
       code: 'custom',
       message:
-        'give sqlite: and the path of a file (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
+        'must be sqlite: followed by a file path (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
     });
     return z.NEVER;
   });
@@ -118,29 +119,29 @@ const schema = z.object({
   PORT: port(8080),
   DRAIN_DELAY: drainDelay,
   MANAGEMENT_HOST: z.string().default('127.0.0.1'),
-  MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'give a port from 0 to 65535, or off' }),
+  MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'must be a port from 0 to 65535, or off' }),
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   DATABASE_URL: databaseUrl,
   SESSION_SECRETS: secrets,
-  TRUSTED_PROXIES: list.refine(areAddresses, { error: 'give IP addresses or CIDR ranges, separated by commas' }),
-  WEB_CONSOLE: z.enum(['on', 'off'], { error: 'give on or off' }).default('on'),
-  DIALER: z.enum(['simulated', 'webhook', 'off'], { error: 'give simulated, webhook or off' }).default('off'),
+  TRUSTED_PROXIES: list.refine(areAddresses, { error: 'must be IP addresses or CIDR ranges, separated by commas' }),
+  WEB_CONSOLE: z.enum(['on', 'off'], { error: 'must be on or off' }).default('on'),
+  DIALER: z.enum(['simulated', 'webhook', 'off'], { error: 'must be simulated, webhook or off' }).default('off'),
   DIALER_URL: z
     .string()
-    .refine(isSafeUrl, { error: 'give an https address, or an http one on this machine, without a user or password' })
+    .refine(isSafeUrl, { error: 'must be an https URL, or an http URL on this machine, without a username or password' })
     .optional(),
   DIALER_SECRETS: signingSecrets,
-  DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'give true or false' }).default('false'),
+  DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   DIALER_CONCURRENCY: z
     .string()
     .default('10')
-    .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'give a number from 1 to 1000' })
+    .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'must be a number from 1 to 1000' })
     .transform(Number),
   RETENTION_DAYS: days.default(defaultRetention.contacts),
   AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
   MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
-  LOG_LEVEL: z.enum(logLevels, { error: `give one of ${logLevels.join(', ')}` }).default('info'),
+  LOG_LEVEL: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
 });
 
 /**
@@ -150,7 +151,7 @@ const schema = z.object({
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const env = parse(schema, environment);
   if (env.DATABASE_URL.kind === 'postgres' && !env.SESSION_SECRETS) {
-    throw new ConfigError('SESSION_SECRETS', `is needed with PostgreSQL: give a secret of at least ${secretLength} characters`);
+    throw new ConfigError('SESSION_SECRETS', `is required with PostgreSQL: set it to a secret of at least ${secretLength} characters`);
   }
   return Object.freeze({
     host: env.HOST,
@@ -174,9 +175,9 @@ function dialerOf(env: z.output<typeof schema>): DialerConfig {
   const { DIALER: kind, DIALER_CONCURRENCY: concurrency } = env;
   if (kind === 'off') return { kind };
   if (kind === 'simulated') return { kind, concurrency };
-  if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is needed with DIALER=webhook');
+  if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');
   if (env.DIALER_SECRETS === null)
-    throw new ConfigError('DIALER_SECRETS', 'is needed with DIALER=webhook: "admin dialer secret" makes one');
+    throw new ConfigError('DIALER_SECRETS', 'is required with DIALER=webhook: "admin dialer secret" generates one');
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
@@ -211,13 +212,13 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
     const variable = `${name}_FILE`;
     const file = set[variable];
     if (file === undefined) continue;
-    if (set[name] !== undefined) throw new ConfigError(variable, `give either this or ${name}, not both`);
+    if (set[name] !== undefined) throw new ConfigError(variable, `set either this or ${name}, not both`);
     set[name] = readSecretFile(variable, file);
   }
   const parsed = schema.safeParse(set);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is wrong');
+  throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is invalid');
 }
 
 /** Those whose value may come from a file, as service managers and containers give secrets. */
@@ -234,8 +235,8 @@ function readSecretFile(variable: string, file: string): string {
 
 function tlsOf(certFile: string | undefined, keyFile: string | undefined): Tls | null {
   if (certFile === undefined && keyFile === undefined) return null;
-  if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is needed where TLS_KEY_FILE is set');
-  if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is needed where TLS_CERT_FILE is set');
+  if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is required when TLS_KEY_FILE is set');
+  if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is required when TLS_CERT_FILE is set');
   return readTls(certFile, keyFile);
 }
 
@@ -243,14 +244,14 @@ function tlsOf(certFile: string | undefined, keyFile: string | undefined): Tls |
 export function readTls(certFile: string, keyFile: string): Tls {
   const cert = readNamedFile('TLS_CERT_FILE', certFile);
   const key = readNamedFile('TLS_KEY_FILE', keyFile);
-  const certificate = parsePem('TLS_CERT_FILE', `${certFile} holds no certificate in PEM form`, () => new X509Certificate(cert));
-  const privateKey = parsePem('TLS_KEY_FILE', `${keyFile} holds no private key in PEM form without a passphrase`, () =>
+  const certificate = parsePem('TLS_CERT_FILE', `${certFile} doesn't contain a certificate in PEM format`, () => new X509Certificate(cert));
+  const privateKey = parsePem('TLS_KEY_FILE', `${keyFile} doesn't contain an unencrypted private key in PEM format`, () =>
     createPrivateKey(key),
   );
   if (!certificate.checkPrivateKey(privateKey)) {
-    throw new ConfigError('TLS_KEY_FILE', `${keyFile} is not the key of the certificate in ${certFile}`);
+    throw new ConfigError('TLS_KEY_FILE', `${keyFile} doesn't match the certificate in ${certFile}`);
   }
-  parsePem('TLS_CERT_FILE', `${certFile} and its key cannot be used`, () => createSecureContext({ cert, key }));
+  parsePem('TLS_CERT_FILE', `couldn't use ${certFile} and its key`, () => createSecureContext({ cert, key }));
   return { certFile, keyFile, cert, key };
 }
 
@@ -267,7 +268,7 @@ function readNamedFile(variable: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new ConfigError(variable, `cannot be read (${error instanceof Error ? error.message : String(error)})`);
+    throw new ConfigError(variable, `couldn't be read (${error instanceof Error ? error.message : String(error)})`);
   }
 }
 

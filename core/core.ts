@@ -67,7 +67,7 @@ export async function startCore(
   try {
     const { applied, added } = await usableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
-    if (added.length > 0) log.warn({ migrations: added }, 'a newer release has added to the database: this older core works on it');
+    if (added.length > 0) log.warn({ migrations: added }, 'a newer release has extended the database; this older core works with it');
     if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
     for (const risk of await storage.database.risks()) log.error(risk);
     for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
@@ -83,7 +83,7 @@ export async function startCore(
     };
 
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
-    if (webConsole === null) log.warn('the console in the browser is not built: run npm run build:web, and start again');
+    if (webConsole === null) log.warn("the browser console isn't built: run npm run build:web, then restart");
     let isDraining = false;
     const isReady = async () => !isDraining && (await storage.isReady());
     const refusals = collectRefusals(ports, log);

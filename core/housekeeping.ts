@@ -63,7 +63,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function deleteOld(ports: Ports): Promise<void> {
     // Before all that erases nothing: a step that keeps failing must not keep contact data.
     const ended = await endOverdueCalls(dialing, ports.clock, signal);
-    if (ended > 0) log.info({ calls: ended }, 'calls ended that no dialer had ended');
+    if (ended > 0) log.info({ calls: ended }, 'overdue calls ended');
     if (days.contacts !== null) {
       const erased = await eraseOldContacts(ports, operator, days.contacts, signal);
       if (erased > 0) log.info({ calls: erased }, 'contact data erased');

@@ -5,15 +5,15 @@ import { adminCommand, version } from './program.ts';
 
 const usage = `Usage: callkey-core [--version | --help]
 
-Runs a core until it is told to stop, by SIGTERM or SIGINT. Environment variables configure it, such as DATABASE_URL, HOST and PORT.
-The tool for everything else is: ${adminCommand} --help
+Runs a core until it receives SIGTERM or SIGINT. Configure it with environment variables such as
+DATABASE_URL, HOST and PORT. For everything else, run: ${adminCommand} --help
 `;
 
 const [argument] = process.argv.slice(2);
 if (argument !== undefined) {
   if (argument === '--version') process.stdout.write(`${version}\n`);
   else if (argument === '--help') process.stdout.write(usage);
-  else process.stderr.write(`A core takes no argument such as ${argument}: environment variables configure it.\n\n${usage}`);
+  else process.stderr.write(`Unknown argument: ${argument}. Configure the core with environment variables.\n\n${usage}`);
   process.exit(['--version', '--help'].includes(argument) ? 0 : 2);
 }
 
@@ -105,7 +105,7 @@ async function main(): Promise<void> {
         process.exit(1);
       });
     } else if (performance.now() - stoppingSince > sameSignalWithin) {
-      log.fatal({ signal }, 'told to stop again: ended without waiting for accepted requests');
+      log.fatal({ signal }, 'second stop signal: exited without waiting for accepted requests');
       process.exit(1);
     }
   };
@@ -119,7 +119,7 @@ async function main(): Promise<void> {
   log.info({ url: core.url }, 'listening');
   if (stoppingSince === undefined) notifyServiceManager('READY', log);
   const consoleUrl = core.servesConsole ? browserUrl(core.url) : null;
-  if (consoleUrl !== null) log.info(`Open ${consoleUrl} in a browser for the console`);
+  if (consoleUrl !== null) log.info(`To use the console, open ${consoleUrl} in a browser`);
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
@@ -131,14 +131,7 @@ function browserUrl(url: string): string {
 function welcome({ email, password }: NonNullable<Core['firstUser']>, consoleUrl: string | null): string {
   const where = consoleUrl === null ? 'Sign in with it' : `Open ${consoleUrl} in a browser, sign in with it,`;
   return `
-This database had no users, so the core has created a first one, of the type staff:
-
-  e-mail             ${email}
-  one-time password  ${password}
-
-${oneTimePasswordNote}
-${where} and choose one of your own.
-Lost it? ${adminCommand} user password ${email}
+This database had no users, so the core created one, of type staff: \n email ${email} \n one-time password ${password} \n ${oneTimePasswordNote} ${where} and choose a new password. \n Lost it? Run ${adminCommand} user password ${email}
 `;
 }
 

@@ -34,14 +34,14 @@ export function createMetrics(version: string): Metrics {
 
   const requests = new Histogram({
     name: 'callkey_http_request_duration_seconds',
-    help: 'Requests by route, method and status, with the time until they were answered',
+    help: 'Duration of requests, by route, method and status',
     labelNames: ['route', 'method', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   });
   new Counter({
     name: 'callkey_api_key_authentications_total',
-    help: 'Requests on the key-authenticated endpoints, by whether their key was accepted, refused, or could not be looked up',
+    help: "Requests to the key-authenticated endpoints, by whether the key was accepted, refused, or couldn't be checked",
     labelNames: ['result'],
     registers,
     // Computed when Prometheus asks, so that requests pay nothing for it.
@@ -70,7 +70,7 @@ export function createMetrics(version: string): Metrics {
   for (const reason of cutReasons) cuts.inc({ reason }, 0);
   const batches = new Histogram({
     name: 'callkey_batch_size',
-    help: 'How many requests shared a statement, by operation',
+    help: 'Requests per batched statement, by operation',
     labelNames: ['operation'],
     buckets: [1, 2, 4, 8, 16, 32, 64],
     registers,
@@ -79,7 +79,7 @@ export function createMetrics(version: string): Metrics {
   const pools = new Map<string, PoolUse>();
   new Gauge({
     name: 'callkey_database_connections',
-    help: 'Database connections in use and free, and requests that wait for one, by pool',
+    help: 'Database connections in use, idle connections, and requests waiting for one, by pool',
     labelNames: ['pool', 'state'],
     registers,
     collect() {
@@ -92,7 +92,7 @@ export function createMetrics(version: string): Metrics {
   const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
   const claims = counter('callkey_dialer_claims_total', 'Calls that this process has claimed for dialing');
   const handoffs = counter('callkey_dialer_handoffs_total', 'Attempts to hand a call to the provider, by result', ['result']);
-  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that were over before their call was settled');
+  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that expired before their call was settled');
   const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
 
   for (const result of handoffResults) handoffs.inc({ result }, 0);
@@ -123,25 +123,25 @@ function gaugesOf(registry: Registry) {
   return {
     queue: watchedGauges(registry, {
       due: { name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet' },
-      oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'For how long the oldest due call has been due' },
+      oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
     }),
     keys: watchedGauges(registry, {
       byDaysLeft: {
         name: 'callkey_api_keys',
-        help: 'API keys that are not revoked, by how many days are left until they end: none, up to 7, up to 30, more, or they never end',
+        help: "API keys that aren't revoked, by days until they expire: none, up to 7, up to 30, more, or never",
         label: 'days_left',
       },
     }),
     database: watchedGauges(registry, {
-      migrations: { name: 'callkey_schema_version', help: 'How many migrations the database has: the number of the last one' },
+      migrations: { name: 'callkey_schema_version', help: 'Number of the last migration applied to the database' },
       sessions: { name: 'callkey_sessions', help: 'Sessions of the console' },
       lastBackup: {
         name: 'callkey_last_backup_timestamp_seconds',
-        help: 'When "admin backup" made its last backup, as a Unix time; 0 if the audit events know of none',
+        help: 'Unix time of the last backup made with "admin backup"; 0 if none is recorded',
       },
       bytes: {
         name: 'callkey_database_size_bytes',
-        help: 'Size of the database and of its write-ahead log, which all databases of a PostgreSQL server share',
+        help: 'Size of the database and its write-ahead log; on PostgreSQL, all databases on the server share the log',
         label: 'part',
       },
       free: {
@@ -161,7 +161,7 @@ function gaugesOf(registry: Registry) {
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',
-        help: 'For how long this process has known of the use of a key and not written it',
+        help: "Age of the oldest key use that this process hasn't written yet",
       },
     }),
   };

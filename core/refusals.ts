@@ -161,5 +161,5 @@ function writeLines(log: Logger, what: string, { byAddress, others }: Counted): 
   for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
   const rest = counts.slice(mostLines);
   const count = rest.reduce((sum, [, some]) => sum + some, others);
-  if (count > 0) log.warn({ addresses: rest.length, count }, `${what}, from more addresses`);
+  if (count > 0) log.warn({ addresses: rest.length, count }, `${what}, from other addresses`);
 }

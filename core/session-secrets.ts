@@ -15,7 +15,7 @@ import type { DatabaseLocation } from './storage/database.ts';
 export function sessionSecretsOf(config: Config, randomness: Randomness): readonly string[] {
   const { sessionSecrets, database } = config;
   if (sessionSecrets) return sessionSecrets;
-  if (database.kind !== 'sqlite') throw new Error('PostgreSQL has no place beside it to keep a secret.');
+  if (database.kind !== 'sqlite') throw new Error('SESSION_SECRETS must be set when the database is PostgreSQL.');
   const file = secretFileOf(database);
   try {
     if (!statSync(file, { throwIfNoEntry: false })) makeSecret(file, randomness);

@@ -12,18 +12,18 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
     case 'EADDRINUSE':
       return new ConfigError(
         `${prefix}PORT`,
-        `${port} on ${host} is taken by another listener (EADDRINUSE). Stop that listener, or give another port.`,
+        `${port} on ${host} is already in use (EADDRINUSE). Stop the program that uses it, or choose another port.`,
       );
     case 'EACCES':
       return new ConfigError(
         `${prefix}PORT`,
-        `this user may not listen on ${port} (EACCES). Give a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
+        `this user isn't allowed to listen on ${port} (EACCES). Use a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
       );
     case 'EADDRNOTAVAIL':
-      return new ConfigError(`${prefix}HOST`, `${host} is not an address of this machine (EADDRNOTAVAIL). Give one that is.`);
+      return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (EADDRNOTAVAIL). Use one that is.`);
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError(`${prefix}HOST`, `the host name ${host} is not known (${codeOf(error)}). Give an IP address of this machine.`);
+      return new ConfigError(`${prefix}HOST`, `unknown host name ${host} (${codeOf(error)}). Use an IP address of this machine.`);
     default:
       return error;
   }

@@ -34,7 +34,7 @@ function failureIn({ status, header, text }: Answer): Result<never> | null {
     if (status >= 500 || status === 429)
       return failed({
         kind: 'unreachable',
-        detail: `The proxy in front of the server answered ${status}. Check that the server is running.`,
+        detail: `The proxy in front of the server returned ${status}. Check that the server is running.`,
       });
     return failed({ kind: 'incompatible', core: 'unknown' });
   }

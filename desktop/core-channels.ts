@@ -68,7 +68,7 @@ export async function signInAt(send: Send, { email, password }: SignIn): Promise
     answer = await attempt();
   }
   const isWrong = !answer.ok && answer.failure.kind === 'session-ended';
-  return isWrong ? refused('password', 'The e-mail address or the password is wrong.') : answer;
+  return isWrong ? refused('password', 'Incorrect email address or password.') : answer;
 }
 
 /** @returns how many ms until the next attempt; 0 if it has come in, or has to wait for minutes */
@@ -104,11 +104,14 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     async identifyApiKey(pasted) {
       const keyValue = pasted.trim();
       if (!isKeyValue(keyValue)) {
-        return refused('keyValue', 'This is not a key value. A key value starts with svc_sk_live_ and has 61 characters. Paste all of it.');
+        return refused(
+          'keyValue',
+          'This isn’t a key value. A key value starts with svc_sk_live_ and is 61 characters long. Paste the whole value.',
+        );
       }
       const digest = await sha256(keyValue);
       if (digest === null)
-        return refused('keyValue', 'Your browser hashes only over https. Open the console at an https address to do this.');
+        return refused('keyValue', 'Your browser allows this only over HTTPS. Open the console at an https address and try again.');
       const answer = await send(post(paths.identifyApiKey, identifiedApiKeySchema, { sha256: digest }));
       return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
     },

@@ -25,7 +25,7 @@ function runtime(): string {
   if (existsSync(file())) return file();
   if (ELECTRON_OVERRIDE_DIST_PATH !== undefined)
     fail(
-      `There is no Electron runtime in ${ELECTRON_OVERRIDE_DIST_PATH}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it.`,
+      `The Electron runtime in ${ELECTRON_OVERRIDE_DIST_PATH}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it doesn't exist.`,
     );
   process.stderr.write('Downloading Electron’s runtime, this once …\n');
   const { status, stderr } = spawnSync(process.execPath, [join(installed, 'install.js')], { encoding: 'utf8' });

@@ -36,20 +36,20 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
   const text = () => textOf(source, encoding);
   const notes =
     encoding === 'windows-1252'
-      ? [`${name} is not UTF-8: it is read as Latin-1. If names come out wrong, save it as UTF-8 (spreadsheets: "CSV UTF-8").`]
+      ? [`${name} isn't UTF-8, so it's read as Latin-1. If names look wrong, save it as UTF-8 (in spreadsheets: "CSV UTF-8").`]
       : [];
   if (/^\s*\{/.test(start)) {
     if (Object.keys(reading.columns).length > 0 || reading.country !== null)
-      throw new CallkeyError('usage', `${name} is NDJSON: --columns and --country are for CSV. Leave them out.`);
+      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
     return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
   }
   if (/^\s*\[/.test(start))
     throw new CallkeyError(
       'usage',
-      `${name} is a list in JSON. Put each call on a line of its own, without the brackets and commas around (NDJSON).`,
+      `${name} is a JSON array. Use NDJSON instead: one call per line, without brackets or commas around the calls.`,
     );
   const format = csvFormat(start, name, reading);
-  if (format.ignored.length > 0) notes.push(`Not used: ${format.ignored.join(', ')}.`);
+  if (format.ignored.length > 0) notes.push(`Ignored: ${format.ignored.join(', ')}.`);
   return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
 }
 
@@ -90,7 +90,7 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
     const earlier = phones.add({ high: Number(checked.call.contact.phone), low: 0 }, checked.line);
     if (earlier !== undefined) report.sameNumber(checked.line, earlier);
   }
-  if (good + bad.size === 0) throw new CallkeyError('usage', `${file.name} has no calls in it. Put one call on each line.`);
+  if (good + bad.size === 0) throw new CallkeyError('usage', `${file.name} contains no calls. Put one call on each line.`);
   return { good, bad, ownRequestIds: withRequestId === good };
 }
 
@@ -101,7 +101,7 @@ export async function* goodLines(file: CallFile, bad: LineSet, placed = new Line
     keepSmall();
     if (bad.has(row.line) || placed.has(row.line)) continue;
     const checked = checkRow(row);
-    if ('errors' in checked) throw new Error(`Line ${row.line} of ${file.name} was right when it was checked.`);
+    if ('errors' in checked) throw new Error(`Line ${row.line} of ${file.name} was valid when it was checked, but isn't now.`);
     yield checked;
   }
 }
@@ -117,10 +117,10 @@ function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
   if (Buffer.byteLength(JSON.stringify(call)) > limits.bodyBytes - limits.requestId - 20) {
     return {
       line,
-      errors: [{ path: '', message: `The call is too large. Shorten its variables: a call may have ${limits.bodyBytes} bytes.` }],
+      errors: [{ path: '', message: `The call is too large: the limit is ${limits.bodyBytes} bytes. Shorten its variables.` }],
     };
   }
   const earlier = call.requestId === undefined ? undefined : requestIds?.add(markOf(hash('sha256', call.requestId, 'buffer')), line);
-  if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request id.` }] };
+  if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request ID.` }] };
   return { line, call };
 }

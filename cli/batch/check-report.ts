@@ -31,11 +31,12 @@ function createCheckReport(output: Output, counter: Counter): CheckReport & { en
       if (++bad <= mostNotes) note(badLineText(found));
     },
     sameNumber(line, earlier) {
-      if (++twice <= mostNotes) note(`line ${line}: warning: it has the phone number of line ${earlier}, and is a call of its own.`);
+      if (++twice <= mostNotes) note(`line ${line}: warning: same phone number as line ${earlier}. It will be called again.`);
     },
     end() {
-      if (bad > mostNotes) output.note(`Not shown: ${counted(bad - mostNotes, 'more wrong line')}. Add --json to see them all.`);
-      if (twice > 0) output.note(`Warning: the phone number of an earlier line is on ${counted(twice, 'line')}. Each of them is a call.`);
+      if (bad > mostNotes) output.note(`Not shown: ${counted(bad - mostNotes, 'more invalid line')}. To see them all, add --json.`);
+      if (twice > 0)
+        output.note(`Warning: ${counted(twice, 'line')} with the phone number of an earlier line. Each one is a separate call.`);
     },
   };
 }
@@ -46,11 +47,10 @@ function badLineText({ line, errors }: BadLine): string {
 
 function refuseBadLines(output: Output, { name }: CallFile, { good, bad }: CheckedFile, skipInvalid: boolean): void {
   if (bad.size === 0) return;
-  const count = `${formatCount(bad.size)} of ${counted(good + bad.size, 'line')} of ${name} ${bad.size === 1 ? 'is' : 'are'} wrong.`;
-  if (good === 0)
-    throw new CallkeyError('usage', `${count} Nothing was sent. Correct them and run the command again.`, { code: 'invalid' });
+  const count = `${formatCount(bad.size)} of ${counted(good + bad.size, 'line')} in ${name} ${bad.size === 1 ? 'is' : 'are'} invalid.`;
+  if (good === 0) throw new CallkeyError('usage', `${count} Nothing was sent. Fix them and run the command again.`, { code: 'invalid' });
   if (!skipInvalid) {
-    throw new CallkeyError('usage', `${count} Nothing was sent. Correct them, or add --skip-invalid to place the others.`, {
+    throw new CallkeyError('usage', `${count} Nothing was sent. Fix them, or add --skip-invalid to place the others.`, {
       code: 'invalid',
     });
   }

@@ -119,8 +119,8 @@ function isOfTarget({ header }: Run, { server, campaignId }: RunRequest): boolea
 function readOtherwise({ header }: Run): CallkeyError {
   return new CallkeyError(
     'conflict',
-    `${header.path ?? 'This input'} was placed with other --columns or another --country: placing it now could call those contacts twice. ` +
-      'Nothing was sent. Give the same options as then; or add --again to place every line as it is read now.',
+    `${header.path ?? 'This input'} was already placed with different --columns or --country options, so placing it now could call the same contacts twice. ` +
+      "Nothing was sent. Use the same options as before, or add --again to place every line as it's read now.",
     { code: 'file-changed' },
   );
 }
@@ -143,9 +143,9 @@ function placedInPart({ header, placed }: Run): CallkeyError {
   const total = header.calls + header.skipped;
   return new CallkeyError(
     'conflict',
-    `${header.path} has changed since ${formatCount(placed.size)} of its ${counted(total, 'line')} ${placed.size === 1 ? 'was' : 'were'} placed: placing it now would call those contacts twice. ` +
-      'Nothing was sent. Restore the file and run the same command again; or put the lines that are not placed in a file of their own; ' +
-      'or add --again to give up the earlier run and place every line of the file as it is now.',
+    `${header.path} has changed since ${formatCount(placed.size)} of its ${counted(total, 'line')} ${placed.size === 1 ? 'was' : 'were'} placed, so placing it now would call those contacts twice. ` +
+      'Nothing was sent. Restore the file and run the same command again, put the remaining lines in a separate file, ' +
+      'or add --again to abandon the earlier run and place every line in the file.',
     { code: 'file-changed' },
   );
 }

@@ -6,8 +6,8 @@ import { type CallColumn, callColumns, internationalNumber, isRounded, type Read
 import type { Row } from './row.ts';
 
 const known =
-  `The columns, between commas, semicolons or tabs, are: ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable. ` +
-  '--columns phone=NAME takes a column of another name.';
+  `The columns, separated by commas, semicolons or tabs, are ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable. ` +
+  'If a column has another name, add --columns phone=NAME.';
 
 type Cell = { column: CallColumn } | { variable: string };
 type Line = { line: number; cells: string[] };
@@ -55,12 +55,10 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
   }
   for (const [ours, theirs] of Object.entries(columns)) {
     if (!seen.has(ours))
-      throw new CallkeyError('usage', `${name} has no column "${theirs}". It has: ${shortened(names.join(', '), 1_000)}.`);
+      throw new CallkeyError('usage', `${name} has no column "${theirs}". Its columns are: ${shortened(names.join(', '), 1_000)}.`);
   }
-  if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no column phone in its first line. ${known}`);
-  const ignored = names
-    .map((header, index) => header || `column ${index + 1}, which has no name`)
-    .filter((_, index) => cells[index] === null);
+  if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no phone column in its first line. ${known}`);
+  const ignored = names.map((header, index) => header || `column ${index + 1} (no name)`).filter((_, index) => cells[index] === null);
   return { ...layout, cells, ignored };
 }
 
@@ -82,7 +80,7 @@ function headerOf(start: string, name: string, layout: Pick<CsvFormat, 'delimite
   } catch (error) {
     throw broken(error, name);
   }
-  throw new CallkeyError('usage', `${name} is empty. Give it a header and calls.`);
+  throw new CallkeyError('usage', `${name} is empty. Add a header and at least one call.`);
 }
 
 /** With --columns, other columns may have any name and are not used; a spreadsheet may leave one without a name behind the others. */
@@ -151,7 +149,7 @@ function countOf(form: RegExp, cells: readonly string[]): number {
 /** Leaves out empty cells: a column has a cell on every line, also where the call has no such field. */
 function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
-    return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, the header has ${header.length}.` };
+    return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };
   const fields: Record<string, string> = {};
   const contact: Record<string, string> = {};
   const variables: Record<string, string> = {};
@@ -173,12 +171,12 @@ function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: strin
 }
 
 function roundedNumber(value: string): string {
-  return `"${value}" is what a spreadsheet made of a long number, whose last digits are lost. Format the column as text, enter the numbers again, and save the file.`;
+  return `A spreadsheet rounded this long number to "${value}", so its last digits are lost. Format the column as text, enter the numbers again, and save the file.`;
 }
 
 function broken(error: unknown, name: string): unknown {
   if (!(error instanceof CsvError)) return error;
-  const isTooLong = error.code === 'CSV_MAX_RECORD_SIZE' ? 'this line is longer than any call, or ' : '';
-  const what = `${name}, line ${error['lines']}: ${isTooLong}a quote is out of place at or before this line (${error.message}).`;
-  return new CallkeyError('usage', `${what} Nothing was sent. Correct it: the lines after it could not be read.`);
+  const isTooLong = error.code === 'CSV_MAX_RECORD_SIZE' ? 'this line is too long for a call, or ' : '';
+  const what = `${name}, line ${error['lines']}: ${isTooLong}there is a misplaced quotation mark at or before this line (${error.message}).`;
+  return new CallkeyError('usage', `${what} Nothing was sent. Fix it and run the command again: the lines after it couldn't be read.`);
 }

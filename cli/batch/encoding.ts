@@ -92,11 +92,11 @@ function utf16Of(start: Buffer): Encoding | undefined {
 }
 
 function spreadsheetFile(name: string): CallkeyError {
-  return new CallkeyError('usage', `${name} is a spreadsheet's own file. Open it there, and save it as CSV ("CSV UTF-8").`);
+  return new CallkeyError('usage', `${name} is a spreadsheet file. Open it in the spreadsheet program and save it as CSV ("CSV UTF-8").`);
 }
 
 function noText(name: string): CallkeyError {
-  return new CallkeyError('usage', `${name} is no text file. Give a CSV or NDJSON file, and not a compressed one.`);
+  return new CallkeyError('usage', `${name} isn't a text file. Use an uncompressed CSV or NDJSON file.`);
 }
 
 function noEncoding(name: string): CallkeyError {
@@ -104,5 +104,5 @@ function noEncoding(name: string): CallkeyError {
 }
 
 function mixed(name: string): CallkeyError {
-  return new CallkeyError('usage', `${name} is UTF-8 in some places and not in others. Save it as UTF-8 (spreadsheets: "CSV UTF-8").`);
+  return new CallkeyError('usage', `${name} mixes UTF-8 with another encoding. Save it as UTF-8 (in spreadsheets: "CSV UTF-8").`);
 }

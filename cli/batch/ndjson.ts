@@ -24,5 +24,5 @@ export async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator
 function rowOf(content: string, line: number): Row[] {
   if (content.trim() === '') return [];
   const input = parseJson(content);
-  return [input === undefined ? { line, path: '', reason: 'This is not JSON.' } : { line, input }];
+  return [input === undefined ? { line, path: '', reason: "This isn't valid JSON." } : { line, input }];
 }

@@ -89,7 +89,7 @@ async function placeLine(
     if (output.forPrograms)
       output.result({ line, status: 'refused', requestId: identified.requestId, code: error.code ?? null, detail: error.message });
     progress.clear();
-    output.note(`line ${line}: refused: ${error.message}`);
+    output.note(`line ${line}: rejected: ${error.message}`);
   }
 }
 
@@ -112,11 +112,11 @@ function reportPlaced(output: Output, { line, contactId, placedAt }: PlacedLine,
 
 function stateOf({ run, checked }: Batch): string {
   const placed = run.completedAt === null ? run.placed.size : checked.good;
-  return `${formatCount(placed)} of ${counted(checked.good, 'line')} ${placed === 1 ? 'is' : 'are'} placed.`;
+  return `${formatCount(placed)} of ${counted(checked.good, 'line')} placed.`;
 }
 
 function resumeAdvice({ run, resumeCommand }: Batch): string {
-  return run.header.path === null ? 'Pipe the same input in again to go on.' : `Run ${resumeCommand} to go on.`;
+  return run.header.path === null ? 'To continue, pipe in the same input again.' : `To continue, run ${resumeCommand}.`;
 }
 
 function stoppedBy(error: CallkeyError, batch: Batch): CallkeyError {
@@ -133,16 +133,16 @@ function throwUnlessUnread(batch: Batch): void {
   const isComplete = run.completedAt !== null || run.placed.size === checked.good;
   if (isClosed && isComplete) return;
   const why = isClosed
-    ? 'Nobody reads the results any more: the pipe was closed.'
-    : `Could not write the results: ${diskReason(output.lost.reason)}.`;
+    ? "The output pipe was closed, so the results can't be written."
+    : `Couldn't write the results: ${diskReason(output.lost.reason)}.`;
   const goOn = isComplete
-    ? 'Run the same command again for the results: it places nothing twice.'
-    : `${resumeAdvice(batch)} To keep the results, send them to a file: > results.ndjson`;
+    ? "To get the results, run the same command again. It won't place a call twice."
+    : `${resumeAdvice(batch)} To keep the results, redirect them to a file: > results.ndjson`;
   throw new CallkeyError('failed', `${why} Stopped. ${stateOf(batch)} ${goOn}`, { code: 'results-lost' });
 }
 
 function someRefused(count: number, first: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(first.kind, `The server refused ${counted(count, 'line')}, as said above. ${stateOf(batch)}`, {
+  return new CallkeyError(first.kind, `The server rejected ${counted(count, 'line')} (see above). ${stateOf(batch)}`, {
     code: first.code,
     cause: first,
   });

@@ -24,7 +24,7 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
     if (now - paintedAt < betweenPaints && done < total) return;
     paintedAt = now;
     const rate = Math.round((done - alreadyDone) / ((now - startedAt) / 1000));
-    const text = progressLine(done, total, reason === '' ? `${formatCount(rate)} a second` : `waiting: ${reason}`);
+    const text = progressLine(done, total, reason === '' ? `${formatCount(rate)} per second` : `waiting: ${reason}`);
     // Leaves one column free: a full line would wrap, and the next paint would not cover it.
     stream.write(`\r\x1b[K${text.slice(0, Math.max(0, (stream.columns || 80) - 1))}`);
   };

@@ -27,12 +27,12 @@ export function parseColumns(text: string): Reading['columns'] {
     if (isKnown) return [ours, theirs.trim()];
     throw new CallkeyError(
       'usage',
-      `--columns "${pair}": give pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
+      `--columns "${pair}": use pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
     );
   });
   // In one order, so that two readings compare as text.
   const columns = Object.fromEntries(pairs.toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: give each column once.');
+  if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: specify each column only once.');
   return columns;
 }
 
@@ -40,7 +40,7 @@ export function parseColumns(text: string): Reading['columns'] {
 export function parseCountry(text: string): string {
   const code = text.toUpperCase();
   if (isSupportedCountry(code)) return code;
-  throw new CallkeyError('usage', `--country "${text}": give the two letters of a country, such as DE.`);
+  throw new CallkeyError('usage', `--country "${text}": must be a two-letter country code, such as DE.`);
 }
 
 /** The number as E.164 where it is one of the country, however it is written; otherwise the text as it is, to be refused. */

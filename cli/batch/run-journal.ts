@@ -201,7 +201,7 @@ export function openJournal({ file }: Run): RunJournal {
     try {
       return work();
     } catch (error) {
-      throw diskError(error, `Could not write the journal ${file}`);
+      throw diskError(error, `Couldn't write the journal ${file}`);
     }
   };
   const descriptor = attempt(() => openSync(file, 'a', privateFile));

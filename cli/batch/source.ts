@@ -20,7 +20,7 @@ const chunkBytes = 64 * 1024;
 
 /** @param from a path, or `-` for standard input @throws CallkeyError `usage` */
 export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>, folders: Folders): Promise<Source> {
-  if (from === '') throw new CallkeyError('usage', '--from: name a file, or give - for standard input.');
+  if (from === '') throw new CallkeyError('usage', '--from: specify a file, or - for standard input.');
   if (from === '-') return sourceOf(await spool(stdin, folders), 'Standard input', null);
   const file = await open(from).catch((error: unknown) => {
     throw unreadable(from, error);
@@ -87,7 +87,7 @@ async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise
     for await (const chunk of pipe) await file.writeFile(chunk);
     return file;
   } catch (error) {
-    throw diskError(error, `Could not keep standard input in ${folders.state}`, `Nothing was sent. ${stateAdvice}`);
+    throw diskError(error, `Couldn't save standard input in ${folders.state}`, `Nothing was sent. ${stateAdvice}`);
   }
 }
 
@@ -99,7 +99,7 @@ function unreadable(name: string, error: unknown): CallkeyError {
 function changedMeanwhile(name: string): CallkeyError {
   return new CallkeyError(
     'conflict',
-    `${name} changed while it was read. Lines that were placed stay placed. Restore the file as it was and run the same command again.`,
+    `${name} changed while it was being read. Lines that were already placed stay placed. Restore the original file and run the same command again.`,
     { code: 'file-changed' },
   );
 }

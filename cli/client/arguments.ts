@@ -10,25 +10,25 @@ import type { Call, CallReference, ClientOptions } from './types.ts';
 const count = z.int().min(1).max(10_000).optional();
 const optionsSchema = z.looseObject({
   server: z.string(),
-  keyValue: z.string().refine(isKeyValue, 'This is no API key, or mistyped. Copy the whole key again.'),
+  keyValue: z.string().refine(isKeyValue, "This isn't a valid API key. Copy the whole key again."),
   connections: count,
   retry: z.looseObject({ attempts: count }).optional(),
   userAgent: z
     .string()
-    .regex(/^[\x20-\x7e]+$/, 'Give plain ASCII text, as HTTP wants it.')
+    .regex(/^[\x20-\x7e]+$/, 'Must be plain ASCII text, as HTTP requires.')
     .optional(),
 });
 
 /** @throws CallkeyError `usage`, which repeats no value */
 export function checkOptions(options: ClientOptions): void {
   const { error } = optionsSchema.safeParse(options);
-  if (error) throw new CallkeyError('usage', `The options of CallkeyClient are wrong.\n${z.prettifyError(error)}`);
+  if (error) throw new CallkeyError('usage', `Invalid CallkeyClient options.\n${z.prettifyError(error)}`);
 }
 
 /** Another text could lead to another path. @throws CallkeyError `usage` */
 export function checkId(of: 'campaign' | 'contact' | 'request', id: unknown): void {
   const isOne = of === 'request' ? isRequestId : isIdentifier;
-  if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} is no ${of} id.`);
+  if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} isn't a valid ${of} ID.`);
 }
 
 /** @throws CallkeyError `usage` */
@@ -43,13 +43,13 @@ export function bodyOf(call: Call): string {
   try {
     return JSON.stringify(call);
   } catch (cause) {
-    throw new CallkeyError('usage', 'The call cannot be written as JSON: it contains itself, or a BigInt.', { cause });
+    throw new CallkeyError('usage', "The call can't be converted to JSON: it contains a circular reference or a BigInt.", { cause });
   }
 }
 
 /** @throws CallkeyError `usage` */
 export function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new CallkeyError('usage', 'The signal is no AbortSignal.');
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new CallkeyError('usage', 'The signal must be an AbortSignal.');
 }
 
 function isObject(value: unknown): boolean {

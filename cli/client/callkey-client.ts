@@ -58,7 +58,8 @@ export class CallkeyClient {
 
   /** Ends requests in flight, which then reject as `unreachable`, and closes all connections. */
   close(): Promise<void> {
-    const message = 'The client was closed before an answer came. The call may have been placed: place it again under the same request id.';
+    const message =
+      'The client was closed before it received a response. The call may have been placed. Place it again with the same request ID.';
     this.#closing.abort(new CallkeyError('unreachable', message));
     return this.#dispatcher.destroy();
   }
@@ -66,11 +67,11 @@ export class CallkeyClient {
   async #send(method: 'POST' | 'DELETE', path: string, body: string | null, given: AbortSignal | undefined): Promise<Answer> {
     checkSignal(given);
     const closing = this.#closing.signal;
-    if (closing.aborted) throw new CallkeyError('usage', 'The client is closed. Make another one.');
+    if (closing.aborted) throw new CallkeyError('usage', 'The client is closed. Create a new one.');
     const signal = given ? AbortSignal.any([given, closing]) : closing;
     const { retry, trace } = this.#options;
     const onRetry = (reason: string) => {
-      trace?.(`! ${reason}; trying again`);
+      trace?.(`! ${reason}; retrying`);
       retry?.onRetry?.(reason);
     };
     return withRetries(
@@ -134,7 +135,7 @@ function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, sc
 }
 
 function unexpectedAnswer({ status }: Answer): CallkeyError {
-  return new CallkeyError('failed', `The answer (${status}) did not come from a Callkey core. Check the server address.`);
+  return new CallkeyError('failed', `The response (${status}) didn't come from a Callkey core. Check the server address.`);
 }
 
 function retryAfterLine(headers: IncomingHttpHeaders): string {

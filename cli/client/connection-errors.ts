@@ -3,22 +3,22 @@ import { CallkeyError, errorCode } from './errors.ts';
 
 /** What may pass, and comes before the request is sent. */
 const beforeSending: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the host name could not be looked up',
-  EHOSTUNREACH: 'there is no way to that host',
-  ENETUNREACH: 'there is no way to that network',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  UND_ERR_PRX_CONN: 'the proxy of HTTPS_PROXY does not answer',
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'host name lookup failed',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  UND_ERR_CONNECT_TIMEOUT: 'connection timed out',
+  UND_ERR_PRX_CONN: "the proxy in HTTPS_PROXY isn't responding",
 };
 
 /** What may pass, and leaves open whether the request has arrived. */
 const afterSending: Readonly<Record<string, string>> = {
-  ECONNRESET: 'the connection broke off',
-  UND_ERR_SOCKET: 'the connection broke off',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
-  UND_ERR_BODY_TIMEOUT: 'no complete answer in time',
-  UND_ERR_HEADERS_OVERFLOW: 'the answer has too many headers',
+  ECONNRESET: 'connection lost',
+  UND_ERR_SOCKET: 'connection lost',
+  UND_ERR_HEADERS_TIMEOUT: 'no response in time',
+  UND_ERR_BODY_TIMEOUT: 'no complete response in time',
+  UND_ERR_HEADERS_OVERFLOW: 'the response has too many headers',
 };
 
 /** @property mayHaveArrived whether the core may have done what it was asked to */
@@ -31,23 +31,23 @@ export type NoAnswer = { reason: string; mayHaveArrived: boolean };
  */
 export function noAnswerOf(error: unknown, server: string): NoAnswer {
   // Some of these have a code, some have none.
-  if (error instanceof errors.HTTPParserError) return { reason: 'the answer is not HTTP', mayHaveArrived: true };
+  if (error instanceof errors.HTTPParserError) return { reason: "the response isn't HTTP", mayHaveArrived: true };
   const code = errorCode(error);
   if (code === undefined || code.startsWith('UND_ERR_INVALID')) throw error;
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    const message = `The answer of ${server} is longer than any of a Callkey core. Check the server address.`;
+    const message = `The response from ${server} is too large for a Callkey core. Check the server address.`;
     throw new CallkeyError('failed', message, { cause: error });
   }
   if (/^ERR_SSL_.*(VERSION|PROTOCOL|HANDSHAKE|CERTIFICATE|INSUFFICIENT|UNRECOGNIZED_NAME)/.test(code) && code !== wrongVersion) {
-    const message = `${server} and this machine do not agree on TLS (${code}): on a version, or on a certificate of the client, which callkey has none of.`;
+    const message = `${server} and this machine couldn't agree on TLS (${code}): their TLS versions don't match, or the server requires a client certificate, which callkey doesn't support.`;
     throw new CallkeyError('failed', message, { code: 'untrusted-certificate', cause: error });
   }
   const certificate = certificateProblem(code);
   if (certificate !== undefined) {
-    throw new CallkeyError('failed', `Could not trust ${server}: ${certificate}`, { code: 'untrusted-certificate', cause: error });
+    throw new CallkeyError('failed', `Can't trust ${server}: ${certificate}`, { code: 'untrusted-certificate', cause: error });
   }
   if (code === wrongVersion || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
-    const message = `${server} does not speak TLS. Check the address and its port.`;
+    const message = `${server} doesn't use TLS. Check the address and the port.`;
     throw new CallkeyError('failed', message, { code: 'untrusted-certificate', cause: error });
   }
   const unsent = proxyReason(error) ?? beforeSending[code];
@@ -61,10 +61,10 @@ const wrongVersion = 'ERR_SSL_WRONG_VERSION_NUMBER';
 function certificateProblem(code: string): string | undefined {
   if (code === 'CERT_HAS_EXPIRED') return "its certificate has expired, or this machine's clock is wrong.";
   if (code === 'CERT_NOT_YET_VALID') return "its certificate is not valid yet, or this machine's clock is wrong.";
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another name. Check the address.';
-  if (code === 'UND_ERR_PRX_TLS') return "the proxy's certificate is for another name. Check HTTPS_PROXY.";
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for a different host name. Check the address.';
+  if (code === 'UND_ERR_PRX_TLS') return "the proxy's certificate is for a different host name. Check HTTPS_PROXY.";
   return /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH/.test(code)
-    ? `no authority that this machine knows has signed its certificate (${code}). NODE_EXTRA_CA_CERTS=FILE adds an authority.`
+    ? `its certificate wasn't issued by an authority that this machine trusts (${code}). To add an authority, set NODE_EXTRA_CA_CERTS=FILE.`
     : undefined;
 }
 
@@ -72,10 +72,10 @@ function certificateProblem(code: string): string | undefined {
 function proxyReason(error: unknown): string | undefined {
   const status = Number(error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1]);
   if (!status) return undefined;
-  if (status >= 500) return `the proxy answers ${status}`;
+  if (status >= 500) return `the proxy returned ${status}`;
   const advice =
     status === 407
-      ? 'It wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
-      : 'Name the server in NO_PROXY to go without it.';
-  throw new CallkeyError('failed', `The proxy of HTTPS_PROXY answers ${status}. ${advice}`, { code: 'proxy-refused', cause: error });
+      ? 'It requires a username and password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
+      : 'To bypass the proxy, add the server to NO_PROXY.';
+  throw new CallkeyError('failed', `The proxy in HTTPS_PROXY returned ${status}. ${advice}`, { code: 'proxy-refused', cause: error });
 }

@@ -63,7 +63,7 @@ function proxyAddress(): string {
   // It may hold a password: it is not repeated.
   throw new CallkeyError(
     'usage',
-    'HTTPS_PROXY is no address of a proxy. Set it to one such as http://proxy.example.com:3128, or unset it. Write a % of its password as %25.',
+    "HTTPS_PROXY isn't a valid proxy address. Set it to an address such as http://proxy.example.com:3128, or unset it. In the password, write % as %25.",
   );
 }
 

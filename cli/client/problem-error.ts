@@ -15,21 +15,21 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 };
 
 const advice: Readonly<Record<number, string>> = {
-  401: 'The server refuses the API key: it is unknown, revoked or expired, or the server address is wrong. Create a key in the console; the command line stores it with callkey key set.',
-  403: "Check the campaign's id. A key has access to the campaigns of its creator's account, or of all accounts beneath its creator's partner.",
+  401: 'The server rejected the API key. It is unknown, revoked or expired, or the server address is wrong. Create a key in the console, then store it with callkey key set.',
+  403: "Check the campaign ID. A key has access to the campaigns in its creator's account, or in all accounts under its creator's partner.",
 };
 
 /** The error for an answer other than the expected one. */
 export function problemError({ status, headers, text }: Answer): CallkeyError {
   if (status >= 300 && status < 400) {
-    const why = `The server answers with a redirect (${status}). It is not followed, so that the key reaches no other server.`;
+    const why = `The server responded with a redirect (${status}). callkey doesn't follow it, so that the key isn't sent to another server.`;
     return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`);
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;
   const sentences = [
     // The core says nothing but "unauthorized", on purpose; the advice says more.
     status === 401 ? undefined : (problem?.detail ?? notOfACore(status)),
-    problem?.instance && `The operator finds it in the log as ${problem.instance}.`,
+    problem?.instance && `The operator can find it in the log as ${problem.instance}.`,
     status === 401 || problem ? advice[status] : undefined,
   ];
   const errors = problem?.errors ?? [];
@@ -40,11 +40,11 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
 
 /** Of another server, or of a proxy on the way. */
 function notOfACore(status: number): string {
-  return `The server answers ${status}, and not as a Callkey core does. Check the server address, and what is on the way to it.`;
+  return `The server returned ${status}, but the response isn't from a Callkey core. Check the server address and any proxy in between.`;
 }
 
 /** Shows the host alone: an attacker may put anything in the rest of a redirect's target. */
 function redirectAdvice(location: string | undefined): string {
   const url = location === undefined ? null : URL.parse(location);
-  return url === null ? 'Give the address that it points to.' : `If you trust it, give its address: ${url.origin}`;
+  return url === null ? 'Use the address that it redirects to.' : `If you trust that server, use its address: ${url.origin}`;
 }

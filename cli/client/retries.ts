@@ -55,11 +55,11 @@ export async function withRetries(
     if (isAnswer && !temporaryStatuses.includes(outcome.status)) return outcome;
 
     mayHaveArrived ||= isAnswer || outcome.mayHaveArrived;
-    const reason = isAnswer ? `it answers ${outcome.status}` : outcome.reason;
+    const reason = isAnswer ? `the server returned ${outcome.status}` : outcome.reason;
     const requested = isAnswer ? parseRetryAfter(outcome.headers['retry-after'], timing.now()) : 0;
     if (requested > longestRetryAfter) {
       const seconds = Math.ceil(requested / 1000);
-      throw new CallkeyError('unreachable', `${server} asks for a pause of ${seconds} s.`);
+      throw new CallkeyError('unreachable', `${server} asked to wait ${seconds} s before the next request.`);
     }
     if (attempt < attempts && !until?.aborted) {
       onRetry?.(reason);
@@ -67,7 +67,7 @@ export async function withRetries(
     }
     if (attempt >= attempts || until?.aborted) {
       const attemptsMade = attempt === 1 ? '1 attempt' : `${attempt} attempts`;
-      const message = `Could not reach ${server} (${attemptsMade}): ${reason}.`;
+      const message = `Couldn't reach ${server} (${attemptsMade}): ${reason}.`;
       throw new CallkeyError('unreachable', message, { isUnsent: !mayHaveArrived });
     }
   }

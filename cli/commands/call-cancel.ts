@@ -16,10 +16,10 @@ export async function callCancel(context: Context, campaignId: string, options: 
     const cancelled = await client.cancel(campaignId, named ?? (await lastCallReference(context, server, campaignId)));
     await deletePendingCall(context.folders, cancelled.requestId).catch((error: unknown) => {
       context.output.note(
-        `The command that placed this call, run again within a day, answers as if it were queued still: ${diskReason(error)}.`,
+        `If you run the command that placed this call again within a day, it will still report the call as queued: ${diskReason(error)}.`,
       );
     });
-    context.output.answer(cancelled, `Cancelled.\nRequest id: ${cancelled.requestId}\nContact id: ${cancelled.contactId}`);
+    context.output.answer(cancelled, `Cancelled.\nRequest ID: ${cancelled.requestId}\nContact ID: ${cancelled.contactId}`);
   } finally {
     await client.close();
   }
@@ -28,8 +28,7 @@ export async function callCancel(context: Context, campaignId: string, options: 
 /** @returns undefined for --last */
 function namedReference({ contact, requestId, last }: CancelOptions): CallReference | undefined {
   const given = [contact, requestId, last].filter((option) => option !== undefined);
-  if (given.length !== 1)
-    throw new CallkeyError('usage', 'Name one call: give --contact ID, --request-id ID or --last, and only one of them.');
+  if (given.length !== 1) throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID or --last.');
   if (contact !== undefined) return { contactId: checkedContact(contact) };
   return requestId === undefined ? undefined : { requestId: checkedRequestId(requestId) };
 }
@@ -39,11 +38,11 @@ async function lastCallReference(context: Context, server: string, campaignId: s
   if (!last)
     throw new CallkeyError(
       'notFound',
-      'No call to this campaign was placed from this machine. Name the call with --request-id or --contact.',
+      'No call to this campaign was placed from this machine. Specify the call with --request-id or --contact.',
     );
   if ('requestId' in last) return last;
   throw new CallkeyError(
     'usage',
-    'The last calls to this campaign came from a file. Take the id of the call from the results, and give it as --request-id or --contact.',
+    "The last calls to this campaign came from a file. Copy the call's ID from the results and pass it as --request-id or --contact.",
   );
 }

@@ -27,7 +27,7 @@ export type FileOptions = Pace & {
 
 /** Places one call for each line of a file, also where the command is stopped and run again. */
 export async function callPlaceFile(context: Context, campaignId: string, from: string, options: FileOptions): Promise<void> {
-  if (from === '-' && context.streams.stdin.isTTY) context.output.note('Reading calls from the terminal. End them with Ctrl-D.');
+  if (from === '-' && context.streams.stdin.isTTY) context.output.note('Reading calls from the terminal. Press Ctrl-D to finish.');
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
     const file = await openCallFile(source, options.reading);
@@ -55,7 +55,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
     progress = createProgress(context.streams.stderr, checked.good, run.placed.size);
     const interrupt = interruptOnSignals(stop, () => {
       progress?.clear();
-      context.output.note('Stopping after the calls in flight. Press Ctrl-C again to stop at once.');
+      context.output.note('Finishing the calls in flight. Press Ctrl-C again to stop immediately.');
     });
     const resumeCommand = resumeCommandOf(context);
     await placeRun({ run, file, checked, client, pace: options, interrupt, output: context.output, progress, resumeCommand }).finally(
@@ -81,10 +81,8 @@ function fileChanged(name: string, resumeCommand: string): CallkeyError {
 
 function noteEarlierWork({ output }: Context, run: Run, { good }: CheckedFile, name: string): void {
   if (run.completedAt !== null) {
-    output.note(`${name} was placed whole, at ${run.completedAt}. Nothing was sent. Add --again to place every line once more.`);
+    output.note(`${name} was already placed in full at ${run.completedAt}. Nothing was sent. To place every line again, add --again.`);
   } else if (run.placed.size > 0) {
-    output.note(
-      `Resuming: ${formatCount(run.placed.size)} of ${counted(good, 'line')} ${run.placed.size === 1 ? 'was' : 'were'} placed before.`,
-    );
+    output.note(`Resuming: ${formatCount(run.placed.size)} of ${counted(good, 'line')} already placed.`);
   }
 }

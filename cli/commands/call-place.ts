@@ -63,13 +63,13 @@ async function record(context: Context, server: string, campaignId: string, call
   const { folders, output } = context;
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
-  if (pending?.adopted) output.note(`This command ended without an answer before. Sending its request id ${requestId} again.`);
+  if (pending?.adopted) output.note(`The last run of this command ended without a response. Retrying with its request ID, ${requestId}.`);
   // Whatever is unreadable there is replaced, or else noted as what cannot be written.
   const lastBefore = await readLastCall(folders, server, campaignId).catch(() => undefined);
   await rememberLastCall(context, server, campaignId, { requestId });
   const settle = async () =>
     pending?.settle().catch((error: unknown) => {
-      output.note(`For a day, the same command repeats this call instead of placing another: ${diskReason(error)}.`);
+      output.note(`For a day, running the same command repeats this call instead of placing a new one: ${diskReason(error)}.`);
     });
   const undo = async () => {
     await settle();
@@ -79,7 +79,8 @@ async function record(context: Context, server: string, campaignId: string, call
 }
 
 function callOf({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
-  if (phone === undefined) throw new CallkeyError('usage', 'Give a phone number: --phone +493012345678; or a file of calls: --from FILE.');
+  if (phone === undefined)
+    throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
   const given = variables.length === 0 ? undefined : variablesOf(variables);
   const input = { requestId, contact: defined({ phone, name, timeZone }), variables: given, notBefore, notAfter };
   const validated = validate(placeCallSchema, defined(input));
@@ -91,11 +92,11 @@ function variablesOf(pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === undefined || value === undefined)
-      throw new CallkeyError('usage', `--var ${pair}: give a name and a value, as in --var orderNumber=4711.`);
+      throw new CallkeyError('usage', `--var ${pair}: specify a name and a value, such as --var orderNumber=4711.`);
     return [name, value];
   });
   const variables = Object.fromEntries(entries);
-  if (Object.keys(variables).length < entries.length) throw new CallkeyError('usage', '--var: give each variable once.');
+  if (Object.keys(variables).length < entries.length) throw new CallkeyError('usage', '--var: specify each variable only once.');
   return variables;
 }
 
@@ -110,16 +111,16 @@ function flagOf(path: string): string {
 }
 
 function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recorded): CallkeyError {
-  const what = error.isUnsent && !adopted ? 'The call was not sent.' : 'The call may have been placed or not.';
+  const what = error.isUnsent && !adopted ? 'The call was not sent.' : 'The call may or may not have been placed.';
   return new CallkeyError(
     'unreachable',
-    `${error.message} ${what} Run the same command again: it sends the same request id (${requestId}), and places no second call.`,
+    `${error.message} ${what} Run the same command again: it sends the same request ID (${requestId}), so it won't place a second call.`,
     { code: error.code, cause: error },
   );
 }
 
 function textOf({ options }: Context, { requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
-  const what = replayed ? `This call to ${phone} was placed before, at ${placedAt}.` : `Placed a call to ${phone}.`;
+  const what = replayed ? `This call to ${phone} was already placed at ${placedAt}.` : `Placed a call to ${phone}.`;
   const cancel = shellCommand(options, 'call', 'cancel', campaignId, '--request-id', requestId);
-  return `${what}\nRequest id: ${requestId}\nContact id: ${contactId}\nCancel it with: ${cancel}`;
+  return `${what}\nRequest ID: ${requestId}\nContact ID: ${contactId}\nCancel it with: ${cancel}`;
 }

@@ -15,17 +15,17 @@ export async function callResume(context: Context, name: string | undefined, pac
   const unfinished = (await readRuns(context.folders)).filter(({ completedAt }) => completedAt === null);
   const run = selectRun(unfinished, name);
   if (!run) {
-    context.output.note('There is nothing to resume.');
+    context.output.note('Nothing to resume.');
     return;
   }
   const { server, profile, campaignId, path, reading, skipped } = run.header;
   if (path === null)
     throw new CallkeyError(
       'usage',
-      `That run came from standard input, which cannot be read again. Pipe the same input in, with the same options: ${shellCommand(context.options, 'call', 'place', campaignId, '--from', '-')}`,
+      `That run came from standard input, which can't be read again. Pipe in the same input with the same options: ${shellCommand(context.options, 'call', 'place', campaignId, '--from', '-')}`,
     );
   if (context.options.server !== undefined && checkedServer(context.options.server) !== server) {
-    throw new CallkeyError('usage', `That run belongs to the server ${server}. Leave --server out to resume it there.`);
+    throw new CallkeyError('usage', `That run used the server ${server}. To resume it there, remove --server.`);
   }
   const options = { ...context.options, server, profile: context.options.profile ?? profile };
   await callPlaceFile({ ...context, options }, campaignId, path, {
@@ -41,10 +41,10 @@ export async function callResume(context: Context, name: string | undefined, pac
 function selectRun(runs: readonly Run[], name: string | undefined): Run | undefined {
   if (name !== undefined) {
     const named = runs.find((run) => runName(run) === name);
-    if (!named) throw new CallkeyError('notFound', `Found no stopped run ${name}. ${runs.map(runText).join('\n')}`);
+    if (!named) throw new CallkeyError('notFound', `No stopped run named ${name} found. ${runs.map(runText).join('\n')}`);
     return named;
   }
   if (runs.length > 1)
-    throw new CallkeyError('usage', `Several runs were stopped. Name one: callkey call resume RUN\n${runs.map(runText).join('\n')}`);
+    throw new CallkeyError('usage', `Several runs were stopped. Choose one: callkey call resume RUN\n${runs.map(runText).join('\n')}`);
   return runs[0];
 }

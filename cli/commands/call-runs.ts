@@ -7,7 +7,10 @@ import { formatCount } from '../output.ts';
 /** Lists what files were placed from this machine, the newest first. */
 export async function callRuns({ folders, output }: Context): Promise<void> {
   const runs = await readRuns(folders);
-  output.answer({ runs: runs.map(runView) }, runs.length === 0 ? 'No file was placed from this machine.' : runs.map(runText).join('\n'));
+  output.answer(
+    { runs: runs.map(runView) },
+    runs.length === 0 ? 'No files have been placed from this machine.' : runs.map(runText).join('\n'),
+  );
 }
 
 /** Forgets runs. What they placed stays placed. */
@@ -16,7 +19,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
   const chosen = names.map((name) => {
     const run = runs.find((candidate) => runName(candidate) === name);
     if (run) return run;
-    throw new CallkeyError('notFound', `There is no run ${name}. callkey call runs lists them.`);
+    throw new CallkeyError('notFound', `No run named ${name} found. To list runs, run callkey call runs.`);
   });
   for (const run of chosen) {
     await deleteRun(run).catch((error: unknown) => {
@@ -29,11 +32,11 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
 function discardedText(run: Run): string {
   const what = `Discarded ${runName(run)}.`;
   if (run.completedAt !== null) return what;
-  const placed = `The calls that it placed (${formatCount(run.placed.size)}) stay placed.`;
+  const placed = `Calls already placed (${formatCount(run.placed.size)}) stay placed.`;
   // The file alone makes the same request ids again; a repetition's are lost with its journal.
   return run.header.repetition === '' || run.header.ownRequestIds
-    ? `${what} ${placed} Placing the same file again places only the others.`
-    : `${what} ${placed} Placing the file with --again calls those contacts once more.`;
+    ? `${what} ${placed} If you place the same file again, only the remaining lines are placed.`
+    : `${what} ${placed} If you place the file with --again, those contacts are called again.`;
 }
 
 function runView(run: Run) {
@@ -47,7 +50,7 @@ export function runText(run: Run): string {
   const state =
     run.completedAt === null
       ? `${formatCount(placedCount(run))} of ${formatCount(calls)} placed, started ${startedAt}`
-      : `all ${formatCount(calls)} placed, at ${run.completedAt}`;
+      : `all ${formatCount(calls)} placed, finished ${run.completedAt}`;
   return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}`;
 }
 

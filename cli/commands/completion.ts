@@ -16,7 +16,7 @@ type Place = {
 /** Prints a shell's completion script, generated from the commands, so that the two cannot differ. */
 export async function completion({ output }: Context, program: Command, shell: string): Promise<void> {
   const known = shells.find((name) => name === shell);
-  if (known === undefined) throw new CallkeyError('usage', `There is no completion for "${shell}". Give one of ${shells.join(', ')}.`);
+  if (known === undefined) throw new CallkeyError('usage', `No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
   const script = scripts[known](placesOf(program));
   output.answer({ shell: known, script }, script);
 }

@@ -33,7 +33,7 @@ export async function doctor(context: Context, campaign: string | undefined): Pr
 
 async function versionText(context: Context): Promise<string> {
   const newer = await newerVersion(context);
-  return `callkey ${context.version}, Node.js ${process.versions.node}${newer === undefined ? '' : `; callkey ${newer} is there`}`;
+  return `callkey ${context.version}, Node.js ${process.versions.node}${newer === undefined ? '' : `; callkey ${newer} is available`}`;
 }
 
 /** @throws CallkeyError where the settings are wrong */
@@ -53,17 +53,17 @@ async function examine(context: Context, campaign: string | undefined, list: Che
     list.fail('server', found);
     return;
   }
-  list.pass('server', `${server} answers`);
-  list.pass('connection', server.startsWith('https:') ? 'https, and its certificate is trusted' : 'http, on this machine');
+  list.pass('server', `${server} is responding`);
+  list.pass('connection', server.startsWith('https:') ? 'https, with a trusted certificate' : 'http, on this machine');
   checkClock(serverTime, list);
   if (!isAccepted) {
     list.fail('key', found);
     return;
   }
   list.pass('key', 'accepted');
-  if (campaignId === undefined) list.pass('campaign', 'not checked: give its id');
+  if (campaignId === undefined) list.pass('campaign', 'not checked: no campaign specified');
   else if (found.code === 'campaign-refused') list.fail('campaign', found);
-  else list.pass('campaign', `${campaignId} is in reach of the key`);
+  else list.pass('campaign', `the key has access to ${campaignId}`);
 }
 
 /**
@@ -78,7 +78,7 @@ async function probe(client: CallkeyClient, campaignId: string): Promise<Callkey
     if (error instanceof CallkeyError) return error;
     throw error;
   }
-  return new CallkeyError('failed', 'The server says that it cancelled a call that there never was. Check the server address.');
+  return new CallkeyError('failed', 'The server reported that it cancelled a call that never existed. Check the server address.');
 }
 
 /** Further apart than that, the times of notBefore and notAfter mean something else here and there. */
@@ -88,9 +88,14 @@ const largestSkew = 60_000;
 function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): void {
   const skew = Date.now() - Date.parse(serverTime ?? '');
   const text = `this machine's clock is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;
-  if (Number.isNaN(skew)) pass('clock', 'not checked: the server sends no time');
-  else if (Math.abs(skew) <= 2_000) pass('clock', "this machine's clock agrees with the server's");
+  if (Number.isNaN(skew)) pass('clock', "not checked: the server didn't send its time");
+  else if (Math.abs(skew) <= 2_000) pass('clock', "this machine's clock matches the server's");
   else if (Math.abs(skew) <= largestSkew) pass('clock', text);
   else
-    fail('clock', new CallkeyError('failed', `${text}. Set it: the times that you give with calls mean the server's.`, { code: 'clock' }));
+    fail(
+      'clock',
+      new CallkeyError('failed', `${text}. Set it: the times you specify for calls are compared with the server's clock.`, {
+        code: 'clock',
+      }),
+    );
 }

@@ -32,9 +32,9 @@ export async function dryRun(context: Context, campaignId: string, file: CallFil
     if (output.lost.aborted) return;
   }
   if (shown > mostShown) output.note(`… and ${formatCount(shown - mostShown)} more. Add --json to see them all.`);
-  const before = placed.size > 0 ? ` Placed before, and skipped: ${formatCount(placed.size)}.` : '';
+  const before = placed.size > 0 ? ` Skipped because already placed: ${formatCount(placed.size)}.` : '';
   output.note(
-    `Would place ${formatCount(checked.good - placed.size)} of ${counted(checked.good + checked.bad.size, 'line')} of ${file.name}.${before} Nothing was sent.`,
+    `Would place ${formatCount(checked.good - placed.size)} of ${counted(checked.good + checked.bad.size, 'line')} in ${file.name}.${before} Nothing was sent.`,
   );
 }
 

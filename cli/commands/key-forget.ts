@@ -16,6 +16,6 @@ export async function keyForget(context: Context): Promise<void> {
   await deleteProfile(context.folders, profileName);
   context.output.answer(
     { profile: profileName, forgotten: deleted },
-    `Forgot the profile ${profileName}. Its key still works: revoke it in the console to end it.`,
+    `Forgot the profile ${profileName}. Its key keeps working until you revoke it in the console.`,
   );
 }

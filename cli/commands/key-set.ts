@@ -14,7 +14,7 @@ export async function keySet(context: Context, words: readonly string[], { insec
   const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
   // Before the prompt: a user should not type a key that this machine cannot store.
   const store = await openKeyStore(place, settings.profileName, context.folders);
-  const keyValue = checkedKey(await readKeyInput(context), 'The text given');
+  const keyValue = checkedKey(await readKeyInput(context), 'The text you entered');
 
   await store.write(keyValue);
   await storeProfile(context.folders, settings.profileName, { server: settings.server, key: place });
@@ -22,7 +22,7 @@ export async function keySet(context: Context, words: readonly string[], { insec
   const { profileName: profile, server } = settings;
   context.output.answer(
     { profile, server, stored: place },
-    `Stored the key of the profile ${profile} in ${store.where}.\n${serverText(server)}`,
+    `Stored the key for the profile ${profile} in ${store.where}.\n${serverText(server)}`,
   );
 }
 
@@ -33,10 +33,10 @@ async function deleteFromOldPlace(context: Context, { profile, profileName }: Se
     await (await openKeyStore(profile.key, profileName, context.folders)).delete();
   } catch (error) {
     if (!(error instanceof CallkeyError)) throw error;
-    context.output.note(`Could not delete the key that was stored before; it is still where it was. ${error.message}`);
+    context.output.note(`Couldn't delete the previously stored key, so it's still there. ${error.message}`);
   }
 }
 
 export function serverText(server: string | null): string {
-  return server === null ? 'Server: none; give one with --server or CALLKEY_SERVER' : `Server: ${server}`;
+  return server === null ? 'Server: none; set one with --server or CALLKEY_SERVER' : `Server: ${server}`;
 }

@@ -8,7 +8,7 @@ export async function keyStatus(context: Context): Promise<void> {
   const { profileName: profile, profile: stored, server } = await settingsOf(context);
   const given = await readGivenKey(context.environment);
   if (given) {
-    answer(context, { profile, server, stored: 'environment' }, `${given.where}, which goes before any that is stored`);
+    answer(context, { profile, server, stored: 'environment' }, `${given.where}, which overrides any stored key`);
     return;
   }
   const store = stored && (await openKeyStore(stored.key, profile, context.folders));

@@ -13,8 +13,8 @@ export function refuseKeyArguments(words: readonly string[]): void {
 export function keyOnCommandLine(): CallkeyError {
   return new CallkeyError(
     'usage',
-    'A key is not taken from the command line: every user of this machine can see it there (ps), and the shell keeps it in its history. ' +
+    "Don't pass a key on the command line: every user of this machine can see it there (ps), and the shell saves it in its history. " +
       'Run callkey key set and paste the key at the prompt, or run callkey key set < FILE.\n' +
-      'If that was a real key, others may have seen it: revoke it in the console and create another.',
+      'If that was a real key, others may have seen it: revoke it in the console and create a new one.',
   );
 }

@@ -13,7 +13,7 @@ export function readKeyInput({ streams: { stdin, stderr } }: Context): Promise<s
 }
 
 function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Promise<string> {
-  stderr.write('API key (it is not shown): ');
+  stderr.write('API key (input is hidden): ');
   // Readline edits the line as users expect; its echo goes to a stream that drops it.
   const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: noEcho, terminal: true, historySize: 0 });
@@ -34,7 +34,7 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
   for await (const chunk of stdin) {
     text += String(chunk);
     if (text.length > longestInput)
-      throw new CallkeyError('usage', 'Standard input is too long for an API key. Pipe in the key alone: callkey key set < FILE');
+      throw new CallkeyError('usage', 'Standard input is too long for an API key. Pipe in only the key: callkey key set < FILE');
   }
   if (text.trim() === '') throw new CallkeyError('usage', 'Standard input was empty. Pipe the key in: callkey key set < FILE');
   return text.trim();

@@ -26,7 +26,7 @@ export async function openKeyStore(place: KeyPlace, profileName: string, folders
 
 function openKeyFile(profileName: string, folders: Folders): KeyStore {
   if (process.platform === 'win32') {
-    throw new CallkeyError('usage', 'Windows has no --insecure-storage. Leave it out: Credential Manager keeps the key.');
+    throw new CallkeyError('usage', "--insecure-storage isn't available on Windows. Remove it: Credential Manager stores the key.");
   }
   const path = join(folders.data, 'keys', profileName);
   return {
@@ -47,7 +47,7 @@ function openKeyFile(profileName: string, folders: Folders): KeyStore {
 /** Another user could place a link here and so choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
-  if (found && !found.isFile()) throw unsafe(path, 'it is a link or no regular file');
+  if (found && !found.isFile()) throw unsafe(path, 'it is a link or not a regular file');
 }
 
 /** Checks the open file, not its path: nobody can swap the file between check and read. */
@@ -67,10 +67,10 @@ async function readPrivately(path: string): Promise<string | undefined> {
   }
   try {
     const { mode, uid, nlink } = await file.stat();
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafe(path, 'it is a link or no regular file');
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafe(path, 'it is a link or not a regular file');
     if (uid !== process.getuid?.()) throw unsafe(path, 'it belongs to another user');
     if ((mode & 0o077) !== 0)
-      throw unsafe(path, 'others can read or write it', `Revoke the key if they may have; otherwise run chmod 600 ${shellWord(path)}`);
+      throw unsafe(path, 'others can read or write it', `If they may have, revoke the key. Otherwise, run chmod 600 ${shellWord(path)}`);
     return (await file.readFile('utf8')).trim();
   } finally {
     await file.close();
@@ -97,12 +97,9 @@ export async function readGivenKey(environment: Environment): Promise<{ keyValue
   if (!path) return undefined;
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const reason = errorCode(error) ?? String(error);
-    throw new CallkeyError(
-      'usage',
-      `Could not read ${path}, which CALLKEY_API_KEY_FILE names (${reason}). Check its name and permissions.`,
-    );
+    throw new CallkeyError('usage', `Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (${reason}). Check its name and permissions.`);
   });
-  return { keyValue: checkedKey(text.trim(), `The text in ${path}`), where: `in the file ${path}, which CALLKEY_API_KEY_FILE names` };
+  return { keyValue: checkedKey(text.trim(), `The text in ${path}`), where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
 }
 
 /** The key of the environment, or else of the profile. @throws CallkeyError */
@@ -121,7 +118,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
   if (keyValue === undefined) {
     throw new CallkeyError(
       'usage',
-      `The key of the profile ${profileName} is no longer in ${store.where}. Run ${keySetCommand(profileName)} to store it again.`,
+      `The key for the profile ${profileName} is no longer in ${store.where}. Run ${keySetCommand(profileName)} to store it again.`,
     );
   }
   return checkedKey(keyValue, `The text in ${store.where}`);
@@ -137,6 +134,6 @@ export function checkedKey(text: string, what: string): string {
   if (isKeyValue(text)) return text;
   throw new CallkeyError(
     'usage',
-    `${what} is no API key: a key is svc_sk_live_ and 49 letters and digits, the last of which check the others. Copy the whole key again.`,
+    `${what} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum. Copy the whole key again.`,
   );
 }

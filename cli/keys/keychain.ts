@@ -30,8 +30,8 @@ async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CallkeyError(
       'failed',
-      `Could not use the system's keychain (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that speaks the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
-        'or set CALLKEY_API_KEY, as in CI; or run callkey key set --insecure-storage to keep the key in a file that only you can read.',
+      `Couldn't use the system's keychain (${reason}). Unlock it${process.platform === 'linux' ? ', or start one that supports the Secret Service (GNOME Keyring, KWallet, KeePassXC)' : ''}; ` +
+        'or set CALLKEY_API_KEY, as in CI; or run callkey key set --insecure-storage to store the key in a file that only you can read.',
       { cause: error },
     );
   }

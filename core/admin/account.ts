@@ -6,12 +6,12 @@ import { nameSchema, parseInput } from './input.ts';
 import { shortName, table } from './table.ts';
 
 export function accountCommands(program: Command, { withDatabase }: Runner): void {
-  const account = program.command('account').description('customers, who belong to a partner and own campaigns');
+  const account = program.command('account').description('manage accounts: customers that belong to a partner and own campaigns');
   const create = account
     .command('create')
     .alias('add')
     .argument('<name>')
-    .requiredOption('--partner <id>', 'the partner that it belongs to')
+    .requiredOption('--partner <id>', 'ID of the partner that owns the account')
     .description('create an account');
   withExamples(create, 'account create "Harbour Dental" --partner 01a20138-3d19-7da7-9907-3a9fb48fa32a').action(
     withDatabase(runCreate, 'fill'),
@@ -22,7 +22,7 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
 
 async function runCreate({ ports, actor, output }: AdminContext, name: string, options: { partner: string }): Promise<void> {
   const account = await createAccount(ports, actor, parseInput(nameSchema, name, 'NAME'), options.partner);
-  output.answer({ account }, `Created the account ${account.name}: ${account.id}`);
+  output.answer({ account }, `Created account ${account.name}: ${account.id}`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {

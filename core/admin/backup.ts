@@ -16,7 +16,10 @@ import { withExamples } from './help.ts';
 import { ended, ownSchema, quoted, startPostgresTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
-  const command = program.command('backup').argument('<file>').description('write a consistent copy of the database, while cores work on');
+  const command = program
+    .command('backup')
+    .argument('<file>')
+    .description('write a consistent copy of the database; cores can keep running');
   withExamples(command, 'backup /backups/callkey-2026-11-22.db').action(withDatabase(runBackup, 'inspect'));
 }
 
@@ -35,12 +38,12 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
     flushToDisk(dirname(file));
   } catch (error) {
     const explained = explainDatabaseError(error);
-    throw explained ? new Error(`The backup ${file} cannot be made: ${explained.cause}. ${explained.remedy}`.trimEnd()) : error;
+    throw explained ? new Error(`Couldn't create the backup ${file}: ${explained.cause}. ${explained.remedy}`.trimEnd()) : error;
   } finally {
     for (const suffix of ['', '-journal']) rmSync(`${partial}${suffix}`, { force: true });
   }
   const recorded = await record(context, file);
-  const lines = [recorded ? `Wrote ${file}.` : `Wrote ${file}. The database could not record that.`];
+  const lines = [recorded ? `Wrote ${file}.` : `Wrote ${file}, but couldn't record the backup in the database.`];
   for (const other of unfinished) lines.push(`${other} is what a backup that was killed has left, or belongs to one that still runs.`);
   output.answer({ backup: { file }, recorded, unfinished }, lines.join('\n'));
 }
@@ -70,14 +73,14 @@ async function record({ storage, ports, actor }: AdminContext, file: string): Pr
 
 /** @throws Problem `conflict` rather than to write over a file */
 function refuseExisting(file: string): void {
-  if (existsSync(file)) throw new Problem('conflict', `The file ${file} exists already. Give another name, or move it away.`);
+  if (existsSync(file)) throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
 }
 
 function createFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
-    throw new Problem('invalid', `${file} cannot be written: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+    throw new Problem('invalid', `Couldn't write ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
 }
 

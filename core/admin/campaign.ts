@@ -6,12 +6,12 @@ import { nameSchema, parseInput } from './input.ts';
 import { shortName, table } from './table.ts';
 
 export function campaignCommands(program: Command, { withDatabase }: Runner): void {
-  const campaign = program.command('campaign').description('campaigns of an account');
+  const campaign = program.command('campaign').description('manage the campaigns of an account');
   const create = campaign
     .command('create')
     .alias('add')
     .argument('<name>')
-    .requiredOption('--account <id>', 'the account that it belongs to')
+    .requiredOption('--account <id>', 'ID of the account that owns the campaign')
     .description('create a campaign');
   withExamples(create, 'campaign create "Appointment reminders" --account 01a20138-3d19-7da7-9907-3a9fb48fa32a').action(
     withDatabase(runCreate, 'fill'),
@@ -22,7 +22,7 @@ export function campaignCommands(program: Command, { withDatabase }: Runner): vo
 
 async function runCreate({ ports, actor, output }: AdminContext, name: string, options: { account: string }): Promise<void> {
   const campaign = await createCampaign(ports, actor, parseInput(nameSchema, name, 'NAME'), options.account);
-  output.answer({ campaign }, `Created the campaign ${campaign.name}: ${campaign.id}`);
+  output.answer({ campaign }, `Created campaign ${campaign.name}: ${campaign.id}`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {

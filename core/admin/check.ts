@@ -20,8 +20,8 @@ import { withExamples } from './help.ts';
 export function checkCommand(program: Command, { withDatabase }: Runner): void {
   const command = program
     .command('check')
-    .option('--repair', 'correct the kept counts of API keys')
-    .description('look for problems in the database; without --repair, change nothing');
+    .option('--repair', 'correct wrong API key counts')
+    .description('check the database for problems; changes nothing without --repair');
   withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
 }
 
@@ -42,7 +42,7 @@ type Finding = { name: string; ok: boolean; detail: string; warning?: true };
 
 function markOf({ ok, warning }: Finding): string {
   if (warning) return 'warn ';
-  return ok ? 'ok   ' : 'WRONG';
+  return ok ? 'ok   ' : 'FAIL ';
 }
 
 /** What would make a core lose data, or let a stranger in. */
@@ -55,7 +55,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   if (!reachable.ok) return [reachable];
   const schema = await attempt('schema', async () => {
     const { missing } = await storage.schema();
-    if (missing.length > 0) throw new Error(`lacks ${missing.join(', ')}: run ${adminCommand} migrate, or start a core`);
+    if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run ${adminCommand} migrate, or start a core`);
     return 'is complete';
   });
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
@@ -91,10 +91,10 @@ async function dialerState(ports: Ports): Promise<string> {
 /** Compares the kept counts of API keys with the keys themselves. */
 async function recount(database: Database, repair: boolean): Promise<string> {
   const wrong = await countWrongCounts(database);
-  if (wrong === 0) return 'agree with the API keys';
-  if (!repair) throw new Error(`${wrong} kept counts of API keys are wrong: run ${adminCommand} check --repair`);
+  if (wrong === 0) return 'match the API keys';
+  if (!repair) throw new Error(`${wrong} API key counts are incorrect: run ${adminCommand} check --repair`);
   await repairCounts(database);
-  return `counted again: ${wrong} kept counts of API keys were wrong`;
+  return `corrected ${wrong} API key counts`;
 }
 
 async function sqliteFindings({ read }: Database, filename: string): Promise<Finding[]> {
@@ -103,8 +103,8 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
     const complaints = rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
     if (complaints.length > 0) throw new Error(complaints.join('; '));
     const orphans: unknown[] = await read.raw('PRAGMA foreign_key_check');
-    if (orphans.length > 0) throw new Error(`${orphans.length} rows refer to nothing`);
-    return 'holds';
+    if (orphans.length > 0) throw new Error(`${orphans.length} rows refer to rows that don't exist`);
+    return 'no problems found';
   });
   const room = await attempt('disk', async () => roomOf(filename));
   const secretFile = secretFileOf({ kind: 'sqlite', filename });
@@ -144,7 +144,7 @@ async function postgresFindings(database: Database): Promise<Finding[]> {
   });
   const primary = attempt('primary', async () => {
     const [found] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
-    if (found?.standby) throw new Error('this is a standby: give the address of the primary');
+    if (found?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
     return 'is the primary';
   });
   return Promise.all([durability, primary]);

@@ -9,13 +9,13 @@ import { parseInput } from './input.ts';
 import { shortName, table } from './table.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
-  const contact = program.command('contact').description('people who were called, or are to be, by their phone number');
-  const exported = contact.command('export').argument('<phone>').description('show all that is known of them; with --json, every field');
+  const contact = program.command('contact').description('export or erase what is stored about a phone number');
+  const exported = contact.command('export').argument('<phone>').description('show everything stored about a phone number; --json includes every field');
   withExamples(exported, 'contact export +493012345678', '--json contact export +493012345678').action(withDatabase(runExport));
   const erase = contact
     .command('erase')
     .argument('<phone>')
-    .description('cancel their queued calls, and erase number, name, zone, variables and detail of all their calls');
+    .description('cancel queued calls to a phone number, and erase the number, name, time zone, variables and detail from all of its calls');
   withExamples(erase, 'contact erase +493012345678').action(withDatabase(runErase));
 }
 
@@ -23,7 +23,7 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
 const phoneSchema = z
   .string()
   .transform((text) => text.replace(/[\s().-]/g, ''))
-  .refine((text) => /^\+[1-9]\d{1,14}$/.test(text), { error: 'Give a number with its country code, such as +493012345678.' });
+  .refine((text) => /^\+[1-9]\d{1,14}$/.test(text), { error: 'Must be a phone number with its country code, such as +493012345678.' });
 
 async function runExport({ ports, actor, output }: AdminContext, phone: string): Promise<void> {
   const calls = await exportContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
@@ -49,8 +49,8 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 async function runErase({ ports, actor, output }: AdminContext, phone: string): Promise<boolean> {
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
   const lines = [`Erased ${erased} calls, of which ${cancelled} were not dialed yet and are cancelled.`];
-  if (dialing > 0) lines.push(`${dialing} calls are being dialed and keep their data: run this again when they have ended.`);
-  lines.push('Backups, the provider and the integrator keep what they have.');
+  if (dialing > 0) lines.push(`${dialing} calls are still being dialed and keep their data. Run this command again after they end.`);
+  lines.push("Data in backups, at the provider, and in the integrator's systems wasn't erased.");
   output.answer({ erased, cancelled, dialing }, lines.join('\n'));
   return dialing === 0;
 }

@@ -5,8 +5,8 @@ import type { Runner, Settings } from './context.ts';
 import { withExamples } from './help.ts';
 
 export function dialerCommands(program: Command, { withoutDatabase }: Runner): void {
-  const dialer = program.command('dialer').description('the webhook that hands calls to your provider');
-  const secret = dialer.command('secret').description('make a secret for DIALER_SECRETS, and keep it nowhere');
+  const dialer = program.command('dialer').description('manage the webhook that hands calls to your provider');
+  const secret = dialer.command('secret').description('generate a secret for DIALER_SECRETS, without storing it');
   withExamples(secret, 'dialer secret').action(withoutDatabase(runSecret));
 }
 

@@ -15,7 +15,7 @@ export function importCommand(program: Command, { withDatabase }: Runner): void 
   const command = program
     .command('import')
     .argument('<file>')
-    .description('create and change partners, accounts, campaigns and users as a JSON file says; run again, it does the rest');
+    .description('create and update partners, accounts, campaigns and users from a JSON file; if interrupted, run it again to finish');
   withExamples(command, 'import tenancy.json', '--json import tenancy.json').action(withDatabase(runImport, 'fill'));
 }
 
@@ -43,7 +43,7 @@ async function pause(): Promise<void> {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => Object.assign(interruption, { by: signal }));
   }
   await setTimeout(120);
-  if (interruption.by) throw new Error(`${interruption.by} was received.`);
+  if (interruption.by) throw new Error(`Received ${interruption.by}.`);
 }
 
 function answer(output: Output, { passwords, ...counts }: ImportResult): void {
@@ -51,7 +51,7 @@ function answer(output: Output, { passwords, ...counts }: ImportResult): void {
   const lines = [table(['', 'ADDED', 'CHANGED', 'UNCHANGED'], rows)];
   if (passwords.length > 0) {
     const cells = passwords.map(({ email, password }) => [email, password]);
-    lines.push('', table(['E-MAIL', 'ONE-TIME PASSWORD'], cells), oneTimePasswordNote);
+    lines.push('', table(['EMAIL', 'ONE-TIME PASSWORD'], cells), oneTimePasswordNote);
   }
   output.answer({ ...counts, passwords }, lines.join('\n'));
 }
@@ -60,6 +60,6 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new Problem('invalid', oneLine(`${file} cannot be read as JSON (${error instanceof Error ? error.message : String(error)}).`));
+    throw new Problem('invalid', oneLine(`Couldn't parse ${file} as JSON (${error instanceof Error ? error.message : String(error)}).`));
   }
 }

@@ -18,21 +18,21 @@ import { findUser } from './user.ts';
 export const everyKey = { kind: 'all' } as const;
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
-  const key = program.command('key').description('API keys of all users');
+  const key = program.command('key').description('manage the API keys of all users');
   const list = key
     .command('list')
-    .option('--search <text>', 'only keys whose name contains this, in whatever case and with whatever accents')
+    .option('--search <text>', 'only keys whose name contains this text, ignoring case and accents')
     .option('--owner <email>', 'only keys of this user')
-    .option('--all', `all of them, instead of the newest ${limits.listedApiKeys}`)
+    .option('--all', `list all keys instead of the newest ${limits.listedApiKeys}`)
     .description('list the newest keys');
   withExamples(list, 'key list', 'key list --owner ada@example.com --search crm', '--json key list --all').action(withDatabase(runList));
   const revoke = key
     .command('revoke')
     .argument('[ids...]')
-    .option('--value-from-stdin', 'revoke the key whose value is on standard input, such as a leaked one')
+    .option('--value-from-stdin', 'read the value of the key to revoke (for example, a leaked key) from standard input')
     .option('--from <file>', 'revoke the keys whose IDs or values are in this file, one per line; - reads standard input')
-    .option('--cancel-queued-calls', 'also cancel the queued calls that the keys have placed')
-    .description('revoke keys: their next request is refused, and nothing undoes it');
+    .option('--cancel-queued-calls', 'also cancel queued calls that the keys placed')
+    .description('revoke keys, immediately and permanently');
   const examples = [
     'key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls',
     'key revoke --value-from-stdin < leaked.txt',
@@ -43,7 +43,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .hook('preAction', () => {
       const { valueFromStdin, from } = revoke.opts<RevokeOptions>();
       const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
-      if (ways.filter(Boolean).length !== 1) revoke.error('error: pass IDs of keys, --value-from-stdin or --from, and only one of them');
+      if (ways.filter(Boolean).length !== 1) revoke.error('error: pass key IDs, --value-from-stdin or --from, and only one of them');
     })
     .action(withDatabase(runRevoke));
 }
@@ -61,7 +61,7 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   );
   output.answer(
     { apiKeys: apiKeys.map((key) => keyJson(key, now)), total, limit },
-    total > apiKeys.length ? `${text}\nNewest ${apiKeys.length} of ${total}. See them all: key list --all` : text,
+    total > apiKeys.length ? `${text}\nShowing the newest ${apiKeys.length} of ${total}. To list them all: key list --all` : text,
   );
 }
 
@@ -72,7 +72,7 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
   if (options.from !== undefined) return revokeEach(context, await readEntries(context, options.from), options);
   if (ids.length > 1) return revokeEach(context, ids.map(entryOfArgument), options);
   const key = await revokeOne(context, id ?? (await idOfValue(context, (await context.readInput()).trim())), options);
-  context.output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked the API key ${key.name} of ${key.creator.name}.`);
+  context.output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked API key ${key.name}, owned by ${key.creator.name}.`);
   return true;
 }
 
@@ -130,10 +130,10 @@ async function idOfValue({ ports }: AdminContext, value: string): Promise<string
   if (isKeyValue(value)) {
     const key = await ports.stores.apiKeys.findByDigest(everyKey, digestOf(value));
     if (key) return key.id;
-    throw new Problem('not-found', 'This key opens nothing here: it has been revoked, or is the key of another core.');
+    throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }
-  const advice = 'Give the key alone: svc_sk_live_ and 49 letters and digits, the last of which check the others.';
-  throw new Problem('invalid', `The text on standard input is no API key. ${advice}`);
+  const advice = 'Pass only the key: svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum.';
+  throw new Problem('invalid', `The text on standard input isn't an API key. ${advice}`);
 }
 
 function keyJson(key: ApiKey, now: number) {

@@ -3,12 +3,12 @@ import type { AdminContext, Runner } from './context.ts';
 import { withExamples } from './help.ts';
 
 export function migrateCommand(program: Command, { withDatabase }: Runner): void {
-  const command = program.command('migrate').description('bring the schema up to date, as a core does when it starts');
+  const command = program.command('migrate').description('update the database schema, as a core does when it starts');
   withExamples(command, 'migrate').action(withDatabase(runMigrate, 'migrate'));
 }
 
 async function runMigrate({ storage, output }: AdminContext): Promise<void> {
   const { applied } = await storage.migrate();
-  const text = applied.length === 0 ? 'Nothing to do: the schema is complete.' : `Applied ${applied.join(', ')}.`;
+  const text = applied.length === 0 ? 'Nothing to do: the schema is up to date.' : `Applied ${applied.join(', ')}.`;
   output.answer({ migrations: applied }, text);
 }

@@ -6,7 +6,7 @@ import { nameSchema, parseInput } from './input.ts';
 import { shortName, table } from './table.ts';
 
 export function partnerCommands(program: Command, { withDatabase }: Runner): void {
-  const partner = program.command('partner').description('resellers, who own accounts');
+  const partner = program.command('partner').description('manage partners: resellers that own accounts');
   const create = partner.command('create').alias('add').argument('<name>').description('create a partner');
   withExamples(create, 'partner create "Northwind Voice"').action(withDatabase(runCreate, 'fill'));
   const list = partner.command('list').description('list all partners');
@@ -15,7 +15,7 @@ export function partnerCommands(program: Command, { withDatabase }: Runner): voi
 
 async function runCreate({ ports, actor, output }: AdminContext, name: string): Promise<void> {
   const partner = await createPartner(ports, actor, parseInput(nameSchema, name, 'NAME'));
-  output.answer({ partner }, `Created the partner ${partner.name}: ${partner.id}`);
+  output.answer({ partner }, `Created partner ${partner.name}: ${partner.id}`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {

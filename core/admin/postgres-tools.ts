@@ -22,7 +22,7 @@ export function startPostgresTool(url: string, name: string, args: readonly stri
 /** @throws Problem `unavailable` when the tool is not installed, or fails */
 export async function ended({ name, child, complaint }: PostgresTool): Promise<void> {
   const [code] = await once(child, 'close').catch(() => {
-    throw new Problem('unavailable', `PostgreSQL's own ${name} is not installed here. Install the PostgreSQL client tools.`);
+    throw new Problem('unavailable', `${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
   });
   if (code !== 0) throw new Problem('unavailable', `${name} failed: ${cause(complaint())}`);
 }
@@ -30,7 +30,7 @@ export async function ended({ name, child, complaint }: PostgresTool): Promise<v
 /** @returns the schema that has, or will have, the tables */
 export async function ownSchema(database: Database): Promise<string> {
   const [found] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
-  if (!found?.schema) throw new Problem('conflict', 'No schema of search_path exists. Create it, or correct search_path.');
+  if (!found?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');
   return found.schema;
 }
 

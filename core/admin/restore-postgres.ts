@@ -38,8 +38,8 @@ async function refuseNewer(database: Database): Promise<void> {
 
 /** `pg_restore` puts tables into the schema that they came from, and into no other. */
 function otherSchema(file: string, from: string, to: string): Problem {
-  const what = `${file} has its tables in the schema ${from}, and this user's search_path leads to ${to}.`;
-  return new Problem('conflict', `${what} Restore as a user whose search_path begins with ${from}, and create that schema first.`);
+  const what = `The tables in ${file} are in the schema ${from}, but this user's search_path resolves to ${to}.`;
+  return new Problem('conflict', `${what} Create the schema ${from}, then restore as a user whose search_path starts with it.`);
 }
 
 /** Reads from a dump which schema its tables are in, and the migrations that it lacks. */
@@ -47,12 +47,12 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
   try {
     closeSync(openSync(file, 'r'));
   } catch (error) {
-    throw new Problem('invalid', `${file} cannot be read: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+    throw new Problem('invalid', `Couldn't read ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
   const tool = startPostgresTool(url, 'pg_restore', ['--data-only', `--table=${migrationsTable}`, '--file=-', file]);
   const [, sql] = await Promise.all([
     ended(tool).catch((error) => {
-      throw tool.complaint() === '' ? error : new Problem('invalid', `${file} cannot be restored: ${error.message}`);
+      throw tool.complaint() === '' ? error : new Problem('invalid', `Couldn't restore ${file}: ${error.message}`);
     }),
     tool.child.stdout ? text(tool.child.stdout) : '',
   ]);
@@ -73,7 +73,7 @@ async function refuseOthers(database: Database): Promise<number> {
   );
   if (!found || found.others > 0) {
     const what = 'A core, or another admin command, is connected to the database. Stop it, then restore again.';
-    throw new Problem('conflict', `${what} A pooler keeps their connections for minutes: restart it.`);
+    throw new Problem('conflict', `${what} If you use a connection pooler, restart it: it keeps connections open for minutes.`);
   }
   return found.own;
 }

@@ -38,19 +38,19 @@ export async function restoreSqlite(filename: string, file: string, now: Date): 
     return { ...replaced, missing };
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem('unavailable', `The backup cannot be put in place: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+    throw new Problem('unavailable', `Couldn't put the backup in place: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   } finally {
     for (const suffix of ['', ...companions]) rmSync(`${copy}${suffix}`, { force: true });
   }
 }
 
 function refuseLiveFile(file: string, target: string): void {
-  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `There is no file ${file}. Give the path of a backup.`);
+  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `${file} doesn't exist. Specify the path of a backup.`);
   if (existsSync(target) && realpathSync(file) === realpathSync(target))
-    throw new Problem('invalid', `${file} is the database itself. Give the path of a backup.`);
+    throw new Problem('invalid', `${file} is the database itself. Specify the path of a backup.`);
   const live = ['-wal', '-journal'].find((suffix) => existsSync(`${file}${suffix}`) && statSync(`${file}${suffix}`).size > 0);
   if (live)
-    throw new Problem('invalid', `${file} is not a backup but a database in use: there is a ${file}${live}. Make one: admin backup`);
+    throw new Problem('invalid', `${file} is a database in use, not a backup: ${file}${live} exists. To make a backup: admin backup`);
 }
 
 /** Checks the copy of a backup, and makes it ready. @returns the migrations that it lacks */
@@ -61,7 +61,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
     // Without the end of an empty last page, SQLite finds nothing wrong.
     const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
-    if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} ends early. Restore another backup.`);
+    if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
     const missing = missingMigrations(applied, file);
     await database.raw('PRAGMA journal_mode = DELETE');
@@ -69,7 +69,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
     return missing;
   } catch (error) {
     const explained = explainDatabaseError(error);
-    throw explained ? new Problem('invalid', `${file} cannot be restored: ${explained.cause}.`) : error;
+    throw explained ? new Problem('invalid', `Couldn't restore ${file}: ${explained.cause}.`) : error;
   } finally {
     await database.destroy();
   }
@@ -121,7 +121,7 @@ async function lock(database: Knex, copy: string, target: string): Promise<Reviv
 }
 
 function inUse(target: string): Problem {
-  return new Problem('conflict', `${target} is in use. Stop the core, and other programs that have it open, then restore again.`);
+  return new Problem('conflict', `${target} is in use. Stop the core and any other program that has it open, then restore again.`);
 }
 
 async function revivedBy(database: Knex): Promise<Revived> {

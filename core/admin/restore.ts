@@ -19,7 +19,7 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
     .command('restore')
     .argument('<file>')
     .description(
-      'replace the database by a backup, while no core runs; list the revoked keys, and the deleted and disabled users, that it brings back',
+      'replace the database with a backup; stop all cores first. Lists the revoked keys and the deleted or disabled users that the backup brings back',
     );
   command.option('--revoke-again', 'revoke, delete and disable again what the backup brings back');
   withExamples(command, 'restore /backups/callkey-2026-11-22.db', 'restore /backups/callkey-2026-11-22.db --revoke-again').action(
@@ -69,14 +69,12 @@ function userJson({ deletedAt, ...user }: RevivedUser) {
 
 function textOf(file: string, { before, revived, missing }: RestoreResult, isRevokedAgain: boolean): string {
   const lines = [
-    before === null ? `Restored ${file}.` : `Restored ${file}. The database that was there is now ${before}.`,
-    'All sessions have ended: all users sign in again, with the password that they had at the time of the backup.',
+    before === null ? `Restored ${file}.` : `Restored ${file}. The previous database is now ${before}.`,
+    'All sessions have ended. Users must sign in again, with the passwords they had at the time of the backup.',
   ];
   if (missing.length > 0)
-    lines.push(`The backup's schema is older (it lacks ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
-  lines.push(
-    revived ? unknownAfter : 'The database that was there cannot be read: the API keys that were revoked since the backup are not known.',
-  );
+    lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
+  lines.push(revived ? unknownAfter : "Couldn't read the previous database, so the API keys revoked since the backup are unknown.");
   for (const { rows, head, was, warning, remedy } of revived ? listsOf(revived) : []) {
     if (rows.length === 0) continue;
     const outcome = isRevokedAgain ? `and were ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
@@ -99,14 +97,14 @@ function listsOf({ apiKeys, users, enabled }: Revived): RevivedList[] {
       ...{ was: 'revoked', warning: 'and WORK AGAIN. Revoke them', remedy: 'key revoke ID...' },
     },
     {
-      head: { what: 'users', columns: ['E-MAIL', 'NAME', 'DELETED'] },
+      head: { what: 'users', columns: ['EMAIL', 'NAME', 'DELETED'] },
       rows: users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]),
       ...{ was: 'deleted', warning: 'and CAN SIGN IN AGAIN. Delete them', remedy: 'user delete EMAIL' },
     },
     {
-      head: { what: 'users', columns: ['E-MAIL', 'NAME', 'DISABLED'] },
+      head: { what: 'users', columns: ['EMAIL', 'NAME', 'DISABLED'] },
       rows: enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]),
-      ...{ was: 'disabled', warning: 'and GET IN AGAIN, with their API keys. Disable them', remedy: 'user disable EMAIL' },
+      ...{ was: 'disabled', warning: 'and ARE ENABLED AGAIN, with their API keys. Disable them', remedy: 'user disable EMAIL' },
     },
   ];
 }

@@ -15,8 +15,8 @@ import { withExamples } from './help.ts';
 export function retentionCommands(program: Command, { withDatabase }: Runner): void {
   const retention = program
     .command('retention')
-    .description('contact data of calls that ended long ago (RETENTION_DAYS), and old audit events (AUDIT_RETENTION_DAYS)');
-  const show = retention.command('show').description('show what is kept for how long, and what can be erased');
+    .description('show and apply the retention periods of contact data (RETENTION_DAYS) and audit events (AUDIT_RETENTION_DAYS)');
+  const show = retention.command('show').description('show retention periods and what is due to be erased');
   withExamples(show, 'retention show').action(withDatabase(runShow));
   const run = retention
     .command('run')
@@ -53,13 +53,13 @@ async function runShow(context: AdminContext): Promise<void> {
   const lines = [
     retentionDays === null
       ? 'Contact data: kept (RETENTION_DAYS is off).'
-      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${retentionDays} days after a call has ended (RETENTION_DAYS). ${erasable} calls are due.`,
-    `  The oldest call that has some ended: ${oldestEndedAt ? timestamp(oldestEndedAt) : 'none has'}.`,
-    `  A call that nobody dials ends at its notAfter, or ${lapseDays} days after it was due without one.`,
+      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${retentionDays} days after a call ends (RETENTION_DAYS). ${erasable} calls are due.`,
+    `  Oldest call with contact data ended: ${oldestEndedAt ? timestamp(oldestEndedAt) : 'none'}.`,
+    `  A call that is never dialed ends at its notAfter or, without one, ${lapseDays} days after it was due.`,
     auditRetentionDays === null
       ? 'Audit events: kept (AUDIT_RETENTION_DAYS is off).'
       : `Audit events: deleted after ${auditRetentionDays} days (AUDIT_RETENTION_DAYS).`,
-    `  The oldest one: ${oldestEventAt === null ? 'there is none yet' : timestamp(oldestEventAt)}.`,
+    `  Oldest event: ${oldestEventAt === null ? 'none yet' : timestamp(oldestEventAt)}.`,
   ];
   const json = {
     ...{ retentionDays, erasable, oldestEndedAt: oldestEndedAt && timestamp(oldestEndedAt), lapseDays },
@@ -79,7 +79,7 @@ async function runErase(context: AdminContext, { dryRun = false }: { dryRun?: bo
   const { erased, auditEvents } = await (dryRun ? countDue(ports, days) : eraseDue(context, days));
   const text = dryRun
     ? `Would erase the contact data of ${erased} calls, and delete ${auditEvents} audit events.`
-    : `Erased the contact data of ${erased} calls, and deleted ${auditEvents} audit events.`;
+    : `Erased contact data from ${erased} calls and deleted ${auditEvents} audit events.`;
   output.answer({ dryRun, retentionDays, erased, auditRetentionDays, auditEvents }, text);
 }
 

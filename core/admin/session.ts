@@ -6,7 +6,7 @@ import { findUser } from './user.ts';
 import { userJson } from './user-view.ts';
 
 export function sessionCommands(program: Command, { withDatabase }: Runner): void {
-  const session = program.command('session').description('sessions of users who are signed in');
+  const session = program.command('session').description('manage the sessions of signed-in users');
   const revoke = session.command('revoke').argument('<email>').description("end all of a user's sessions");
   withExamples(revoke, 'session revoke ada@example.com').action(withDatabase(runRevoke));
 }
@@ -15,5 +15,5 @@ async function runRevoke({ ports, actor, output }: AdminContext, email: string):
   const user = await findUser(ports, email);
   const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), owningScopeOf(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
-  output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions of ${user.email}.`);
+  output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions for ${user.email}.`);
 }

@@ -58,7 +58,7 @@ export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact
     key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never',
     `${key.queuedCalls}`,
   ]);
-  const lines = [table(['E-mail', user.email], facts)];
+  const lines = [table(['Email', user.email], facts)];
   if (keys.length > 0) lines.push('', table(['KEY', 'NAME', 'LAST USED', 'QUEUED CALLS'], keys));
   return lines.join('\n');
 }

@@ -13,12 +13,12 @@ import { table } from './table.ts';
 import { belongsTo, listedJson, rowOf, shownJson, userJson, userText } from './user-view.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
-  const user = program.command('user').description('users, who sign in to the console');
+  const user = program.command('user').description('manage users, who sign in to the console');
   const create = user
     .command('create')
     .alias('add')
     .argument('<email>')
-    .requiredOption('--name <name>', 'the name that others see')
+    .requiredOption('--name <name>', 'display name')
     .addOption(typeOption().makeOptionMandatory())
     .option(...accountOption)
     .option(...partnerOption)
@@ -33,10 +33,10 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   const list = user.command('list').description('list all users');
   withExamples(list, 'user list', '--json user list').action(withDatabase(runList));
 
-  const show = user.command('show').argument('<email>').description('show a user, with their API keys');
+  const show = user.command('show').argument('<email>').description('show a user and their API keys');
   withExamples(show, 'user show ada@example.com').action(withDatabase(runShow));
 
-  const rename = user.command('rename').argument('<email>').argument('<name>').description('change the name that others see');
+  const rename = user.command('rename').argument('<email>').argument('<name>').description("change a user's display name");
   withExamples(rename, 'user rename ada@example.com "Ada King"').action(withDatabase(runRename));
 
   const move = user
@@ -45,7 +45,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     .addOption(typeOption())
     .option(...accountOption)
     .option(...partnerOption)
-    .description('change where a user belongs, and their type: their API keys follow at the next request');
+    .description("change a user's account, partner or type; their API keys follow immediately");
   withExamples(
     move,
     `user move ada@example.com --account ${exampleId}`,
@@ -56,24 +56,24 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   const disable = user
     .command('disable')
     .argument('<email>')
-    .description('keep a user and their API keys out from the next request on, and end their sessions');
+    .description('block a user and their API keys immediately, and end their sessions');
   withExamples(disable, 'user disable ada@example.com').action(withDatabase(runDisable));
 
-  const enable = user.command('enable').argument('<email>').description('let a disabled user and their API keys in again');
+  const enable = user.command('enable').argument('<email>').description('re-enable a disabled user and their API keys');
   withExamples(enable, 'user enable ada@example.com').action(withDatabase(runEnable));
 
   const password = user
     .command('password')
     .argument('<email>')
     .option(...passwordOption)
-    .description('give a user a new password, and end their sessions');
+    .description("reset a user's password and end their sessions");
   withExamples(password, 'user password ada@example.com').action(withDatabase(runPassword));
 
   const remove = user
     .command('delete')
     .argument('<email>')
-    .option('--cancel-queued-calls', "also cancel the queued calls that the user's API keys have placed")
-    .description('delete a user, with their API keys and sessions');
+    .option('--cancel-queued-calls', "also cancel queued calls that the user's API keys placed")
+    .description('delete a user and their API keys and sessions');
   withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
 }
 
@@ -81,10 +81,10 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
 const unlimited = Number.MAX_SAFE_INTEGER;
 
 const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
-const typeOption = () => new Option('--type <type>', 'what the user may see and do').choices(userTypes);
-const accountOption = ['--account <id>', 'the account of an account user, or the one account that a partner user is tied to'] as const;
-const partnerOption = ['--partner <id>', 'the partner of a partner user'] as const;
-const passwordOption = ['--password-stdin', 'read the password from standard input, instead of making a one-time password'] as const;
+const typeOption = () => new Option('--type <type>', 'what the user can see and do').choices(userTypes);
+const accountOption = ['--account <id>', 'account of an account user, or the only account that a partner user can access'] as const;
+const partnerOption = ['--partner <id>', 'partner of a partner user'] as const;
+const passwordOption = ['--password-stdin', 'read the password from standard input instead of generating a one-time password'] as const;
 
 type PasswordOptions = { passwordStdin?: true };
 type PlaceOptions = { account?: string; partner?: string };
@@ -99,12 +99,12 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
     partnerId: options.partner ?? null,
   };
   const { user, password } = await createUser(context.ports, context.actor, input, await readPassword(context, options));
-  answerWithPassword(context.output, user, password, `Created the ${user.userType} user ${user.email}: ${user.id}`);
+  answerWithPassword(context.output, user, password, `Created ${user.userType} user ${user.email}: ${user.id}`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {
   const users = await ports.stores.users.list({ kind: 'all' }, '', null, unlimited);
-  output.answer({ users: users.map(listedJson) }, table(['E-MAIL', 'NAME', 'TYPE', 'OF', 'KEYS', 'LAST SIGN-IN'], users.map(rowOf)));
+  output.answer({ users: users.map(listedJson) }, table(['EMAIL', 'NAME', 'TYPE', 'BELONGS TO', 'KEYS', 'LAST SIGN-IN'], users.map(rowOf)));
 }
 
 async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {
@@ -131,32 +131,32 @@ async function runMove({ ports, actor, output }: AdminContext, email: string, op
   const place = { userType: options.type ?? user.userType, accountId: options.account ?? null, partnerId: options.partner ?? null };
   const moved = await changeUser(ports, actor, user, { ...place, name: user.name });
   const of = belongsTo(moved);
-  output.answer({ user: userJson(moved) }, `${user.email} now has the type ${moved.userType}${of === '' ? '' : `, of ${of}`}.`);
+  output.answer({ user: userJson(moved) }, `Changed ${user.email} to type ${moved.userType}${of === '' ? '' : `, of ${of}`}.`);
 }
 
 async function runDisable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   const sessions = await disableUser(ports, actor, user);
-  const text = `Disabled ${user.email}, and ended ${sessions} sessions. Calls that their API keys have queued are still dialed.`;
+  const text = `Disabled ${user.email} and ended ${sessions} sessions. Calls already queued with their API keys will still be dialed.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
 async function runEnable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   await enableUser(ports, actor, user);
-  output.answer({ user: userJson(user) }, `Enabled ${user.email}: they can sign in, and their API keys work again.`);
+  output.answer({ user: userJson(user) }, `Enabled ${user.email}. They can sign in, and their API keys work again.`);
 }
 
 async function runPassword(context: AdminContext, email: string, options: PasswordOptions): Promise<void> {
   const user = await findUser(context.ports, email);
   const { password } = await resetPassword(context.ports, context.actor, user, await readPassword(context, options));
-  answerWithPassword(context.output, user, password, `Gave ${user.email} a new password, and ended their sessions.`);
+  answerWithPassword(context.output, user, password, `Reset the password for ${user.email} and ended their sessions.`);
 }
 
 async function runDelete({ ports, actor, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
   const user = await findUser(ports, email);
   const deleted = await deleteUser(ports, actor, user, options.cancelQueuedCalls ?? false);
-  const text = `Deleted ${user.email}, with ${deleted.apiKeys} API keys and ${deleted.sessions} sessions.`;
+  const text = `Deleted ${user.email}, including ${deleted.apiKeys} API keys and ${deleted.sessions} sessions.`;
   output.answer({ user: userJson(user), ...deleted }, text);
 }
 
@@ -169,7 +169,7 @@ export async function findUser(ports: Ports, email: string): Promise<User> {
 }
 
 function noSuchUser(email: string): Problem {
-  return new Problem('not-found', `There is no user ${email}. See: admin user list`);
+  return new Problem('not-found', `No user has the email address ${email}. To list users: admin user list`);
 }
 
 async function readPassword({ readInput }: AdminContext, { passwordStdin }: PasswordOptions): Promise<string | null> {

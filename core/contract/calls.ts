@@ -23,8 +23,8 @@ const requestIdSchema = z.string().regex(requestIdForm, { error: `Must be ${requ
 
 const phoneSchema = z
   .string()
-  .refine(isPhoneNumber, { error: 'Give a phone number in E.164 form, such as +493012345678.' })
-  .meta({ pattern: '^\\+[1-9]\\d{1,14}$', description: 'E.164, of a numbering plan that exists.' });
+  .refine(isPhoneNumber, { error: 'Must be a phone number in E.164 format, such as +493012345678.' })
+  .meta({ pattern: '^\\+[1-9]\\d{1,14}$', description: 'E.164 format, in a valid numbering plan.' });
 
 const contactSchema = z.strictObject({
   phone: phoneSchema,
@@ -38,16 +38,16 @@ const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 const variablesShape = z
   .unknown()
   .refine((variables) => !isObject(variables) || !Object.hasOwn(variables, '__proto__'), {
-    error: 'No variable can have the name __proto__.',
+    error: "A variable can't be named __proto__.",
   })
   .refine((variables) => !isObject(variables) || Object.keys(variables).length <= limits.variables, {
-    error: `Give at most ${limits.variables} variables.`,
+    error: `Must have at most ${limits.variables} variables.`,
   });
 
 const variablesSchema = variablesShape
   .pipe(
     z.record(
-      z.string().regex(variableNameForm, { error: `Give 1 to ${limits.variableName} characters, none of them a control character.` }),
+      z.string().regex(variableNameForm, { error: `Must be 1 to ${limits.variableName} characters, without control characters.` }),
       textSchema(limits.variableValue),
     ),
   )
@@ -69,14 +69,14 @@ export const placeCallSchema = z
     requestId: requestIdSchema.optional(),
     contact: contactSchema,
     variables: variablesSchema.optional(),
-    notBefore: givenInstantSchema.optional().meta({ description: 'The call is not dialed before this instant.' }),
+    notBefore: givenInstantSchema.optional().meta({ description: "The call isn't dialed before this time." }),
     notAfter: givenInstantSchema
       .optional()
       .meta({ description: 'A call not dialed by this instant lapses. It is after notBefore, and in the future.' }),
   })
   .refine(({ notBefore, notAfter }) => !notBefore || !notAfter || Date.parse(notBefore) < Date.parse(notAfter), {
     path: ['notAfter'],
-    error: 'Give an instant after notBefore.',
+    error: 'Must be after notBefore.',
   });
 export type PlaceCall = z.infer<typeof placeCallSchema>;
 

@@ -14,14 +14,14 @@ import {
 } from './text.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
-export const userTypeSchema = z.enum(userTypes, { error: 'Give account, partner or staff.' });
+export const userTypeSchema = z.enum(userTypes, { error: 'Must be account, partner or staff.' });
 export type UserType = z.infer<typeof userTypeSchema>;
 
 export const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
 const cursorSchema = identifierSchema.optional();
-const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Leave out control characters.' }).default('');
+const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Must not contain control characters.' }).default('');
 
 export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
@@ -39,8 +39,8 @@ export const signInSchema = z.strictObject({
 /** A new password. Length is what counts (NIST SP 800-63B §3.1.1.2): no rule asks for kinds of characters. */
 export const newPasswordSchema = z
   .string()
-  .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Give at least ${limits.passwordMin} characters.` })
-  .refine((text) => isWithinCodePoints(text, limits.passwordMax), { error: `Give at most ${limits.passwordMax} characters.` })
+  .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Must be at least ${limits.passwordMin} characters.` })
+  .refine((text) => isWithinCodePoints(text, limits.passwordMax), { error: `Must be at most ${limits.passwordMax} characters.` })
   .meta({ minLength: limits.passwordMin, maxLength: limits.passwordMax });
 
 export const changePasswordSchema = z.strictObject({
@@ -55,7 +55,7 @@ export const tenancyHeader = 'Callkey-Tenancy';
 
 export const selectTenancySchema = z.union(
   [z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })],
-  { error: 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.' },
+  { error: 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.' },
 );
 
 const viewerSchema = z.object({
@@ -129,7 +129,7 @@ export type RevocationView = z.infer<typeof revocationSchema>;
 
 export const revokeQuerySchema = z.strictObject({
   cancelQueuedCalls: z
-    .enum(['true', 'false'], { error: 'Give true or false.' })
+    .enum(['true', 'false'], { error: 'Must be true or false.' })
     .default('false')
     .transform((text) => text === 'true'),
 });
@@ -138,8 +138,8 @@ export const revokeQuerySchema = z.strictObject({
 export const revokeApiKeysSchema = z.strictObject({
   ids: z
     .array(identifierSchema)
-    .min(1, { error: 'Give at least one id.' })
-    .max(limits.revokedApiKeys, { error: `Give at most ${limits.revokedApiKeys} ids.` }),
+    .min(1, { error: 'Must contain at least one ID.' })
+    .max(limits.revokedApiKeys, { error: `Must contain at most ${limits.revokedApiKeys} IDs.` }),
   cancelQueuedCalls: z.boolean().default(false),
 });
 export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
@@ -153,7 +153,7 @@ export const revokedApiKeysSchema = z.object({
 export type RevokedApiKeysView = z.infer<typeof revokedApiKeysSchema>;
 
 export const identifyApiKeySchema = z.strictObject({
-  sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Give the SHA-256 of the key value as 64 hexadecimal digits.' }),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.' }),
 });
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
 export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
@@ -179,7 +179,7 @@ export type CampaignsView = z.infer<typeof campaignsSchema>;
 // Calls
 
 export const callsQuerySchema = z.strictObject({
-  state: z.enum(callStates, { error: `Give one of ${callStates.join(', ')}.` }).optional(),
+  state: z.enum(callStates, { error: `Must be one of ${callStates.join(', ')}.` }).optional(),
   /** Found in the contact's name or phone number, or in the request id. */
   search: searchSchema,
   cursor: cursorSchema,
@@ -318,7 +318,7 @@ export type ActivityView = z.infer<typeof activitySchema>;
 
 /** The console has saved a list as a file. It says so by itself: the core has only answered the list's requests. */
 export const recordExportSchema = z.strictObject({
-  list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Give api-keys, calls, users or activity.' }),
+  list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Must be api-keys, calls, users or activity.' }),
   rows: z.number().int().min(0).max(10_000_000),
 });
 export type RecordExport = z.infer<typeof recordExportSchema>;

@@ -22,7 +22,7 @@ export type OutcomeState = (typeof outcomeStates)[number];
 /** What a provider reports when a call is over. */
 export const outcomeSchema = z.strictObject({
   handoffId: identifierSchema,
-  state: z.enum(outcomeStates, { error: `Give one of ${outcomeStates.join(', ')}.` }),
+  state: z.enum(outcomeStates, { error: `Must be one of ${outcomeStates.join(', ')}.` }),
   detail: textSchema(limits.detail).optional(),
   endedAt: givenInstantSchema.optional(),
   durationSeconds: z.number().int().min(0).max(86_400).optional(),

@@ -6,14 +6,14 @@ import { limits } from './limits.ts';
 export const expirationSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('none') }),
   z.strictObject({ kind: z.literal('years'), years: z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4), z.literal(5)]) }),
-  z.strictObject({ kind: z.literal('custom'), date: z.iso.date({ error: 'Give a date as YYYY-MM-DD.' }) }),
+  z.strictObject({ kind: z.literal('custom'), date: z.iso.date({ error: 'Must be a date in the format YYYY-MM-DD.' }) }),
 ]);
 export type Expiration = z.infer<typeof expirationSchema>;
 
 /** An IANA time zone name that this runtime knows, such as `Europe/Berlin`. Offsets such as `+02:00` are none. */
 export const timeZoneSchema = z
   .string()
-  .refine((name) => isTimeZone(name), { error: 'Give an IANA time zone, such as Europe/Berlin.' })
+  .refine((name) => isTimeZone(name), { error: 'Must be an IANA time zone, such as Europe/Berlin.' })
   .meta({ description: 'An IANA time zone, such as Europe/Berlin.' });
 
 /** Looked up first: asking the runtime for a zone costs a hundred times as much. */

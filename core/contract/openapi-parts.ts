@@ -16,19 +16,23 @@ export const requestId = { type: 'string', pattern: '^[A-Za-z0-9._~:-]{1,128}$' 
 /** Answer headers. */
 export const headers = {
   [requestIdHeader]: {
-    description: "Names the request in the operator's log: the client's own, or a new one.",
+    description: "This request's ID in the operator's log: the client's own, or a generated one.",
     required: true,
     schema: requestId,
   },
-  [keyExpiresHeader]: { description: 'When the key ends, if it has 30 days or less.', schema: reference('schemas', 'Instant') },
-  [replayedHeader]: { description: 'This request id has placed this call before.', schema: { const: 'true' } },
-  [generationHeader]: { description: "The contract's generation.", required: true, schema: { type: 'integer', const: generation } },
+  [keyExpiresHeader]: { description: "When the key expires, if that's within 30 days.", schema: reference('schemas', 'Instant') },
+  [replayedHeader]: { description: 'The call was already placed with this request ID.', schema: { const: 'true' } },
+  [generationHeader]: {
+    description: 'The generation of the API contract.',
+    required: true,
+    schema: { type: 'integer', const: generation },
+  },
   'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 0 } },
-  Allow: { description: 'The methods of this path.', required: true, schema: text },
+  Allow: { description: 'The methods that this path supports.', required: true, schema: text },
   'WWW-Authenticate': { required: true, schema: text, example: 'ApiKey realm="callkey"' },
   'Set-Cookie': {
     description:
-      'Two cookies, `callkey_session` and `callkey_session.sig`: from signing in, from signing out, which takes them back, and after a change of `SESSION_SECRETS`. Over https their names begin with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, by which a known browser is not locked out.',
+      'Two cookies, `callkey_session` and `callkey_session.sig`: set at sign-in, cleared at sign-out, and reissued after a change of `SESSION_SECRETS`. Over HTTPS, their names start with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, by which a known browser is not locked out.',
     schema: text,
   },
 };
@@ -36,7 +40,7 @@ export type HeaderName = keyof typeof headers;
 
 /** Request headers. */
 export const parameters = {
-  [requestIdHeader]: { in: 'header', description: 'Your name for this request. Another form than this counts as left out.', schema: text },
+  [requestIdHeader]: { in: 'header', description: 'Your ID for this request. Ignored if it has another format.', schema: text },
   [tenancyHeader]: {
     in: 'header',
     description: "The account or partner that the request is for, in place of the session's. For staff.",
@@ -45,14 +49,14 @@ export const parameters = {
   },
   'Idempotency-Key': {
     in: 'header',
-    description: "Another spelling of the body's `requestId`: bare, or between double quotes.",
+    description: 'An alternative to `requestId` in the body, with or without double quotes.',
     schema: { type: 'string', pattern: '^("[A-Za-z0-9._~:-]{1,128}"|[A-Za-z0-9._~:-]{1,128})$' },
     example: 'order-4711',
   },
   [signatureHeaders.id]: {
     in: 'header',
     required: true,
-    description: "The message's identifier: of a hand-off, the same on every try.",
+    description: 'The message ID. All attempts of one hand-off have the same one.',
     schema: text,
   },
   [signatureHeaders.timestamp]: {
@@ -69,19 +73,19 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: apiKeyHeader,
-    description: 'An API key. It opens the three routes that name it and nothing else.',
+    description: 'An API key. It works only for the three routes that list it.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: 'callkey_session',
-    description: 'A session of the console, with `callkey_session.sig` beside it. Over https both names begin with `__Host-`.',
+    description: 'A console session, sent together with `callkey_session.sig`. Over HTTPS, both names start with `__Host-`.',
   },
   signature: {
     type: 'apiKey',
     in: 'header',
     name: signatureHeaders.signature,
     description:
-      'Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of "id.timestamp.body" with a shared secret. Of several, separated by spaces, one has to be right.',
+      'Standard Webhooks: `v1,` followed by the base64 HMAC-SHA256 of "id.timestamp.body" with a shared secret. If there are several, separated by spaces, at least one must match.',
   },
 };

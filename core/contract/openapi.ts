@@ -30,12 +30,12 @@ export function openapiDocument(version: string): Json {
       version,
       summary: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them.',
       description:
-        'Errors are `application/problem+json` (RFC 9457). Without valid credentials for a path, every path and method, known or not, gets the same 401. `HEAD` is answered like `GET`.',
+        'Errors are `application/problem+json` (RFC 9457). Without valid credentials, every path and method returns the same 401, whether it exists or not. `HEAD` works like `GET`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: 'http://127.0.0.1:8080', description: 'A core on this machine, as it is configured by default' }],
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'A core on this machine with the default configuration' }],
     tags: [
-      { name: 'Calls', description: 'What a key opens.' },
+      { name: 'Calls', description: 'What an API key can do.' },
       { name: 'Console', description: 'What a signed-in user can do.' },
       { name: 'Dialer', description: 'Between the core and a provider that dials.' },
     ],
@@ -148,7 +148,7 @@ function problemResponse(codes: readonly ProblemCode[], status: number, { by }: 
   return {
     description:
       status === 405
-        ? 'Method not allowed: what other methods of this path get'
+        ? 'Method not allowed: the response to any other method on this path'
         : codes.map((code) => problemTable[code].title).join(', or: '),
     headers: sent,
     content: {
@@ -166,15 +166,15 @@ function problemExample(code: ProblemCode): Json {
 const handoff = {
   operationId: 'handoff',
   tags: ['Dialer'],
-  summary: 'Dial a call that is due. One hand-off may come several times, with the same handoffId',
+  summary: 'Dial a call that is due. The same hand-off may be sent more than once, with the same handoffId',
   security: [{ signature: [] }],
   parameters: [signatureHeaders.id, signatureHeaders.timestamp].map((name) => reference('parameters', name)),
   requestBody: { required: true, content: jsonContent('Handoff') },
   responses: {
-    '2XX': { description: 'Taken: the call is being dialed.' },
-    '429': { description: 'Not now: the same hand-off comes again later.' },
-    '4XX': { description: 'Not wanted: the call has failed.' },
-    '5XX': { description: 'Not now: the same hand-off comes again later.' },
+    '2XX': { description: 'Accepted: the call is being dialed.' },
+    '429': { description: 'Not now: the same hand-off will be sent again later.' },
+    '4XX': { description: 'Rejected: the call has failed.' },
+    '5XX': { description: 'Not now: the same hand-off will be sent again later.' },
   },
 };
 

@@ -9,13 +9,13 @@ type ServerAddress = { ok: true; address: string } | { ok: false; problem: strin
 export function readServerAddress(text: string): ServerAddress {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    return { ok: false, problem: `"${text}" is no server address. Give one such as https://calls.example.com` };
+    return { ok: false, problem: `"${text}" isn't a server address. Use an address such as https://calls.example.com` };
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    return { ok: false, problem: 'The server address may have a host, a port and a path, and nothing else.' };
+    return { ok: false, problem: 'The server address can have only a host, a port and a path.' };
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    return { ok: false, problem: `Keys and passwords would cross the network in the clear. Use https: https://${url.host}` };
+    return { ok: false, problem: `Keys and passwords would cross the network unencrypted. Use https://${url.host}` };
   }
   return { ok: true, address: (url.origin + url.pathname).replace(/\/+$/, '') };
 }

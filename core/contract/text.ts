@@ -36,13 +36,13 @@ const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]
 
 /** What is wrong with a line, as a sentence that says what to do; null where nothing is. */
 export function lineProblem(line: string, max: number): string | null {
-  if (line === '') return 'Give at least one character.';
-  if (!isWithinCodePoints(line, max)) return `Give at most ${max} characters.`;
-  if (!isPrintable(line)) return 'Leave out control characters.';
+  if (line === '') return 'Must not be empty.';
+  if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
+  if (!isPrintable(line)) return 'Must not contain control characters.';
   const [found] = hidden.exec(line) ?? [];
   if (found === undefined) return null;
   const code = found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-  return `Leave out the character U+${code}, which cannot be seen and can make a name look like another. Type the name instead of pasting it.`;
+  return `Remove the invisible character U+${code}, which can make one name look like another. Type the name instead of pasting it.`;
 }
 
 /**
@@ -57,7 +57,7 @@ export function lineSchema(max: number) {
       const message = lineProblem(value, max);
       if (message !== null) issues.push({ code: 'custom', message, input: value });
     })
-    .meta({ description: `1 to ${max} characters, trimmed, none of them a control or invisible character.` });
+    .meta({ description: `1 to ${max} characters, trimmed, without control or invisible characters.` });
 }
 
 export function isPrintable(text: string): boolean {
@@ -68,8 +68,8 @@ export function isPrintable(text: string): boolean {
 export function textSchema(max: number) {
   return z
     .string()
-    .refine((text) => isWithinCodePoints(text, max), { error: `Give at most ${max} characters.` })
-    .refine((text) => isPrintable(text.replace(/[\t\n\r]/g, '')), { error: 'Leave out control characters.' })
+    .refine((text) => isWithinCodePoints(text, max), { error: `Must be at most ${max} characters.` })
+    .refine((text) => isPrintable(text.replace(/[\t\n\r]/g, '')), { error: 'Must not contain control characters.' })
     .meta({ maxLength: max });
 }
 
@@ -81,7 +81,7 @@ export function isIdentifier(text: string): boolean {
 const identifierForm = /^[A-Za-z0-9_-]{1,64}$/;
 export const identifierSchema = z
   .string()
-  .refine(isIdentifier, { error: 'This is no identifier of this service.' })
+  .refine(isIdentifier, { error: "This isn't a valid ID." })
   .meta({ pattern: identifierForm.source });
 
 const instantError = { error: 'Must be an instant in UTC as in RFC 3339, such as 2026-11-21T09:00:00.000Z.' };
@@ -108,7 +108,7 @@ export const emailSchema = z
   .string()
   .transform(normalEmail)
   .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text) && !hidden.test(text), {
-    error: 'Give an e-mail address, without characters that cannot be seen.',
+    error: 'Must be an email address, without invisible characters.',
   });
 
 /** How names are compared in a search: without case, accents and the shapes that letters come in. */

@@ -12,10 +12,10 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
 
 /** What a value of another kind has to be, in words. */
 const kinds: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'an array',
   object: 'an object',
   record: 'an object',
 };
@@ -24,12 +24,12 @@ function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     // The sender chooses the key's length, and the answer repeats the key.
-    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'This field is not known.' }));
+    return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'Unknown field.' }));
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
   // A record says of a key only that it is wrong; the key's own schema says how.
   const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
   const wanted = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
-  const said = wanted === undefined ? message : `This has to be ${wanted}.`;
+  const said = wanted === undefined ? message : `Must be ${wanted}.`;
   return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : said }];
 }

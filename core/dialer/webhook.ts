@@ -98,6 +98,6 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
   const reason = whyNotSent(error);
   if (reason !== null) return { kind: 'not-taken', detail: `The provider could not be reached: ${reason}.`, reason };
-  const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : codeOf(error) || 'connection lost';
+  const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : codeOf(error) || 'connection lost';
   return { kind: 'answer-lost', detail: `The provider's answer was lost (${cause}).`, reason: `no response (${cause})` };
 }

@@ -27,11 +27,12 @@ export async function createApiKey(
   { name, expiration, timeZone }: CreateApiKey,
 ): Promise<{ apiKey: ApiKey; keyValue: string }> {
   const { owningScope } = scopeOf(viewer);
-  if (!owningScope) throw new Problem('forbidden', 'Select an account or a partner first: the key will have access to that tenancy only.');
+  if (!owningScope)
+    throw new Problem('forbidden', 'Select an account or partner first. The key will have access only to that account or partner.');
   const now = ports.clock.now();
   const range = customRange(now, timeZone);
   if (expiration.kind === 'custom' && !isWithin(expiration.date, range)) {
-    throw invalidField('expiration.date', `Give a date from ${range.earliest} to ${range.latest}.`);
+    throw invalidField('expiration.date', `Must be a date from ${range.earliest} to ${range.latest}.`);
   }
   const keyValue = makeKeyValue(ports.randomness.bytes);
   const apiKey: ApiKey = {
@@ -167,5 +168,5 @@ async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): 
 }
 
 function noSuchKey(): Problem {
-  return new Problem('not-found', 'There is no such API key in your scope.');
+  return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

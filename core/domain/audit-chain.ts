@@ -39,7 +39,7 @@ export async function verifyChain(store: AuditChainStore, known: readonly Seal[]
   for (let some = await store.read(seq, state.seq, readAtOnce); some.length > 0; some = await store.read(seq, state.seq, readAtOnce)) {
     for (const event of some) {
       if (event.seq !== seq + 1) faults.push(missing(seq + 1, event.seq - 1));
-      else if (!follows(before, event)) faults.push(`Event ${event.seq} does not follow from the one before: one of the two was changed.`);
+      else if (!follows(before, event)) faults.push(`Event ${event.seq} doesn't match the one before it: one of the two was modified.`);
       if (known.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(notOfSeal(event.seq));
       const pruning = parsePruning(event);
       if (pruning) prunings.push(pruning);
@@ -48,7 +48,7 @@ export async function verifyChain(store: AuditChainStore, known: readonly Seal[]
     }
   }
   if (seq < state.seq) faults.push(missing(seq + 1, state.seq));
-  else if (before !== state.hash) faults.push(`Event ${seq} is not the newest one that was chained.`);
+  else if (before !== state.hash) faults.push(`Event ${seq} isn't the newest chained event.`);
   faults.push(...findPruningFaults(state, prunings, known));
   const newestSeal = newestOf(known);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
@@ -63,7 +63,7 @@ function follows(before: string, { seq, fields, hash: own }: ChainedEvent): bool
 }
 
 const newestOf = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
-const notOfSeal = (seq: number) => `Event ${seq} is not the one that the seal was made of.`;
+const notOfSeal = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
 /** What the event `recordedAs` says was deleted by age: all events up to `last`. */
 type Pruning = { last: Seal; recordedAs: number };

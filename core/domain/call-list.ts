@@ -36,7 +36,7 @@ export type Turn = {
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);
   const call = await ports.stores.callList.find(campaignId, contactId, scopeOf(viewer).apiKeys);
-  if (!call) throw new Problem('not-found', 'This campaign has no such call.');
+  if (!call) throw new Problem('not-found', "This call doesn't exist in this campaign.");
   return call;
 }
 
@@ -76,5 +76,5 @@ function byState(counts: readonly CallCount[]): CallsByState {
 
 async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string): Promise<void> {
   const isInScope = await ports.stores.callList.hasCampaign(scopeOf(viewer).campaigns, campaignId);
-  if (!isInScope) throw new Problem('not-found', 'There is no such campaign in your scope.');
+  if (!isInScope) throw new Problem('not-found', "This campaign doesn't exist, or you don't have access to it.");
 }

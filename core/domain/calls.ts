@@ -30,7 +30,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
     case 'replayed':
       return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
     case 'request-id-conflict':
-      throw new Problem('request-id-conflict', 'This requestId has already placed a call with another body. Use a new one for a new call.');
+      throw new Problem('request-id-conflict', 'This requestId was already used with a different body. To place a new call, use a new requestId.');
     case 'too-late': {
       const message = 'Must be in the future.';
       throw new Problem('invalid', `The body is wrong at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
@@ -52,7 +52,7 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
       // The detail tells no outcome: key-authenticated requests cannot read any.
       throw new Problem('already-dialed', 'This call can no longer be cancelled.');
     case 'call-not-found':
-      throw new Problem('call-not-found', 'This campaign has no such call.');
+      throw new Problem('call-not-found', "This call doesn't exist in this campaign.");
     default:
       throw refusal(cancellation.kind);
   }
@@ -76,5 +76,5 @@ function refusal(kind: Refusal): Problem {
   return kind === 'unauthorized'
     ? new Problem('unauthorized', unauthorizedDetail)
     : // One answer for a campaign without access and for none at all: a key must not learn which exist.
-      new Problem('campaign-refused', 'This key has no access to such a campaign.');
+      new Problem('campaign-refused', "The campaign doesn't exist, or this key doesn't have access to it.");
 }

@@ -62,7 +62,7 @@ function accountOf({ account }: { account?: string | undefined }): string | unde
 function refuseRepeats<Field extends string>(kind: string, field: Field, things: readonly Record<Field, string>[]): void {
   const seen = new Set<string>();
   for (const [index, thing] of things.entries()) {
-    if (seen.has(thing[field])) throw invalidAt(`${kind}.${index}.${field}`, `The ${field} ${thing[field]} is there twice.`);
+    if (seen.has(thing[field])) throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${thing[field]}.`);
     seen.add(thing[field]);
   }
 }
@@ -86,7 +86,7 @@ async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, wa
 function refuseMove(kind: ImportKind, index: number, found: ImportedThing, thing: ImportedThing): void {
   const moves = found.partnerId !== thing.partnerId || found.accountId !== thing.accountId;
   if (moves && kind !== 'users')
-    throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${thing.externalId} belongs elsewhere; only users can move.`);
+    throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${thing.externalId} already belongs elsewhere. Only users can be moved.`);
 }
 
 function isSame(found: ImportedThing, wanted: ImportedThing): boolean {
@@ -100,7 +100,7 @@ async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, exte
   const known = await imports.find(kind, [...new Set(elsewhere)]);
   return (path, externalId) => {
     const found = after.get(externalId) ?? known.get(externalId);
-    if (!found) throw invalidAt(path, `There is no ${singular[kind]} with the externalId ${externalId}.`);
+    if (!found) throw invalidAt(path, `No ${singular[kind]} has the externalId ${externalId}.`);
     return found;
   };
 }
@@ -113,12 +113,15 @@ function wantedUser(
 ): WantedThing {
   const isComplete = { account: account && !partner, partner, staff: !partner && !account }[user.userType];
   if (!isComplete) {
-    throw invalidAt(path, 'Give an account user an account, a partner user a partner (and an account beneath it, if tied), staff neither.');
+    throw invalidAt(
+      path,
+      'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.',
+    );
   }
   const ofAccount = account === undefined ? null : findAccount(`${path}.account`, account);
   const partnerId = partner === undefined ? (ofAccount?.partnerId ?? null) : findPartner(`${path}.partner`, partner).id;
   if (ofAccount && ofAccount.partnerId !== partnerId) {
-    throw invalidAt(`${path}.account`, `The account ${account} is not beneath the partner ${partner}.`);
+    throw invalidAt(`${path}.account`, `The account ${account} doesn't belong to the partner ${partner}.`);
   }
   return { ...user, accountId: ofAccount?.id ?? null, partnerId };
 }
@@ -130,7 +133,7 @@ async function refuseTakenEmails(imports: ImportStore, { before, after }: Checke
   for (const { externalId, email } of users) {
     if (email === null) continue;
     if (owners.has(email) && owners.get(email) !== externalId) {
-      throw new Problem('conflict', `Another user has the e-mail address ${email} already.`);
+      throw new Problem('conflict', `Another user already has the email address ${email}.`);
     }
     const old = before.get(externalId)?.email ?? null;
     if (old !== null) owners.delete(old);

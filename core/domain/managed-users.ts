@@ -37,7 +37,7 @@ export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, 
 
 export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
   const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id) throw new Problem('conflict', 'You cannot delete yourself. Ask another administrator to.');
+  if (user.id === viewer.id) throw new Problem('conflict', "You can't delete yourself. Ask another administrator to do it.");
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
@@ -45,20 +45,20 @@ export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Act
 export async function resetManagedUserPassword(ports: Ports, viewer: Viewer, actor: Actor, id: string): Promise<string> {
   const user = await findManagedUser(ports, viewer, id);
   // The current password guards one's own: a session that somebody else has taken over must not lock its user out.
-  if (user.id === viewer.id) throw new Problem('conflict', 'Change your own password with your current one instead.');
+  if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('A password was reset without a new one.');
   return password;
 }
 
 function visibilityOf(viewer: Viewer): UserVisibility {
-  if (viewer.userType === 'account') throw new Problem('forbidden', 'Account users do not manage users.');
+  if (viewer.userType === 'account') throw new Problem('forbidden', "Account users can't manage users.");
   return scopeOf(viewer).users;
 }
 
 async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
   const user = await ports.stores.users.find(visibilityOf(viewer), id);
-  if (!user) throw new Problem('not-found', 'There is no such user in your scope.');
+  if (!user) throw new Problem('not-found', "This user doesn't exist, or you don't have access to them.");
   return user;
 }
 
@@ -71,7 +71,7 @@ async function membershipWithin(
   if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
     throw new Problem(
       'forbidden',
-      visibility.kind === 'staff' ? 'Select the account or partner of the new user first.' : 'You cannot create users of this type.',
+      visibility.kind === 'staff' ? 'Select an account or partner for the new user first.' : "You can't create users of this type.",
     );
   }
   if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
@@ -87,5 +87,5 @@ async function membershipWithin(
 }
 
 function outOfScope(path: string, what: string): Problem {
-  return invalidField(path, `There is no such ${what} in your scope.`);
+  return invalidField(path, `This ${what} doesn't exist, or you don't have access to it.`);
 }

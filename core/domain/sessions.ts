@@ -78,7 +78,7 @@ export async function withTenancy(ports: Ports, session: Session, choice: Tenanc
 
 /** Staff only. A null `choice` deselects the tenancy. */
 export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
-  if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff select a tenancy.');
+  if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));
   const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
   const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
@@ -99,5 +99,5 @@ async function findTenancy(ports: Ports, { kind, id }: TenancyChoice): Promise<T
     const partner = await tenancies.findPartner(id);
     if (partner) return { kind, ...partner, partnerId: partner.id };
   }
-  throw new Problem('not-found', `There is no such ${kind}.`);
+  throw new Problem('not-found', `This ${kind} doesn't exist.`);
 }

@@ -17,7 +17,7 @@ export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFi
 }
 
 export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<(Tenancy & { partnerName: string | null })[]> {
-  if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff select a tenancy.');
+  if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   return ports.stores.tenancies.search(text, limits.tenancies);
 }
 
@@ -40,7 +40,7 @@ export async function createAccount(ports: Ports, actor: Actor, name: string, pa
 
 export async function createCampaign(ports: Ports, actor: Actor, name: string, accountId: string) {
   const account = await ports.stores.tenancies.findAccount(accountId);
-  if (!account) throw new Problem('not-found', `There is no account ${accountId}.`);
+  if (!account) throw new Problem('not-found', `The account ${accountId} doesn't exist.`);
   const campaign = { id: ports.randomness.id(), name, accountId };
   const owningScope = { accountId, partnerId: account.partnerId };
   const event = auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, owningScope);

@@ -8,7 +8,7 @@ import { checkPassword } from './throttle.ts';
 
 /** How long a user has to change a password that someone else chose. */
 const oneTimePasswordLife = Duration.fromObject({ days: 7 });
-export const oneTimePasswordNote = 'The password is shown this once. It works for seven days, or until its user chooses another.';
+export const oneTimePasswordNote = 'This password is shown only once. It works for seven days, or until the user chooses a new one.';
 
 /** Creates a user. Without a password, makes a one-time password and returns it. */
 export async function createUser(
@@ -36,17 +36,19 @@ export async function createUser(
 
 /** Account users have an account; partner users a partner and perhaps one account of it; staff neither. */
 async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
-  if (userType === 'account' && partnerId !== null) throw invalidField('partnerId', 'An account user has an account and no partner.');
+  if (userType === 'account' && partnerId !== null)
+    throw invalidField('partnerId', "An account user needs an account and can't have a partner.");
   if (userType === 'account' && accountId === null) throw invalidField('accountId', 'An account user needs an account.');
   if (userType === 'partner' && partnerId === null) throw invalidField('partnerId', 'A partner user needs a partner.');
   if (userType === 'staff' && (accountId !== null || partnerId !== null)) {
-    throw invalidField(accountId === null ? 'partnerId' : 'accountId', 'A staff user has neither account nor partner.');
+    throw invalidField(accountId === null ? 'partnerId' : 'accountId', "A staff user can't have an account or a partner.");
   }
   const account: Account | null = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
-  if (accountId !== null && !account) throw invalidField('accountId', `There is no account ${accountId}.`);
+  if (accountId !== null && !account) throw invalidField('accountId', `The account ${accountId} doesn't exist.`);
   const partner = partnerId === null ? null : await ports.stores.tenancies.findPartner(partnerId);
-  if (partnerId !== null && !partner) throw invalidField('partnerId', `There is no partner ${partnerId}.`);
-  if (account && partner && account.partnerId !== partner.id) throw invalidField('accountId', 'This account is not beneath that partner.');
+  if (partnerId !== null && !partner) throw invalidField('partnerId', `The partner ${partnerId} doesn't exist.`);
+  if (account && partner && account.partnerId !== partner.id)
+    throw invalidField('accountId', "This account doesn't belong to that partner.");
   return { account, partner };
 }
 
@@ -65,7 +67,7 @@ export async function changeUser(ports: Ports, actor: Actor, user: User, change:
 export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
   const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), owningScopeOf(user));
   const sessions = await ports.stores.users.setDisabled(user.id, event.at, event);
-  if (sessions === null) throw new Problem('conflict', `${user.email} is disabled already.`);
+  if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
   return sessions;
 }
 
@@ -132,15 +134,15 @@ async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen
 }
 
 function sameAsCurrent(): Problem {
-  return invalidField('newPassword', 'Choose another password than the current one.');
+  return invalidField('newPassword', "Choose a password that's different from your current one.");
 }
 
 function noSuchUser(): Problem {
-  return new Problem('not-found', 'There is no such user.');
+  return new Problem('not-found', "This user doesn't exist.");
 }
 
 function wrongCurrentPassword(): Problem {
-  return invalidField('currentPassword', 'This is not your current password.');
+  return invalidField('currentPassword', 'Incorrect current password.');
 }
 
 /** Gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */

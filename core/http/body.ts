@@ -25,7 +25,7 @@ export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema)
 export async function readValidBody<Data>({ req }: Context, validateInput: (input: unknown) => Validated<Data>): Promise<Data> {
   const { headers } = req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
-    throw new Problem('unsupported-media-type', 'Send JSON in UTF-8 with Content-Type: application/json.');
+    throw new Problem('unsupported-media-type', 'Send UTF-8 JSON with Content-Type: application/json.');
   }
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
@@ -45,7 +45,7 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   const validated = validate(schema, given);
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
-  throw new Problem('malformed-request', `The query is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
+  throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
 }
 
 /** Which page of a list a query asks for. @throws Problem `malformed-request` */
@@ -57,7 +57,7 @@ export function readListFilter(ctx: Context): ListFilter {
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
 export function readBytes(req: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const end = (cause?: Error) => reject(new Problem('malformed-request', 'The body ended before it was complete.', { cause }));
+    const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
     // A client that hung up before this sends no further event.
     if (req.destroyed) return end();
     const chunks: Buffer[] = [];
@@ -66,7 +66,7 @@ export function readBytes(req: IncomingMessage): Promise<Buffer> {
       size += chunk.length;
       // The rest is read and dropped: a client that still sends would not read the answer.
       if (size <= limits.bodyBytes) chunks.push(chunk);
-      else reject(new Problem('too-large', `Send at most ${limits.bodyBytes} bytes.`));
+      else reject(new Problem('too-large', `The body must be at most ${limits.bodyBytes} bytes.`));
     });
     req.on('end', () => resolve(Buffer.concat(chunks)));
     req.on('error', end);
@@ -77,14 +77,14 @@ function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch {
-    throw new Problem('malformed-request', 'The body is not JSON in UTF-8.');
+    throw new Problem('malformed-request', "The body isn't valid JSON in UTF-8.");
   }
 }
 
 function dataOf<Data>(validated: Validated<Data>): Data {
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
-  throw new Problem('invalid', `The body is wrong${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
+  throw new Problem('invalid', `Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
     errors: validated.errors.slice(0, reportedErrors),
   });
 }

@@ -11,7 +11,7 @@ export function csrf(deps: HttpDeps): Middleware {
     const origin = ctx.get('Origin');
     const own = `${deps.isSecure(ctx) ? 'https' : 'http'}://${ctx.get('Host')}`;
     const isCrossSite = site === '' ? origin !== '' && origin !== own : site !== 'same-origin' && site !== 'none';
-    if (isCrossSite) throw new Problem('cross-site', 'This request was sent by another site.');
+    if (isCrossSite) throw new Problem('cross-site', 'This request came from another site.');
     await next();
   };
 }

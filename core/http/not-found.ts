@@ -16,6 +16,6 @@ export function notFound(methodsOf: (path: string) => readonly string[]): Middle
     if (!isDecodable(ctx.url)) throw badEncoding();
     const allow = [...new Set(methodsOf(ctx.path))].join(', ');
     if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
-    throw new Problem('not-found', 'There is nothing here.');
+    throw new Problem('not-found', 'Nothing exists at this path.');
   };
 }

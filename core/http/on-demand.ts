@@ -99,13 +99,13 @@ function withIdempotencyKey({ req }: Context, input: PlaceCall): PlaceCall {
   const requestId = String(header).replace(/^"(.*)"$/, '$1');
   if (!isRequestId(requestId)) throw invalidIdempotencyKey(`Must be ${requestIdRule}, bare or between double quotes.`);
   if (input.requestId !== undefined && input.requestId !== requestId) {
-    throw invalidIdempotencyKey('It differs from requestId in the body. Give one of them, or the same value twice.');
+    throw invalidIdempotencyKey("Doesn't match requestId in the body. Send only one of them, or the same value in both.");
   }
   return { ...input, requestId };
 }
 
 function invalidIdempotencyKey(message: string): Problem {
-  return new Problem('invalid', `The header Idempotency-Key is wrong: ${message}`, { errors: [{ path: 'Idempotency-Key', message }] });
+  return new Problem('invalid', `Invalid Idempotency-Key header: ${message}`, { errors: [{ path: 'Idempotency-Key', message }] });
 }
 
 async function cancelByContact(ctx: Context, ports: Ports, caller: Caller, { campaignId, contactId }: Parameters): Promise<void> {

@@ -74,7 +74,7 @@ function hangUp(ctx: Context): void {
 
 function answerFault(ctx: Context): void {
   const { requestId } = ctx.state;
-  const body = bodyOf('internal', 'Something went wrong here. The operator finds it in the log under the identifier of this request.');
+  const body = bodyOf('internal', "Something went wrong on the server. The operator can find it in the log under this request's ID.");
   writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
 }
 

@@ -14,7 +14,7 @@ export function isDecodable(path: string): boolean {
 }
 
 export function badEncoding(): Problem {
-  return new Problem('malformed-request', 'The address has bad percent-encoding.');
+  return new Problem('malformed-request', 'The URL has invalid percent-encoding.');
 }
 
 /** Answers an address that Node cannot read, such as `http://[::1`, like every unknown path: Koa throws when it is asked for the path. */

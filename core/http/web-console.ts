@@ -40,7 +40,7 @@ const incompressible = new Set(['.woff2']);
 /** Named by vite after the content: `main-D3ruV0xq.js`. */
 const hashedName = /-[\w-]{8}\.\w+$/;
 
-const notBuilt = 'The console is not built. Run "npm run build:web" in the folder of Callkey, and start the core again.\n';
+const notBuilt = `The console isn't built. Run "npm run build:web" in the Callkey folder, then restart the core.\n`;
 
 /** Allows what the page needs and nothing else (OWASP Content Security Policy Cheat Sheet): its own files, and requests to its own core. */
 const contentSecurityPolicy = [

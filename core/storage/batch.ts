@@ -150,11 +150,11 @@ export function batched<Input extends Timed, Output>(options: {
 }
 
 function tooMany(): Problem {
-  return new Problem('unavailable', 'Too many requests wait for the database. Try again shortly.', { retryAfter: 2 });
+  return new Problem('unavailable', 'Too many requests are waiting for the database. Try again shortly.', { retryAfter: 2 });
 }
 
 function tooLate(): Problem {
-  return new Problem('unavailable', 'The database did not answer in time. Try again shortly, under the same request id.', {
+  return new Problem('unavailable', "The database didn't respond in time. Try again shortly, with the same request ID.", {
     retryAfter: 2,
   });
 }

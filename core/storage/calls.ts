@@ -117,7 +117,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
 }
 
 function unsettled(): Problem {
-  return new Problem('unavailable', 'What this request needs is changing too fast. Try again.', { retryAfter: 1 });
+  return new Problem('unavailable', 'The data that this request needs is changing too fast. Try again.', { retryAfter: 1 });
 }
 
 function inserter(database: Database) {

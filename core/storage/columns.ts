@@ -3,7 +3,7 @@ import { DateTime } from 'luxon';
 /** Tables hold instants as epoch milliseconds. */
 export function instant(millis: number): DateTime<true> {
   const at = DateTime.fromMillis(millis, { zone: 'utc' });
-  if (!at.isValid) throw new RangeError(`${millis} is no instant.`);
+  if (!at.isValid) throw new RangeError(`${millis} isn't a valid timestamp.`);
   return at;
 }
 
@@ -13,6 +13,6 @@ export function instantOrNull(millis: number | null): DateTime<true> | null {
 
 /** For a column that may be null by the schema, but never is in these rows: a default would hide a broken row. */
 export function required<Value>(value: Value | null, column: string): Value {
-  if (value === null) throw new Error(`The database has a row without ${column}.`);
+  if (value === null) throw new Error(`A database row is missing ${column}.`);
   return value;
 }

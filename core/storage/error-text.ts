@@ -16,25 +16,25 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
     'the file has been moved, deleted or replaced',
     'Stop the core, put the file back with its -wal, and start it again.',
   ],
-  [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Let this user write the file and its folder.'],
+  [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Give this user write access to the file and its folder.'],
   [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free some space.'],
-  [/^(SQLITE_IOERR|EIO)/, 'the disk fails', 'Check the disk.'],
-  [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Let this user read and write the file and its folder.'],
+  [/^(SQLITE_IOERR|EIO)/, 'the disk is failing', 'Check the disk.'],
+  [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Give this user read and write access to the file and its folder.'],
   [/^SQLITE_CANTOPEN/, 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
-  [/^ENOENT/, 'there is no such file or folder', 'Check the path.'],
-  [/^ENOTDIR/, 'a part of its path is not a folder', 'Check the path.'],
-  [/^EISDIR/, 'it is a folder', 'Give the path of a file.'],
-  [/^ECONNREFUSED/, 'connection refused', 'Start PostgreSQL there, or correct the address.'],
-  [/^(ENOTFOUND|EAI_AGAIN)/, 'the host name is not known', 'Check the host name in DATABASE_URL.'],
-  [/^(EHOSTUNREACH|ENETUNREACH)/, 'the host cannot be reached', 'Check the network between here and there.'],
-  [/^(ECONNRESET|EPIPE)/, 'the connection broke', 'Check that PostgreSQL runs there, then try again.'],
-  [/^ETIMEDOUT/, 'no answer', 'Check the address, and the firewalls on the way.'],
+  [/^ENOENT/, 'no such file or folder', 'Check the path.'],
+  [/^ENOTDIR/, "part of its path isn't a folder", 'Check the path.'],
+  [/^EISDIR/, 'it is a folder', 'Use the path of a file.'],
+  [/^ECONNREFUSED/, 'connection refused', 'Start PostgreSQL there, or fix the address.'],
+  [/^(ENOTFOUND|EAI_AGAIN)/, 'unknown host name', 'Check the host name in DATABASE_URL.'],
+  [/^(EHOSTUNREACH|ENETUNREACH)/, 'the host is unreachable', 'Check the network between this machine and the host.'],
+  [/^(ECONNRESET|EPIPE)/, 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+  [/^ETIMEDOUT/, 'no response', 'Check the address and any firewalls in between.'],
 ];
 
 /** By SQLSTATE: PostgreSQL says the cause best itself, with the names in it. */
 const remedies: ReadonlyMap<string, string> = new Map([
   ['3D000', 'Create the database first, with createdb.'],
-  ['28P01', 'Correct the user and the password in DATABASE_URL.'],
+  ['28P01', 'Fix the username or password in DATABASE_URL.'],
   ['28000', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
   ['42501', 'Grant the user that permission.'],
   ['25006', 'Set DATABASE_URL to the primary server.'],
@@ -59,10 +59,10 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
     return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.get(code) ?? '' };
   }
   if (/client password must be a (non-empty )?string/.test(error.message)) {
-    return { cause: 'PostgreSQL asks for a password, and there is none', remedy: 'Put it into DATABASE_URL.' };
+    return { cause: 'PostgreSQL requires a password, and none is set', remedy: 'Add it to DATABASE_URL.' };
   }
   if (error.name === 'KnexTimeoutError' || (code === '' && /timeout|timed out/i.test(error.message))) {
-    return { cause: 'no answer', remedy: 'Check the address, and the firewalls on the way.' };
+    return { cause: 'no response', remedy: 'Check the address and any firewalls in between.' };
   }
   return explainDatabaseError(error.cause);
 }
@@ -70,7 +70,7 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
 /** One sentence on what happened and one on what to do, the same at a core's start and in `admin`. */
 export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
   const explained = explainDatabaseError(error);
-  return explained && `The database ${nameOf(location)} cannot be used: ${explained.cause}. ${explained.remedy}`.trimEnd();
+  return explained && `Can't use the database ${nameOf(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();
 }
 
 function nameOf(location: DatabaseLocation): string {

@@ -95,7 +95,7 @@ function asProblem(error: unknown): unknown {
   if (error instanceof TookTooLong)
     return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
   if (!isOutage(error)) return error;
-  const what = isLocked(error) ? 'The database is busy with another process.' : 'The database cannot be reached or written.';
+  const what = isLocked(error) ? 'The database is busy with another process.' : "The database can't be reached or written to.";
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
 }
 

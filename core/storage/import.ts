@@ -118,5 +118,5 @@ function rejectTaken(error: unknown): never {
 }
 
 function changedMeanwhile(): Problem {
-  return new Problem('conflict', 'Somebody else added, changed or deleted the same things meanwhile. Run the import again.');
+  return new Problem('conflict', 'Someone else changed the same data during the import. Run the import again.');
 }

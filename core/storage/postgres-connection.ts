@@ -64,7 +64,7 @@ class UnusablePooler extends Error {
 function refuseStatementPooling(error: unknown): never {
   if (!(error instanceof Error && /statement pooling/.test(error.message))) throw error;
   const todo = 'Set pool_mode to transaction or session.';
-  const what = 'The pooler in front of PostgreSQL gives each statement another connection, and Callkey needs transactions.';
+  const what = 'The pooler in front of PostgreSQL uses a different connection for each statement, but Callkey needs transactions.';
   throw new UnusablePooler(`${what} ${todo}`, { cause: error });
 }
 
@@ -127,7 +127,7 @@ async function requireWritable(connection: pg.Client): Promise<void> {
   const text = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses`;
   const { rows } = await send(connection, { text, query_timeout: timeLimits.connection });
   if (rows[0]?.['refuses'] !== false)
-    throw new NotWritable('None of the hosts takes writes: the last one asked is a standby or read-only.');
+    throw new NotWritable('None of the hosts accepts writes: the last one tried is a standby or read-only.');
 }
 
 export class PostgresClient extends Client {

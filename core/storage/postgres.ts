@@ -56,7 +56,7 @@ async function findRoom(pool: Knex): Promise<void> {
 
 async function tooLate(): Promise<never> {
   await setTimeout(timeLimits.batch, undefined, { ref: false });
-  throw new Error('PostgreSQL did not commit a write in time: it hangs, or waits for a synchronous standby.');
+  throw new Error("PostgreSQL didn't commit a write in time: it's hanging, or waiting for a synchronous standby.");
 }
 
 /** How many connections each lane has at the most. The sum is in operations.md: poolers and `max_connections` have to have room for it. */
@@ -107,9 +107,9 @@ function laneOf(pool: Knex): Database {
 
   async function look(): Promise<void> {
     const [found] = await query<{ standby: boolean; read_only: string; commits: string }>(pool, durableWrite);
-    if (found?.standby) throw new Error('PostgreSQL is a standby: give the address of the primary.');
+    if (found?.standby) throw new Error('PostgreSQL is a standby: set DATABASE_URL to the primary.');
     if (found?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
-    if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL lost synchronous_commit: it is ${found.commits}.`);
+    if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL changed synchronous_commit to ${found.commits}.`);
     if (isFull) await findRoom(pool);
     isFull = false;
   }
@@ -185,7 +185,7 @@ function laneOf(pool: Knex): Database {
     },
     async size() {
       const [found] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
-      if (!found) throw new Error('PostgreSQL did not tell its size.');
+      if (!found) throw new Error("PostgreSQL didn't report its size.");
       // All databases of a server share the log.
       const [log] = found.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
       return { database: found.database, wal: log?.bytes ?? null };

@@ -28,7 +28,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     // Closing may have committed it after all. Whoever gets the lock knows that this is over.
     await database.write.transaction(async () => undefined);
     if ((await find([row])).length > 0) return;
-    throw new Problem('unavailable', 'The database did not keep what was written. Try again, under the same request id.', {
+    throw new Problem('unavailable', 'The database lost the write. Try again with the same request ID.', {
       cause: error,
       retryAfter: 2,
     });

@@ -73,7 +73,7 @@ async function orLater(cancel: () => Promise<unknown>): Promise<void> {
 }
 
 const notCancelled =
-  'The revoke or deletion is done and stays, but not all queued calls could be cancelled now. The core tries again each minute. Look among the calls whether any is left.';
+  "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
 /** Marked keys that one look through the queue finishes. */
 const unmarkedAtOnce = 10_000;
@@ -94,7 +94,7 @@ export async function finishCancelling(database: Database, at: number, signal?: 
 async function cancelAll(database: Database, keys: KeysWithCalls, at: number, signal?: AbortSignal): Promise<number> {
   const before = await cancelQueued(database, keys, at, signal);
   // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
-  if (!(await database.awaitWriters())) throw new Error('A statement that writes calls has not ended in time.');
+  if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
   return before + (await cancelQueued(database, keys, at, signal));
 }
 

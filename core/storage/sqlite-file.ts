@@ -47,14 +47,14 @@ export function requireFile(filename: string): void {
     statSync(filename);
   } catch (error) {
     if (codeOf(error) !== 'ENOENT') throw notOpened(filename, error);
-    throw new Problem('not-found', `There is no database ${filename}. Set DATABASE_URL to the one that is meant, or start a core first.`);
+    throw new Problem('not-found', `The database ${filename} doesn't exist. Set DATABASE_URL to an existing one, or start a core first.`);
   }
 }
 
 function notOpened(filename: string, error: unknown): Problem {
   return new Problem(
     'unavailable',
-    `The database file ${filename} cannot be opened: ${explainDatabaseError(error)?.cause ?? String(error)}.`,
+    `Couldn't open the database file ${filename}: ${explainDatabaseError(error)?.cause ?? String(error)}.`,
     {
       cause: error,
     },
@@ -103,7 +103,7 @@ export function fileGuard(filename: string): FileGuard {
     const identity = identityOf(statOf(path));
     const known = identities.get(path);
     if (known !== undefined && known !== identity)
-      harm = moved(path, 'which then writes all that it acknowledged into the database, and start it again');
+      harm = moved(path, 'which writes everything it acknowledged to the database as it stops, and start it again');
     if (harm) throw harm;
     if (identity !== undefined) identities.set(path, identity);
     return identity;

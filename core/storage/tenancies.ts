@@ -137,7 +137,7 @@ function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBui
 
 function noSuch(kind: 'partner' | 'account', id: string) {
   return (error: unknown): never => {
-    throw isForeignKeyViolation(error) ? new Problem('not-found', `There is no ${kind} ${id}.`) : error;
+    throw isForeignKeyViolation(error) ? new Problem('not-found', `The ${kind} ${id} doesn't exist.`) : error;
   };
 }
 

@@ -168,7 +168,7 @@ export function userStore(database: Database): UserStore {
           await recordAudit(trx, event);
         });
       } catch (error) {
-        if (isUniqueViolation(error)) throw new Problem('conflict', `There is a user with the e-mail address ${user.email} already.`);
+        if (isUniqueViolation(error)) throw new Problem('conflict', `A user with the email address ${user.email} already exists.`);
         throw error;
       }
     },

@@ -46,7 +46,7 @@ export function serveApp(folder: string): void {
   );
   protocol.handle('app', async ({ url, method }) => {
     const file = files.get(url);
-    if (file === undefined || method !== 'GET') return new Response('There is no such file.', { status: 404, headers: headersFor('.txt') });
+    if (file === undefined || method !== 'GET') return new Response('File not found.', { status: 404, headers: headersFor('.txt') });
     return new Response(await readFile(file), { headers: headersFor(extname(file)) });
   });
 }

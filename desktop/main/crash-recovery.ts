@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, type RenderProcessGoneDetails } from 'electron';
 import type { ConsoleWindow } from './window.ts';
 
-const lostSecret = ' The key value or password that was visible is lost. Revoke that key or delete that user, and create another.';
+const lostSecret = ' The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.';
 
 /** Tells the user when the page crashes or hangs, and offers to reopen it. Electron itself leaves a blank window. */
 export function watchPage(window: ConsoleWindow): void {
@@ -25,7 +25,7 @@ export function watchPage(window: ConsoleWindow): void {
     const lost = window.showsSecret ? lostSecret : '';
     // The page can no longer call `dismissSecret`.
     window.setSecretVisible(false);
-    const chosen = await ask('The window has stopped working.', `You stay signed in.${lost}`, ['Open Again', 'Quit']);
+    const chosen = await ask('The window has stopped working.', `You’re still signed in.${lost}`, ['Reopen', 'Quit']);
     // Chromium crashes if a page is loaded while it still reports the last one's crash.
     await setImmediate();
     if (chosen === 0) await window.open();
@@ -33,8 +33,8 @@ export function watchPage(window: ConsoleWindow): void {
   }
 
   async function whileHanging(): Promise<void> {
-    const detail = window.showsSecret ? 'If you open it again, the visible key value or password is lost.' : '';
-    const chosen = await ask('The window does not respond.', detail, ['Wait', 'Open Again']);
+    const detail = window.showsSecret ? 'If you reopen it, you’ll lose the key value or password on screen.' : '';
+    const chosen = await ask('The window isn’t responding.', detail, ['Wait', 'Reopen']);
     // Leads to afterCrash, whose dialog says what is lost.
     if (chosen === 1) webContents.forcefullyCrashRenderer();
   }
@@ -70,7 +70,7 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
 
 /** The stack without the message, which may quote a secret. */
 function traceOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'A value that is no Error was thrown.';
+  if (!(error instanceof Error)) return 'A value that isn’t an Error was thrown.';
   const places = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
   return [error.name, ...places].join('\n');
 }

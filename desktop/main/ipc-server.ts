@@ -14,10 +14,10 @@ export function serveChannels(channels: Channels, page: WebContents): void {
   for (const name of Object.values(channelNames)) {
     const handler = channels[name] as Handler;
     ipcMain.handle(name, async (event, input: unknown) => {
-      if (!isOurPage(event.senderFrame, page)) throw new Error('This frame may not call.');
+      if (!isOurPage(event.senderFrame, page)) throw new Error('This frame isn’t allowed to make calls.');
       const parsed = channelSchemas[name].safeParse(input);
       // Without the input: it may be secret.
-      if (!parsed.success) throw new Error(`The input of ${name} has the wrong shape.`);
+      if (!parsed.success) throw new Error(`Invalid input for ${name}.`);
       return handler(parsed.data);
     });
   }

@@ -50,7 +50,7 @@ function fileMenu(command: CommandItem, isMac: boolean): Item {
     role: 'fileMenu',
     submenu: [
       command('&New API Key…', 'new-api-key', 'CmdOrCtrl+N'),
-      command('&Which Key Is This?…', 'which-key'),
+      command('&Which Key Is This?', 'which-key'),
       separator,
       command('Switch Ser&ver…', 'switch-server'),
       command('Change &Password…', 'change-password'),

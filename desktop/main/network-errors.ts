@@ -1,9 +1,9 @@
 /** The error codes of Node and undici, each as what happened and what to check. */
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'Nothing listens at this address. Check the address and that the server is running.',
+  ECONNREFUSED: 'Connection refused. Check the address, and make sure that the server is running.',
   ECONNRESET: 'The server closed the connection. Check that it is running.',
   UND_ERR_SOCKET: 'The server closed the connection. Check that it is running.',
-  ENOTFOUND: 'No server has this name. Check the address.',
+  ENOTFOUND: 'Server not found. Check the address.',
   EAI_AGAIN: 'The name lookup failed. Check this computer’s network connection.',
   ENETUNREACH: 'The network is unreachable. Check this computer’s network connection.',
   EHOSTUNREACH: 'The server is unreachable. Check the address and the network.',
@@ -11,12 +11,12 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'The server took too long to answer. Check that it is running.',
   UND_ERR_HEADERS_TIMEOUT: 'The server took too long to answer. Check that it is running.',
   UND_ERR_BODY_TIMEOUT: 'The server took too long to answer. Check that it is running.',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'The server’s answer was too large. Check the address.',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'The server’s response was too large. Check the address.',
   CERT_HAS_EXPIRED: 'The server’s certificate has expired. Ask your administrator to renew it.',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'The server’s certificate is for another name. Check the address.',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'The server does not use https at this address. Try http.',
-  EPROTO: 'The server does not use https at this address. Try http.',
-  HPE_INVALID_CONSTANT: 'The server does not use http at this address. Try https.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'The server’s certificate is for a different host name. Check the address.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'The server doesn’t use HTTPS at this address. Try http://.',
+  EPROTO: 'The server doesn’t use HTTPS at this address. Try http://.',
+  HPE_INVALID_CONSTANT: 'The server doesn’t use HTTP at this address. Try https://.',
 };
 
 const untrusted =
@@ -26,9 +26,9 @@ const untrusted =
 export function describeNetworkError(error: unknown): string {
   const code = codeOf(error);
   if (untrusted.test(code)) {
-    return 'This computer does not trust the server’s certificate. Ask your administrator to install the authority that signed it.';
+    return 'This computer doesn’t trust the server’s certificate. Ask your administrator to install the certificate authority that issued it.';
   }
-  return reasons[code] ?? `The connection failed${code === '' ? '' : ` (${code})`}. Check the address and the network.`;
+  return reasons[code] ?? `Connection failed${code === '' ? '' : ` (${code})`}. Check the address and your network connection.`;
 }
 
 /** The code of an error or of its cause; of the first of several, one for each address that was tried. */

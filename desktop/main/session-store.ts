@@ -32,7 +32,7 @@ export class SessionStore {
     }
     return {
       possible: false,
-      reason: 'This system’s encrypted storage is not available now. Unlock it and restart the console to stay signed in.',
+      reason: 'This system’s encrypted storage isn’t available. Unlock it and restart the console to stay signed in.',
     };
   }
 

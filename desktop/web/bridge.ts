@@ -26,7 +26,7 @@ const send: Send = inTenancyOfPage(async (request, headers) => {
     return readAnswer(await exchange(request, headers), request.schema);
   } catch {
     // Browsers do not tell pages the reason.
-    return failed({ kind: 'unreachable', detail: 'Check your network connection and that the server is running.' });
+    return failed({ kind: 'unreachable', detail: 'Check your network connection, and make sure that the server is running.' });
   }
 });
 

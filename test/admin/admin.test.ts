@@ -85,7 +85,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
       ['user', 'add', 'stan@example.com', '--type', 'staff', '--name', 'Stan\u202e'],
     ]) {
       const { code, stderr } = await admin(args);
-      expect([code, stderr.includes('Leave out the character U+2')], stderr).to.deep.equal([2, true]);
+      expect([code, stderr.includes('Remove the invisible character U+2')], stderr).to.deep.equal([2, true]);
     }
   });
 

@@ -36,7 +36,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     expect(await chain().extend()).to.equal(3);
     await addEvents(1);
     expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 3, unchained: 1, pruned: 0, faults: [] });
-    expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events follow from each other\. Seal: 3:[0-9a-f]{64}\n.*1 newer/);
+    expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events verified\. Seal: 3:[0-9a-f]{64}\n.*1 newer/);
   });
 
   it('is one chain, however many cores extend it at once', async () => {
@@ -53,8 +53,12 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     ['events that were deleted', () => events().whereBetween('seq', [2, 4]).delete(), 'Events 2 to 4 are missing.'],
     ['the newest, deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
     ['the oldest, deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
-    ['one that was changed', (seq: number) => events().where({ seq }).update({ actor_name: 'Nobody' }), 'Event 3 does not follow'],
-    ['one that was moved in time', (seq: number) => events().where({ seq }).update({ at: 1 }), 'Event 3 does not follow'],
+    [
+      'one that was changed',
+      (seq: number) => events().where({ seq }).update({ actor_name: 'Nobody' }),
+      "Event 3 doesn't match the one before it",
+    ],
+    ['one that was moved in time', (seq: number) => events().where({ seq }).update({ at: 1 }), "Event 3 doesn't match the one before it"],
     ['one taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
   ] as const) {
     it(`shows ${what}`, async () => {
@@ -71,7 +75,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     await chain().extend();
     await events().where({ seq: 3 }).update({ hash: null });
     const { code, faults } = await verify();
-    const numbers = faults.map((fault) => /^Event (\d) does not follow/.exec(fault)?.[1]);
+    const numbers = faults.map((fault) => /^Event (\d) doesn't match the one before it/.exec(fault)?.[1]);
     expect([code, numbers]).to.deep.equal([1, ['3', '4']]);
   });
 
@@ -86,7 +90,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     await events().update({ seq: null, hash: null });
     await direct.storage.database.write('audit_chain').update({ seq: 0, hash: '' });
     await chain().extend();
-    expect([(await verify()).code, (await verify(seal)).faults]).to.deep.equal([0, ['Event 5 is not the one that the seal was made of.']]);
+    expect([(await verify()).code, (await verify(seal)).faults]).to.deep.equal([0, ["Event 5 doesn't match the seal."]]);
     expect((await verify(`9:${'0'.repeat(64)}`)).faults).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
     expect((await admin(['audit', 'verify', 'x'])).code).to.equal(2);
   });

@@ -49,7 +49,7 @@ describe('backup', () => {
     const database = await emptyDatabase('sqlite');
     const directory = freshDirectory();
     const { code, stderr } = await runScript('core/admin.ts', ['backup', join(directory, 'b.db')], { env: { DATABASE_URL: database } });
-    expect([code, stderr.includes('There is no database')]).to.deep.equal([3, true]);
+    expect([code, stderr.includes("doesn't exist. Set DATABASE_URL")]).to.deep.equal([3, true]);
     expect(readdirSync(directory)).to.deep.equal([]);
     expect(existsSync(database.slice('sqlite:'.length))).to.equal(false);
   });

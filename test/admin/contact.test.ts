@@ -80,6 +80,6 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
 
   it('says how to write a number', async () => {
     const { code, stderr } = await admin(['contact', 'erase', '030 1234']);
-    expect([code, stderr]).to.deep.equal([2, 'error: PHONE: Give a number with its country code, such as +493012345678.\n']);
+    expect([code, stderr]).to.deep.equal([2, 'error: PHONE: Must be a phone number with its country code, such as +493012345678.\n']);
   });
 });

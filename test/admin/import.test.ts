@@ -43,12 +43,12 @@ describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
   });
 
   for (const [what, content, complaint] of [
-    ['what is not JSON', '{', 'cannot be read as JSON'],
+    ['what is not JSON', '{', 'as JSON'],
     ['an unknown field', { people: [] }, 'people'],
     ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
     ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
     ['an e-mail address twice', { users: [all.users[2], { ...all.users[2], externalId: 'u4' }] }, 'users.1.email'],
-    ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Leave out the character U+202E'],
+    ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Remove the invisible character U+202E'],
     ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
   ] as const) {
     it(`refuses ${what}, says where, and imports nothing`, async () => {
@@ -67,7 +67,7 @@ describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
   it('takes nothing of a file with the address of a user who is there', async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { code, stderr } = await admin(['import', file(all)]);
-    expect([code, stderr]).to.deep.equal([4, 'error: Another user has the e-mail address stan@example.com already.\n']);
+    expect([code, stderr]).to.deep.equal([4, 'error: Another user already has the email address stan@example.com.\n']);
     expect((await json('import', file({ partners: all.partners }))).partners).to.include({ added: 1 });
   });
 
@@ -104,7 +104,7 @@ describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
       const failed = await admin(['import', sent, '--json']);
       const there: string[] = await direct.storage.database.read('users').pluck('email');
       const shown = JSON.parse(failed.stdout).passwords.map(({ email }: { email: string }) => email);
-      expect([failed.code, failed.stderr.includes('The import stopped on the way')], failed.stderr).to.deep.equal([1, true]);
+      expect([failed.code, failed.stderr.includes('The import stopped before it finished')], failed.stderr).to.deep.equal([1, true]);
       expect(there).to.have.length.within(1, 26);
       expect(shown).to.have.members(there);
       await direct.storage.database.write.raw(kind === 'sqlite' ? 'DROP TRIGGER refusing' : 'ALTER TABLE users DROP CONSTRAINT refusing');

@@ -80,7 +80,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
 
     it('revokes the key that has this value, and says which it was', async () => {
       const { code, stdout } = await revoke(`${key.keyValue}\n`);
-      expect([code, stdout]).to.deep.equal([0, 'Revoked the API key Leaked of Ada Account.\n']);
+      expect([code, stdout]).to.deep.equal([0, 'Revoked API key Leaked, owned by Ada Account.\n']);
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(401);
       expect((await revoke(key.keyValue)).code).to.equal(3);
     });
@@ -89,7 +89,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       const mistyped = `${key.keyValue.slice(0, -1)}-`;
       const { code, stdout, stderr } = await revoke(mistyped);
       expect(code).to.equal(2);
-      expect(stderr).to.contain('no API key');
+      expect(stderr).to.contain("isn't an API key");
       expect(stdout + stderr).not.to.contain(mistyped.slice(0, -1));
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);
     });

@@ -31,7 +31,7 @@ describe('the database that DATABASE_URL names', () => {
   it('is never one in the root folder that nobody meant, and the refusal says what to write', async () => {
     const { code, stderr } = await adminOn('sqlite://callkey-by-mistake.db').admin(['partner', 'add', 'One']);
     expect([code, existsSync('/callkey-by-mistake.db')]).to.deep.equal([2, false]);
-    expect(stderr).to.match(/^error: DATABASE_URL: give sqlite:.+sqlite:\.\/callkey\.db.+\n$/);
+    expect(stderr).to.match(/^error: DATABASE_URL: must be sqlite:.+sqlite:\.\/callkey\.db.+\n$/);
   });
 
   for (const args of [
@@ -48,7 +48,7 @@ describe('the database that DATABASE_URL names', () => {
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
       const { code, stderr } = await runScript('core/admin.ts', args, { directory });
       expect([code, readdirSync(directory)], stderr).to.deep.equal([3, ['import.json']]);
-      expect(stderr).to.match(/^error: There is no database .+ Set DATABASE_URL .+\n$/);
+      expect(stderr).to.match(/^error: The database .+ doesn't exist\. Set DATABASE_URL .+\n$/);
     });
   }
 });
@@ -91,7 +91,7 @@ describe('the schema', () => {
       const { admin, json } = adminOn(url);
       const first = await admin(['migrate']);
       expect([first.code, first.stdout]).to.deep.equal([0, `Applied ${(await applied()).slice(1).join(', ')}.\n`]);
-      expect((await admin(['migrate'])).stdout).to.equal('Nothing to do: the schema is complete.\n');
+      expect((await admin(['migrate'])).stdout).to.equal('Nothing to do: the schema is up to date.\n');
       expect(await json('migrate')).to.deep.equal({ migrations: [] });
     });
 
@@ -108,10 +108,10 @@ describe('the schema', () => {
       ]) {
         const { code, stderr } = await adminOn(url).admin(args);
         expect([code, stderr.split('\n').length], args.join(' ')).to.deep.equal([4, 2]);
-        expect(stderr).to.contain('is behind this program').and.to.contain('npm run admin -- migrate');
+        expect(stderr).to.contain('schema is out of date').and.to.contain('npm run admin -- migrate');
       }
       expect(await applied()).to.deep.equal(['001-core']);
-      expect((await adminOn(url).admin(['check'])).stdout).to.match(/^WRONG {2}schema: lacks 002.+ migrate/m);
+      expect((await adminOn(url).admin(['check'])).stdout).to.match(/^FAIL {3}schema: missing 002.+ migrate/m);
     });
 
     it('of a newer release is refused, and left alone', async () => {
@@ -122,17 +122,17 @@ describe('the schema', () => {
         const { code, stderr } = await admin(args);
         expect([code, stderr]).to.deep.equal([
           4,
-          'error: The database is newer than this program (it has 999-later). Run the newer version.\n',
+          'error: The database is newer than this version (it has 999-later). Run the newer version.\n',
         ]);
       }
-      expect((await admin(['check'])).stdout).to.contain('WRONG  schema: The database is newer than this program');
+      expect((await admin(['check'])).stdout).to.contain('FAIL   schema: The database is newer than this version');
     });
 
     it('of a database that was named and does not exist yet is made by what fills it, and by nothing that reads it', async () => {
       const { admin, json } = adminOn(url);
       const { code, stderr } = await admin(['user', 'list']);
       if (kind === 'sqlite')
-        expect([code, stderr.includes('There is no database'), existsSync(url.slice(7))]).to.deep.equal([3, true, false]);
+        expect([code, stderr.includes("doesn't exist. Set DATABASE_URL"), existsSync(url.slice(7))]).to.deep.equal([3, true, false]);
       else expect([code, stderr.includes('The database is empty')]).to.deep.equal([4, true]);
       await json('partner', 'add', 'One');
       expect((await json('check')).ok).to.equal(true);
@@ -172,7 +172,7 @@ describe('a database that does not work', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const complaint = await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`);
     server.close();
-    expect(complaint).to.contain('no answer');
+    expect(complaint).to.contain('no response');
   });
 
   it('is said to be read-only on a standby', async () => {

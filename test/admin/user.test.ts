@@ -22,11 +22,11 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     const add = (...more: string[]) => admin(['user', 'add', 'x@example.com', '--name', 'X', ...more]);
     for (const [args, complaint] of [
       [['--type', 'account'], 'needs an account'],
-      [['--type', 'account', '--account', account.id, '--partner', partner.id], 'no partner'],
-      [['--type', 'account', '--account', 'none'], 'There is no account none'],
+      [['--type', 'account', '--account', account.id, '--partner', partner.id], "can't have a partner"],
+      [['--type', 'account', '--account', 'none'], "The account none doesn't exist"],
       [['--type', 'partner'], 'needs a partner'],
-      [['--type', 'partner', '--partner', other.id, '--account', account.id], 'not beneath'],
-      [['--type', 'staff', '--account', account.id], 'neither'],
+      [['--type', 'partner', '--partner', other.id, '--account', account.id], "doesn't belong to that partner"],
+      [['--type', 'staff', '--account', account.id], "can't have an account or a partner"],
       [['--type', 'boss'], 'Allowed choices are account, partner, staff'],
     ] as const) {
       const { code, stderr } = await add(...args);
@@ -34,7 +34,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     }
     expect((await add('--type', 'partner', '--partner', partner.id, '--account', account.id)).code).to.equal(0);
     const again = await add('--type', 'staff');
-    expect([again.code, again.stderr]).to.deep.equal([4, 'error: There is a user with the e-mail address x@example.com already.\n']);
+    expect([again.code, again.stderr]).to.deep.equal([4, 'error: A user with the email address x@example.com already exists.\n']);
   });
 
   it('deletes a user with keys and sessions, and ends sessions', async () => {
@@ -136,7 +136,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
   it('lists users as a table and as JSON', async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     expect((await admin(['user', 'list'])).stdout).to.match(
-      /^E-MAIL +NAME +TYPE +OF +KEYS +LAST SIGN-IN\nstan@example\.com +Stan +staff +0 +Never\n$/,
+      /^EMAIL +NAME +TYPE +BELONGS TO +KEYS +LAST SIGN-IN\nstan@example\.com +Stan +staff +0 +Never\n$/,
     );
     expect((await json('user', 'list')).users).to.have.length(1);
   });

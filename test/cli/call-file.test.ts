@@ -113,7 +113,7 @@ describe('a file of calls', () => {
   it('is read as Latin-1 where it is not UTF-8, with a warning', async () => {
     const { good, notes } = await read(Buffer.from(withUmlaut, 'latin1'));
     expect(good[0]?.call.contact.name).to.equal('Grüße Ömer');
-    expect(notes.join()).to.match(/not UTF-8.*Latin-1.*CSV UTF-8/);
+    expect(notes.join()).to.match(/isn't UTF-8.*Latin-1.*CSV UTF-8/);
   });
 
   for (const [what, delimiter] of [
@@ -153,7 +153,7 @@ describe('a file of calls', () => {
     expect(good).to.deep.equal([
       { line: 2, call: { contact: { phone, name: 'Ada', timeZone: 'Europe/Berlin' }, variables: { order: '7' } } },
     ]);
-    expect(notes).to.deep.equal(['Not used: phone, Ort.']);
+    expect(notes).to.deep.equal(['Ignored: phone, Ort.']);
   });
 
   it('has national numbers where it is said of which country', async () => {
@@ -200,7 +200,7 @@ describe('a file of calls', () => {
   const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
     ['an empty file', '', /empty/],
     ['a header alone', 'phone,name\n', /no calls/],
-    ['a header without phone', 'name\nAda\n', /no column phone/],
+    ['a header without phone', 'name\nAda\n', /no phone column/],
     ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*The columns.*--columns/],
     ['a column twice', `phone,Phone\n${phone},1\n`, /column phone twice/],
     ['a variable twice', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
@@ -215,21 +215,25 @@ describe('a file of calls', () => {
     [
       'text that is UTF-8 in one place and Latin-1 in another',
       Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'),
-      /in some places/,
+      /mixes UTF-8/,
     ],
     ["a spreadsheet's own file", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
     ["an old spreadsheet's own file", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
-    ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /no text file/],
-    ['a list in JSON', `[{"contact":{"phone":"${phone}"}}]`, /without the brackets/],
+    ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /isn't a text file/],
+    ['a list in JSON', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
     ['a first line of any length, of which it shows the beginning', 'x'.repeat(200_000), /has an unknown column: "x{60}…"\. The columns/],
     ['a header with a quote out of place', 'ph"one\n', /quote/],
-    ['a quote that never closes', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: a quote is out of place/],
+    ['a quote that never closes', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there is a misplaced quotation mark/],
     [
       'a quote that does not close for very long',
       `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
-      /this line is longer than any call, or a quote is out of place/,
+      /this line is too long for a call, or there is a misplaced quotation mark/,
     ],
-    ['a quote out of place, also where lines after it are right', `phone,name\n${phone},A"da\n${phone},Bob\n`, /line 2: a quote/],
+    [
+      'a quote out of place, also where lines after it are right',
+      `phone,name\n${phone},A"da\n${phone},Bob\n`,
+      /line 2: there is a misplaced quotation mark/,
+    ],
     ['NDJSON in one line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
   ];
   for (const [what, content, message, reading] of unreadable) {
@@ -242,13 +246,13 @@ describe('a file of calls', () => {
 
   const wrongLines: [string, string, [number, string, string | RegExp]][] = [
     ['is no phone number', 'phone\n12\n', [2, 'contact.phone', /E\.164/]],
-    ['has a number that a spreadsheet rounded', 'phone\n4.91E+11\n', [2, 'contact.phone', /"4\.91E\+11".*spreadsheet.*as text/]],
+    ['has a number that a spreadsheet rounded', 'phone\n4.91E+11\n', [2, 'contact.phone', /spreadsheet.*"4\.91E\+11".*as text/]],
     ['has a number that a German spreadsheet rounded', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
-    ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cell, the header has 2.']],
+    ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cell, but the header has 2.']],
     ['has an empty phone', 'phone,name\n,Ada\n', [2, 'contact.phone', 'This field is required.']],
-    ['is not JSON', `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', 'This is not JSON.']],
-    ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'This field is not known.']],
-    ['repeats a request id', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request id.']],
+    ['is not JSON', `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', "This isn't valid JSON."]],
+    ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'Unknown field.']],
+    ['repeats a request id', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request ID.']],
     ['has a variable that would be lost', `phone,var.__proto__\n${phone},x\n`, [2, 'variables', /__proto__/]],
   ];
   for (const [what, text, [line, path, message]] of wrongLines) {
@@ -262,7 +266,7 @@ describe('a file of calls', () => {
   }
 
   it('does not report a value of a wrong type as a missing one', async () => {
-    expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'This has to be a text.']]);
+    expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'Must be a string.']]);
   });
 
   it('reports a call that leaves no room for a request id', async () => {
@@ -289,7 +293,7 @@ describe('a file of a spreadsheet', () => {
   it('may have columns without a name, which are not used', async () => {
     const { good, notes } = await read(`phone,name,\n${phone},Ada,\n`);
     expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
-    expect(notes).to.deep.equal(['Not used: column 3, which has no name.']);
+    expect(notes).to.deep.equal(['Ignored: column 3 (no name).']);
   });
 
   it('is refused as UTF-32, by that name', async () => {
@@ -321,5 +325,5 @@ describe('the options for CSV', () => {
     expect(JSON.stringify(parseColumns('phone=A,name=B'))).to.equal(JSON.stringify(parseColumns('name=B,phone=A')));
   });
 
-  it('refuses a country that there is not', () => expect(() => parseCountry('Germany')).to.throw(CallkeyError, /two letters/));
+  it('refuses a country that there is not', () => expect(() => parseCountry('Germany')).to.throw(CallkeyError, /two-letter/));
 });

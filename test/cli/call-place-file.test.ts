@@ -92,10 +92,10 @@ describe('callkey call place --from', () => {
       const { code, stdout, stderr } = await place(file(text.join('\n')));
       expect(code).to.equal(2);
       expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
-        'line 3: contact.phone: Give a phone number in E.164 form, such as +493012345678.',
-        'line 4: contact.name: Leave out control characters.',
-        'line 6: This line has 1 cell, the header has 3.',
-        'line 7: requestId: Line 2 has the same request id.',
+        'line 3: contact.phone: Must be a phone number in E.164 format, such as +493012345678.',
+        'line 4: contact.name: Must not contain control characters.',
+        'line 6: This line has 1 cell, but the header has 3.',
+        'line 7: requestId: Line 2 has the same request ID.',
       ]);
       expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([3, 4, 6, 7].map((line) => [line, 'invalid']));
@@ -212,7 +212,7 @@ describe('callkey call place --from', () => {
       const kept = its.home.files();
       const { code, stdout, stderr } = await place(path, '--dry-run');
       expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['placed-before', 'would-place', 'would-place']]);
-      expect(stderr).to.match(/Would place 2 of 3 lines .*Placed before, and skipped: 1\./);
+      expect(stderr).to.match(/Would place 2 of 3 lines .*Skipped because already placed: 1\./);
       expect(its.home.files()).to.deep.equal(kept);
     });
 
@@ -309,7 +309,7 @@ describe('callkey call place --from', () => {
         its.network.faults.push('pass', 'pass', 'pass', { status });
         const stopped = await place(path, '--concurrency', '1');
         expect(stopped.code).to.equal(exit);
-        expect(stopped.stderr).to.match(/3 of 20 lines are placed.*callkey call resume/);
+        expect(stopped.stderr).to.match(/3 of 20 placed.*callkey call resume/);
         expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
         expect(await calls()).to.deep.equal(onceEach(20));
       });

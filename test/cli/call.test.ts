@@ -37,7 +37,7 @@ describe('callkey call', () => {
         0,
         ['requestId', 'contactId', 'campaignId', 'state', 'placedAt', 'replayed'],
       ]);
-      expect(stderr).to.match(/^The API key ends in (9|10) days, at \d{4}-\d\d-\d\dT[\d:.]+Z\./);
+      expect(stderr).to.match(/^The API key expires in (9|10) days, at \d{4}-\d\d-\d\dT[\d:.]+Z\./);
     });
 
     it('does not take the answer for another request id', async () => {
@@ -52,7 +52,7 @@ describe('callkey call', () => {
       its.network.faults.push({ status: 202, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
       const { code, stdout, stderr } = await place(phone, '--request-id', 'mine');
       expect([code, stdout]).to.deep.equal([1, '']);
-      expect(stderr).to.contain('did not come from a Callkey core');
+      expect(stderr).to.contain("didn't come from a Callkey core");
     });
 
     it('places a call and answers with it', async () => {
@@ -75,7 +75,7 @@ describe('callkey call', () => {
       const { code, stdout, stderr } = await place(somePhone());
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
-        .to.match(/Request id: /)
+        .to.match(/Request ID: /)
         .and.contain(`callkey call cancel ${its.tenants.campaign.id} --request-id `);
     });
 
@@ -98,7 +98,7 @@ describe('callkey call', () => {
       ['an option for files', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
       ['a pace for one call', ['--phone', '+493012345678', '--concurrency', '8'], '--from'],
       ['a rate for one call', ['--phone', '+493012345678', '--rate', '20'], '--from'],
-      ['a file without a name', ['--from', ''], '--from: name a file'],
+      ['a file without a name', ['--from', ''], '--from: specify a file'],
     ] as const) {
       it(`ends with 2 on ${what}, and sends nothing`, async () => {
         const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...options]);
@@ -199,7 +199,7 @@ describe('callkey call', () => {
       expect(code).to.equal(7);
       const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
       expect(error).to.include({ code: 'unreachable', exitCode: 7 });
-      expect(error.message).to.match(/nothing listens there. The call was not sent/);
+      expect(error.message).to.match(/connection refused. The call was not sent/);
     });
 
     it('ends with 1 on anything else', async () => {
@@ -291,7 +291,7 @@ describe('callkey call', () => {
         killed.kill('SIGKILL');
         await once(killed, 'close');
         const { stderr } = await promisify(execFile)(...inNamespace('sleep 60 & "$0" "$@"', args), options);
-        expect(stderr).to.contain('Sending its request id');
+        expect(stderr).to.contain('Retrying with its request ID');
         expect([sentIds().length, new Set(sentIds()).size]).to.deep.equal([2, 1]);
       });
 
@@ -360,7 +360,7 @@ describe('callkey call', () => {
       its.network.faults.push({ status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
       const { code, stdout, stderr } = await cancel('--request-id', 'mine');
       expect([code, stdout]).to.deep.equal([1, '']);
-      expect(stderr).to.contain('did not come from a Callkey core');
+      expect(stderr).to.contain("didn't come from a Callkey core");
     });
 
     for (const by of ['--contact', '--request-id', '--last']) {

@@ -63,7 +63,7 @@ describe('CallkeyClient', () => {
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
 
-  it('ends a request at once when its signal aborts, and finds the call again under its request id', async function () {
+  it('ends a request at once when its signal aborts, and finds the call again under request ID', async function () {
     // Less than the client would wait for an answer by itself.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ describe('CallkeyClient', () => {
     await client.close();
     for (const asked of [client.place(its.tenants.campaign.id, newCall('closed-3')), client.cancel('some', { requestId: 'closed-3' })]) {
       const error = await errorOf(asked);
-      expect(error).to.include({ kind: 'usage', message: 'The client is closed. Make another one.' });
+      expect(error).to.include({ kind: 'usage', message: 'The client is closed. Create a new one.' });
     }
     expect(its.network.seen).to.deep.equal([]);
   });
@@ -165,7 +165,7 @@ describe('CallkeyClient', () => {
     it(`sends no cancel for a ${what} id that cannot be one`, async () => {
       const error = await errorOf(connect().cancel(campaign, reference));
       expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
-      expect(error).to.have.property('message').that.contains(`is no ${what} id`);
+      expect(error).to.have.property('message').that.contains(`isn't a valid ${what} ID`);
       expect(its.network.seen).to.deep.equal([]);
     });
   }
@@ -220,7 +220,7 @@ describe('CallkeyClient', () => {
   it('takes no mistyped key, and does not repeat it', () => {
     const mistyped = its.key.slice(0, -1);
     expect(() => connect({ keyValue: mistyped }))
-      .to.throw(CallkeyError, 'is no API key')
+      .to.throw(CallkeyError, 'Invalid CallkeyClient options.')
       .with.property('message')
       .that.does.not.contain(mistyped);
   });

@@ -74,7 +74,7 @@ describe('callkey doctor', () => {
     const { code, failed, checks } = await examine([its.tenants.campaign.id]);
     expect([code, failed]).to.deep.equal([1, ['clock']]);
     expect(checks.get('clock')).to.match(/ahead of the server's/);
-    expect(checks.get('campaign')).to.contain('in reach');
+    expect(checks.get('campaign')).to.contain('has access to');
   });
 
   it('finds a certificate that is not trusted', async function () {

@@ -34,13 +34,13 @@ describe('a file that is written durably', () => {
     expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-writable' });
     expect(error)
       .to.have.property('message')
-      .that.matches(/^Could not write \/.*\/file: it is a folder\. Name another\.$/);
+      .that.matches(/^Couldn't write \/.*\/file: it is a folder\. Name another\.$/);
     expect(readdirSync(folder)).to.deep.equal(['file']);
   });
 
   it('says so where the system has no folder to make', async () => {
     const error = await errorOf(writeDurably('/proc/callkey-test/folder/file', 'text'));
-    expect(error).to.have.property('message', 'Could not write /proc/callkey-test/folder/file: no folder can be made there.');
+    expect(error).to.have.property('message', "Couldn't write /proc/callkey-test/folder/file: the folder can't be created.");
   });
 
   it('is closed, whether it could take its place or not', async () => {
@@ -55,29 +55,29 @@ describe('a file that is written durably', () => {
 describe('why the disk refuses', () => {
   for (const [code, reason, problem] of [
     ['ENOSPC', 'the disk is full', 'disk-full'],
-    ['EDQUOT', "the user's share of the disk is used up", 'disk-full'],
+    ['EDQUOT', 'the disk quota is exceeded', 'disk-full'],
     ['EROFS', 'the file system is read-only', 'not-writable'],
-    ['EACCES', 'this user has no permission', 'not-writable'],
-    ['EPERM', 'this user has no permission', 'not-writable'],
-    ['ENOENT', 'no folder can be made there', 'not-writable'],
+    ['EACCES', 'permission denied', 'not-writable'],
+    ['EPERM', 'permission denied', 'not-writable'],
+    ['ENOENT', "the folder can't be created", 'not-writable'],
     ['EISDIR', 'it is a folder', 'not-writable'],
-    ['ENOTDIR', 'a part of the path is no folder', 'not-writable'],
-    ['EEXIST', 'a part of the path is no folder', 'not-writable'],
+    ['ENOTDIR', "part of the path isn't a folder", 'not-writable'],
+    ['EEXIST', "part of the path isn't a folder", 'not-writable'],
     ['XENOSPC', 'x', 'not-writable'],
     ['ENOSPC2', 'x', 'not-writable'],
   ] as const) {
     it(`is said in words after ${code}`, () => {
       const cause = failure(code);
-      expect(diskError(cause, 'Could not write it')).to.include({ code: problem, cause, message: `Could not write it: ${reason}.` });
+      expect(diskError(cause, "Couldn't write it")).to.include({ code: problem, cause, message: `Couldn't write it: ${reason}.` });
     });
   }
 
   it('is what was thrown where no system error was', () => {
     expect([diskReason(new Error('odd')), diskReason('odd')]).to.deep.equal(['odd', 'odd']);
     const known = new CallkeyError('usage', 'known');
-    expect(diskError(known, 'Could not write it')).to.equal(known);
+    expect(diskError(known, "Couldn't write it")).to.equal(known);
     expect(diskReason(known)).to.equal('known');
-    expect(diskReason(new CallkeyError('failed', 'Could not write it', { cause: failure('ENOSPC') }))).to.equal('the disk is full');
+    expect(diskReason(new CallkeyError('failed', "Couldn't write it", { cause: failure('ENOSPC') }))).to.equal('the disk is full');
   });
 });
 
@@ -100,11 +100,11 @@ describe('what may be missing', () => {
     const error = await errorOf(readIfExists(folder, 'Move it.'));
     expect(error)
       .to.be.instanceOf(CallkeyError)
-      .and.include({ kind: 'failed', code: 'not-readable', message: `Could not read ${folder}: it is a folder. Move it.` });
+      .and.include({ kind: 'failed', code: 'not-readable', message: `Couldn't read ${folder}: it is a folder. Move it.` });
     symlinkSync('loop', join(folder, 'loop'));
     expect(await errorOf(listIfExists(join(folder, 'loop'))))
       .to.have.property('message')
-      .that.matches(/loop: ELOOP.* Correct its permissions, or move it away\.$/);
+      .that.matches(/loop: ELOOP.* Fix its permissions, or move it\.$/);
   });
 });
 

@@ -80,20 +80,20 @@ describe('the error for an answer', () => {
   });
 
   it('names the log entry of an internal error', () => {
-    expect(problem(500, { instance: 'r-1' }).message).to.equal('D. The operator finds it in the log as r-1.');
+    expect(problem(500, { instance: 'r-1' }).message).to.equal('D. The operator can find it in the log as r-1.');
   });
 
   it('says the status where the answer is of no core, and nothing of what only a core decides', () => {
     for (const status of [403, 404, 500]) {
       const { message } = problemError({ status, headers: {}, text: '<html>' });
       expect(message)
-        .to.contain(`The server answers ${status}, and not as a Callkey core does. Check the server address`)
+        .to.contain(`The server returned ${status}, but the response isn't from a Callkey core. Check the server address`)
         .and.not.contain('campaign');
     }
   });
 
   it("names a redirect's host and nothing else of it", () => {
     const { message } = problemError({ status: 307, headers: { location: 'https://evil.example/?steal' }, text: '' });
-    expect(message).to.contain('give its address: https://evil.example').and.not.contain('steal');
+    expect(message).to.contain('use its address: https://evil.example').and.not.contain('steal');
   });
 });

@@ -74,7 +74,7 @@ describe("a profile's key in a file", () => {
     it(`is refused with the mode ${mode.toString(8)}`, async () => {
       await write();
       chmodSync(path, mode);
-      const advice = `Revoke the key if they may have; otherwise run chmod 600 ${path}`;
+      const advice = `If they may have, revoke the key. Otherwise, run chmod 600 ${path}`;
       expect(await errorOf((await open()).read())).to.equal(refused('others can read or write it', advice));
     });
   }
@@ -82,7 +82,7 @@ describe("a profile's key in a file", () => {
   it('is refused where it has a second name', async () => {
     await write();
     linkSync(path, `${path}-too`);
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or no regular file'));
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
   });
 
   it('is neither read nor written through a link', async () => {
@@ -92,16 +92,16 @@ describe("a profile's key in a file", () => {
     rmSync(path);
     symlinkSync(elsewhere, path);
     expect(await errorOf((await open()).read())).to.equal(refused('it is a link'));
-    expect(await errorOf(write())).to.equal(refused('it is a link or no regular file'));
+    expect(await errorOf(write())).to.equal(refused('it is a link or not a regular file'));
     expect(readFileSync(elsewhere, 'utf8')).to.equal('untouched');
   });
 
   it('is no folder and no pipe, which a read would wait for', async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or no regular file'));
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
     rmSync(path, { recursive: true });
     execFileSync('mkfifo', ['-m', '600', path]);
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or no regular file'));
+    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
   });
 
   it('that another user owns is refused', async function () {
@@ -137,7 +137,7 @@ describe("a profile's key", () => {
     folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
   });
   const notAKey =
-    'is no API key: a key is svc_sk_live_ and 49 letters and digits, the last of which check the others. Copy the whole key again.';
+    "isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum. Copy the whole key again.";
 
   it('is that of the environment, without the space about it, whatever is stored', async () => {
     expect(await readKey(stored, { CALLKEY_API_KEY: ` ${keyValue}\n` }, folders)).to.equal(keyValue);
@@ -146,7 +146,7 @@ describe("a profile's key", () => {
   it('is in the file that the environment names, without the space about it', async () => {
     const path = join(freshDirectory(), 'key');
     writeFileSync(path, `\n${keyValue} \n`);
-    const given = { keyValue, where: `in the file ${path}, which CALLKEY_API_KEY_FILE names` };
+    const given = { keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
     expect(await readGivenKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(given);
     expect(await readGivenKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({ keyValue, where: 'in CALLKEY_API_KEY' });
     writeFileSync(path, 'nonsense');
@@ -161,7 +161,7 @@ describe("a profile's key", () => {
   it('that the environment names and nobody can read says why', async () => {
     const path = join(freshDirectory(), 'none');
     expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
-      `usage: Could not read ${path}, which CALLKEY_API_KEY_FILE names (ENOENT). Check its name and permissions.`,
+      `usage: Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (ENOENT). Check its name and permissions.`,
     );
   });
 
@@ -188,7 +188,7 @@ describe("a profile's key", () => {
   it('that is gone from its file is asked for', async () => {
     const file = join(folders.data, 'keys', 'work');
     expect(await errorOf(readKey(stored, {}, folders))).to.equal(
-      `usage: The key of the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
+      `usage: The key for the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
     );
   });
 

@@ -38,7 +38,7 @@ describe('callkey key', () => {
       }
       const { stderr } = await home.run(['key', 'set', 'anything']);
       expect(stderr)
-        .to.match(/not taken from the command line/)
+        .to.match(/Don't pass a key on the command line/)
         .and.match(/ps/)
         .and.match(/revoke/);
       expect(home.files()).to.deep.equal([]);
@@ -76,7 +76,7 @@ describe('callkey key', () => {
       writeFileSync(join(home.directory, '.config/callkey/profiles.json'), JSON.stringify(profiles));
       const { code, stderr } = await home.run(['key', 'set', '--insecure-storage'], { input: keyValue });
       expect(code, stderr).to.equal(0);
-      expect(stderr).to.contain('still where it was');
+      expect(stderr).to.contain("it's still there");
       expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
     });
 
@@ -113,12 +113,12 @@ describe('callkey key', () => {
     });
 
     for (const [address, why] of [
-      ['http://calls.example.com', /in the clear/],
-      ['http://127.0.0.1.example.com', /in the clear/],
-      ['ftp://calls.example.com', /no server address/],
-      ['calls.example.com', /no server address/],
-      ['https://user:secret@calls.example.com', /nothing else/],
-      ['https://calls.example.com/?a=b', /nothing else/],
+      ['http://calls.example.com', /unencrypted/],
+      ['http://127.0.0.1.example.com', /unencrypted/],
+      ['ftp://calls.example.com', /isn't a server address/],
+      ['calls.example.com', /isn't a server address/],
+      ['https://user:secret@calls.example.com', /only a host, a port and a path/],
+      ['https://calls.example.com/?a=b', /only a host, a port and a path/],
     ] as const) {
       it(`refuses the server ${address}`, async () => {
         const { code, stderr } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', address], { input: keyValue });

@@ -81,34 +81,36 @@ describe('retries', () => {
 
   it('gives up at once where Retry-After says more than a minute', async () => {
     const { result, attempts, pauses } = await sendInto([answer(429, '61')]);
-    expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable', message: 'http://core asks for a pause of 61 s.' });
+    expect(result)
+      .to.be.instanceOf(CallkeyError)
+      .and.include({ kind: 'unreachable', message: 'http://core asked to wait 61 s before the next request.' });
     expect([attempts, pauses]).to.deep.equal([1, []]);
   });
 
   it('gives up after the last attempt without a pause, and says why', async () => {
     const { result, attempts, pauses } = await sendInto([503, systemError('ECONNREFUSED')], { attempts: 3 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
-    expect(result).to.have.property('message').that.contains('(3 attempts): nothing listens there');
+    expect(result).to.have.property('message').that.contains('(3 attempts): connection refused');
     expect([attempts, pauses.length]).to.deep.equal([3, 2]);
   });
 
   for (const [code, reason] of [
-    ['ECONNREFUSED', 'nothing listens there'],
-    ['ECONNRESET', 'the connection broke off'],
-    ['ENOTFOUND', 'there is no such host'],
-    ['EAI_AGAIN', 'the host name could not be looked up'],
-    ['UND_ERR_SOCKET', 'the connection broke off'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'no connection in time'],
-    ['UND_ERR_HEADERS_TIMEOUT', 'no answer in time'],
-    ['UND_ERR_BODY_TIMEOUT', 'no complete answer in time'],
-    ['UND_ERR_HEADERS_OVERFLOW', 'the answer has too many headers'],
-    ['EHOSTUNREACH', 'there is no way to that host'],
-    ['UND_ERR_PRX_CONN', 'the proxy of HTTPS_PROXY does not answer'],
+    ['ECONNREFUSED', 'connection refused'],
+    ['ECONNRESET', 'connection lost'],
+    ['ENOTFOUND', 'host not found'],
+    ['EAI_AGAIN', 'host name lookup failed'],
+    ['UND_ERR_SOCKET', 'connection lost'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'connection timed out'],
+    ['UND_ERR_HEADERS_TIMEOUT', 'no response in time'],
+    ['UND_ERR_BODY_TIMEOUT', 'no complete response in time'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'the response has too many headers'],
+    ['EHOSTUNREACH', 'host unreachable'],
+    ['UND_ERR_PRX_CONN', "the proxy in HTTPS_PROXY isn't responding"],
     ['EPIPE', 'EPIPE'],
   ] as const) {
     it(`says in words what ${code} means, where there are some`, async () => {
       const { result } = await sendInto([systemError(code)], { attempts: 1 });
-      expect(result).to.have.property('message', `Could not reach http://core (1 attempt): ${reason}.`);
+      expect(result).to.have.property('message', `Couldn't reach http://core (1 attempt): ${reason}.`);
     });
   }
 
@@ -127,7 +129,7 @@ describe('retries', () => {
   it('says that an answer is not HTTP, which may be about a call that was placed', async () => {
     const { result } = await sendInto([new errors.HTTPParserError('Invalid')], { attempts: 1 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
-    expect(result).to.have.property('message', 'Could not reach http://core (1 attempt): the answer is not HTTP.');
+    expect(result).to.have.property('message', "Couldn't reach http://core (1 attempt): the response isn't HTTP.");
   });
 
   const final: [string, RegExp][] = [
@@ -137,12 +139,12 @@ describe('retries', () => {
     ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /NODE_EXTRA_CA_CERTS/],
     ['CERT_HAS_EXPIRED', /expired.*clock/],
     ['CERT_NOT_YET_VALID', /not valid yet.*clock/],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', /another name/],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/],
-    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', /do not agree on TLS.*version/],
-    ['ERR_SSL_UNSUPPORTED_PROTOCOL', /do not agree on TLS.*version/],
-    ['ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE', /do not agree on TLS.*certificate of the client/],
-    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', /do not agree on TLS.*certificate of the client/],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', /a different host name/],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /doesn't use TLS/],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', /couldn't agree on TLS.*versions/],
+    ['ERR_SSL_UNSUPPORTED_PROTOCOL', /couldn't agree on TLS.*versions/],
+    ['ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE', /couldn't agree on TLS.*client certificate/],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', /couldn't agree on TLS.*client certificate/],
   ];
   for (const [code, says] of final) {
     it(`does not send again after ${code}, which no other try changes, and says what does`, async () => {
@@ -163,7 +165,7 @@ describe('retries', () => {
   it('tells the reason before each pause', async () => {
     const reasons: string[] = [];
     await sendInto([systemError('ECONNRESET'), 503, 202], { attempts: 6, onRetry: (reason) => reasons.push(reason) });
-    expect(reasons).to.deep.equal(['the connection broke off', 'it answers 503']);
+    expect(reasons).to.deep.equal(['connection lost', 'the server returned 503']);
   });
 
   it('sends nothing more once the signal has aborted, before a pause or during it', async () => {

@@ -61,7 +61,7 @@ describe('the journal of a run', () => {
   it('gives a line the same request id whatever the server, path or time, and another for another file, campaign or repetition', () => {
     const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
     expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
-    // Always this one: the core knows by it what an earlier version of the command has placed.
+    // Always this one: the core knows by it what an earlier version of the placed.
     expect(id()).to.equal('file-2106b594494171dabf83b8c77f2d994c-2');
     const others = [id({ content: 'other' }), id({ campaignId: 'other' }), id({ repetition: 'again' }), id({}, 3)];
     expect(new Set([id(), ...others]).size).to.equal(5);
@@ -181,10 +181,10 @@ describe('the journals of runs', () => {
     mkdirSync(file);
     const failure: unknown = await readRuns(folders).catch((error: unknown) => error);
     expect(failure).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-readable' });
-    expect(String(failure)).to.contain(`Could not read ${file}: it is a folder. Nothing was sent. Name a folder`);
+    expect(String(failure)).to.contain(`Couldn't read ${file}: it is a folder. Nothing was sent. Specify a folder`);
   });
 
-  it('know a line by what it asks for, whatever its request id and the order of its variables', () => {
+  it('know a line by what it asks for, whatever request ID and the order of its variables', () => {
     const contact = { phone: '+493012345678', name: 'Ada' };
     const digest = callDigest({ contact, variables: { a: '1', b: '2' } });
     expect(digest).to.match(/^[0-9a-f]{20}$/);
@@ -214,9 +214,9 @@ describe('the journals of runs', () => {
     expect(failure).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-writable' });
     expect(failure)
       .to.have.property('message')
-      .that.matches(/: a part of the path is no folder\. Nothing was sent\. Name a folder .*--state DIR\.$/);
+      .that.matches(/: part of the path isn't a folder\. Nothing was sent\. Specify a folder .*--state DIR\.$/);
     const run: Run = { ...(await startRun({ ...folders, state: freshDirectory() }, header())), file: join(runs, 'x.jsonl') };
-    expect(() => openJournal(run)).to.throw(CallkeyError, `Could not write the journal ${run.file}: a part of the path is no folder.`);
+    expect(() => openJournal(run)).to.throw(CallkeyError, `Couldn't write the journal ${run.file}: part of the path isn't a folder.`);
   });
 
   it('have another repetition for each --again', () => {

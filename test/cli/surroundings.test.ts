@@ -87,7 +87,7 @@ describe('where callkey runs', () => {
       writeFileSync(file, '');
       const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--state', file), { environment: readOnly });
       expect(code).to.equal(1);
-      expect(stderr).to.match(/a part of the path is no folder\. Nothing was sent/);
+      expect(stderr).to.match(/part of the path isn't a folder\. Nothing was sent/);
       expect(its.network.seen).to.deep.equal([]);
     });
 
@@ -95,7 +95,7 @@ describe('where callkey runs', () => {
       const args = placeArgs(somePhone(), '--request-id', 'no-journal');
       const { code, stderr } = await its.home.run(args, { environment: readOnly });
       expect(code, stderr).to.equal(0);
-      expect(stderr).to.match(/cancel --last will not know this call/);
+      expect(stderr).to.match(/cancel --last won't find this call/);
     });
 
     it('places calls and files with a folder for its state', async () => {
@@ -112,7 +112,7 @@ describe('where callkey runs', () => {
       expect(without.stderr).to.match(/Nothing was sent\..*--state DIR/);
       its.network.faults.push('pass', { status: 401 });
       const stopped = await its.home.run([...args, '--concurrency', '1', ...state], { environment: readOnly });
-      expect(stopped.stderr).to.contain(`Run callkey call resume --state '${state[1]}' to go on`);
+      expect(stopped.stderr).to.contain(`To continue, run callkey call resume --state '${state[1]}'.`);
       expect((await its.home.run(['call', 'resume', ...state], { environment: readOnly })).code).to.equal(0);
     });
   });
@@ -128,7 +128,7 @@ describe('where callkey runs', () => {
         (error) => error,
       );
       expect(code, stderr).to.equal(1);
-      expect(stderr).to.contain('no folder can be made there. Nothing was sent.');
+      expect(stderr).to.contain("the folder can't be created. Nothing was sent.");
     });
 
     it('whose path is relative to a folder that is gone ends the command with 2', async () => {
@@ -137,7 +137,7 @@ describe('where callkey runs', () => {
       const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory }, cwd: its.home.directory };
       const { code, stderr } = await promisify(execFile)('sh', args, options).catch((error) => error);
       expect(code, stderr).to.equal(2);
-      expect(stderr).to.contain('--state: give an absolute path.');
+      expect(stderr).to.contain('--state: use an absolute path.');
     });
 
     it('that cannot be read is named, and does not keep a call with a request id of its own', async () => {
@@ -148,10 +148,10 @@ describe('where callkey runs', () => {
       folder('.config/callkey/campaigns.json');
       const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--request-id', 'unreadable'));
       expect(code, stderr).to.equal(0);
-      expect(stderr).to.contain('cancel --last will not know this call: it is a folder.');
+      expect(stderr).to.contain("cancel --last won't find this call: it is a folder.");
       const named = await its.home.run(['call', 'cancel', 'reminders', '--last']);
       expect(named.code).to.equal(1);
-      expect(named.stderr).to.match(/Could not read .*campaigns\.json: it is a folder\./);
+      expect(named.stderr).to.match(/Couldn't read .*campaigns\.json: it is a folder\./);
     });
 
     it('on a read-only disk is named as such, and so is one for names and keys (needs root, to mount one)', async function () {
@@ -167,9 +167,9 @@ describe('where callkey runs', () => {
         expect(placed.code).to.equal(1);
         expect(placed.stderr).to.match(/the file system is read-only\. Nothing was sent\..*--state DIR/);
         const alias = await run(['campaign', 'alias', 'reminders', its.tenants.campaign.id]);
-        expect(alias.stderr).to.match(/the file system is read-only\. .*the id of a campaign/);
+        expect(alias.stderr).to.match(/the file system is read-only\. .*campaign ID/);
         const key = await run(['key', 'set', '--insecure-storage'], its.key);
-        expect(key.stderr).to.match(/the file system is read-only\. Set CALLKEY_SERVER, and CALLKEY_API_KEY/);
+        expect(key.stderr).to.match(/the file system is read-only\. .*Or set CALLKEY_SERVER and either CALLKEY_API_KEY/);
         const from = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-'], {
           environment: { HOME: home },
           input: 'phone',
@@ -203,7 +203,9 @@ describe('where callkey runs', () => {
       const stopped = await its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
       expect(stopped.code).to.equal(1);
       expect(stopped.stderr)
-        .to.match(/Could not write the results: the disk is full\. Stopped\. [\d,]+ of 300 lines are placed\. Run callkey call resume/)
+        .to.match(
+          /Couldn't write the results: the disk is full\. Stopped\. [\d,]+ of 300 lines placed\. To continue, run callkey call resume/,
+        )
         .and.not.match(/^ {4}at /m);
       expect((await allCalls()) - before).to.be.within(1, 50);
       const resumed = await its.home.run(['call', 'resume']);
@@ -227,7 +229,7 @@ describe('where callkey runs', () => {
         const stopped = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path, '--state', state]);
         expect(stopped.code, stopped.stderr).to.equal(1);
         expect(stopped.stderr).to.match(
-          /Could not write the journal .*the disk is full\.\s+Stopped\. [\d,]+ of 200 lines are placed\. Run callkey/,
+          /Couldn't write the journal .*the disk is full\.\s+Stopped\. [\d,]+ of 200 lines placed\. To continue, run callkey/,
         );
         const acknowledged = ndjson(stopped.stdout).length;
         expect(acknowledged)
@@ -291,7 +293,7 @@ describe('where callkey runs', () => {
       const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
       expect(code).to.equal(1);
       expect(stderr)
-        .to.match(/does not speak TLS/)
+        .to.match(/doesn't use TLS/)
         .and.not.match(/trying again/);
     });
 
@@ -390,8 +392,8 @@ describe('where callkey runs', () => {
       };
       const [withoutProxy, withSilentProxy] = await Promise.all([doctor(gone.address), doctor(silent.address)]);
       await silent.close();
-      expect(withoutProxy).to.deep.equal([7, `Could not reach ${server} (1 attempt): the proxy of HTTPS_PROXY does not answer.`]);
-      expect(withSilentProxy).to.deep.equal([7, `Could not reach ${server} (1 attempt): no answer in time.`]);
+      expect(withoutProxy).to.deep.equal([7, `Couldn't reach ${server} (1 attempt): the proxy in HTTPS_PROXY isn't responding.`]);
+      expect(withSilentProxy).to.deep.equal([7, `Couldn't reach ${server} (1 attempt): no response in time.`]);
     });
   });
 });

@@ -25,14 +25,14 @@ const outcome = { handoffId: 'h', state: 'busy' };
 const ids = (count: number) => Array.from({ length: count }, (_, n) => `k${n}`);
 const variables = (count: number) => Object.fromEntries(ids(count).map((name) => [name, '']));
 const placing = (more: object) => ({ contact: { phone }, ...more });
-const control = 'Leave out control characters.';
+const control = 'Must not contain control characters.';
 const instant = 'Must be an instant in UTC as in RFC 3339, such as 2026-11-21T09:00:00.000Z.';
-const email = 'Give an e-mail address, without characters that cannot be seen.';
-const identifier = 'This is no identifier of this service.';
+const email = 'Must be an email address, without invisible characters.';
+const identifier = "This isn't a valid ID.";
 const requestId = 'Must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :, but neither "." nor "..".';
-const variableName = 'Give 1 to 64 characters, none of them a control character.';
+const variableName = 'Must be 1 to 64 characters, without control characters.';
 const states = 'queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed';
-const tenancy = 'Give {"kind":"account" or "partner","id":…}, or {"kind":null} for none.';
+const tenancy = 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.';
 
 const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, message: string][] = [
   [
@@ -40,7 +40,7 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     placeCallSchema,
     { contact: { phone: '+49 30' } },
     'contact.phone',
-    'Give a phone number in E.164 form, such as +493012345678.',
+    'Must be a phone number in E.164 format, such as +493012345678.',
   ],
   ['a request id of 129', placeCallSchema, placing({ requestId: 'x'.repeat(129) }), 'requestId', requestId],
   ['an empty request id', placeCallSchema, placing({ requestId: '' }), 'requestId', requestId],
@@ -50,18 +50,18 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     placeCallSchema,
     { contact: { phone, timeZone: 'Mars' } },
     'contact.timeZone',
-    'Give an IANA time zone, such as Europe/Berlin.',
+    'Must be an IANA time zone, such as Europe/Berlin.',
   ],
-  ['a contact without a name', placeCallSchema, { contact: { phone, name: ' ' } }, 'contact.name', 'Give at least one character.'],
-  ['a name of 201', placeCallSchema, { contact: { phone, name: 'x'.repeat(201) } }, 'contact.name', 'Give at most 200 characters.'],
+  ['a contact without a name', placeCallSchema, { contact: { phone, name: ' ' } }, 'contact.name', 'Must not be empty.'],
+  ['a name of 201', placeCallSchema, { contact: { phone, name: 'x'.repeat(201) } }, 'contact.name', 'Must be at most 200 characters.'],
   ['a name with a line end', placeCallSchema, { contact: { phone, name: 'a\nb' } }, 'contact.name', control],
-  ['51 variables', placeCallSchema, placing({ variables: variables(51) }), 'variables', 'Give at most 50 variables.'],
+  ['51 variables', placeCallSchema, placing({ variables: variables(51) }), 'variables', 'Must have at most 50 variables.'],
   [
     'a variable __proto__',
     placeCallSchema,
     JSON.parse(`{"contact":{"phone":"${phone}"},"variables":{"__proto__":"a"}}`),
     'variables',
-    'No variable can have the name __proto__.',
+    "A variable can't be named __proto__.",
   ],
   ['a variable without a name', placeCallSchema, placing({ variables: { '': 'a' } }), 'variables.', variableName],
   [
@@ -77,7 +77,7 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     placeCallSchema,
     placing({ variables: { a: 'x'.repeat(1_001) } }),
     'variables.a',
-    'Give at most 1000 characters.',
+    'Must be at most 1000 characters.',
   ],
   ['a variable with a control character', placeCallSchema, placing({ variables: { a: '\0' } }), 'variables.a', control],
   ['a variable with a lone surrogate', placeCallSchema, placing({ variables: { a: '\ud800' } }), 'variables.a', control],
@@ -88,25 +88,25 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     placeCallSchema,
     placing({ notBefore: '2026-11-21T09:00:00Z', notAfter: '2026-11-21T08:59:59Z' }),
     'notAfter',
-    'Give an instant after notBefore.',
+    'Must be after notBefore.',
   ],
   [
     'an end at the beginning',
     placeCallSchema,
     placing({ notBefore: '2026-11-21T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' }),
     'notAfter',
-    'Give an instant after notBefore.',
+    'Must be after notBefore.',
   ],
-  ['a key of no zone', createApiKeySchema, { ...key, timeZone: '+02:00' }, 'timeZone', 'Give an IANA time zone, such as Europe/Berlin.'],
+  ['a key of no zone', createApiKeySchema, { ...key, timeZone: '+02:00' }, 'timeZone', 'Must be an IANA time zone, such as Europe/Berlin.'],
   [
     'a key that ends on no date',
     createApiKeySchema,
     { ...key, expiration: { kind: 'custom', date: '31.1.2027' } },
     'expiration.date',
-    'Give a date as YYYY-MM-DD.',
+    'Must be a date in the format YYYY-MM-DD.',
   ],
-  ['a user of no type', createUserSchema, { ...user, userType: 'admin' }, 'userType', 'Give account, partner or staff.'],
-  ['a user without a type', createUserSchema, { ...user, userType: undefined }, 'userType', 'Give account, partner or staff.'],
+  ['a user of no type', createUserSchema, { ...user, userType: 'admin' }, 'userType', 'Must be account, partner or staff.'],
+  ['a user without a type', createUserSchema, { ...user, userType: undefined }, 'userType', 'Must be account, partner or staff.'],
   ['a user at no account', createUserSchema, { ...user, accountId: 'a b' }, 'accountId', identifier],
   ['a user at an account of 65 characters', createUserSchema, { ...user, accountId: 'a'.repeat(65) }, 'accountId', identifier],
   ['a user at an empty account', createUserSchema, { ...user, accountId: '' }, 'accountId', identifier],
@@ -119,31 +119,31 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
       email,
     ],
   ),
-  ['a password of 7', newPasswordSchema, '1234567', '', 'Give at least 8 characters.'],
-  ['a password of 129', newPasswordSchema, 'x'.repeat(129), '', 'Give at most 128 characters.'],
+  ['a password of 7', newPasswordSchema, '1234567', '', 'Must be at least 8 characters.'],
+  ['a password of 129', newPasswordSchema, 'x'.repeat(129), '', 'Must be at most 128 characters.'],
   ['no such kind of tenancy', selectTenancySchema, { kind: 'staff', id: 'a' }, '', tenancy],
-  ['neither true nor false', revokeQuerySchema, { cancelQueuedCalls: 'yes' }, 'cancelQueuedCalls', 'Give true or false.'],
-  ['no key', revokeApiKeysSchema, { ids: [] }, 'ids', 'Give at least one id.'],
-  ['101 keys', revokeApiKeysSchema, { ids: ids(101) }, 'ids', 'Give at most 100 ids.'],
+  ['neither true nor false', revokeQuerySchema, { cancelQueuedCalls: 'yes' }, 'cancelQueuedCalls', 'Must be true or false.'],
+  ['no key', revokeApiKeysSchema, { ids: [] }, 'ids', 'Must contain at least one ID.'],
+  ['101 keys', revokeApiKeysSchema, { ids: ids(101) }, 'ids', 'Must contain at most 100 IDs.'],
   [
     'half a digest',
     identifyApiKeySchema,
     { sha256: 'a'.repeat(63) },
     'sha256',
-    'Give the SHA-256 of the key value as 64 hexadecimal digits.',
+    'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.',
   ],
   [
     'more than a digest',
     identifyApiKeySchema,
     { sha256: 'a'.repeat(65) },
     'sha256',
-    'Give the SHA-256 of the key value as 64 hexadecimal digits.',
+    'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.',
   ],
-  ['a file of no list', recordExportSchema, { list: 'keys', rows: 0 }, 'list', 'Give api-keys, calls, users or activity.'],
-  ['calls in no state', callsQuerySchema, { state: 'ringing' }, 'state', `Give one of ${states}.`],
+  ['a file of no list', recordExportSchema, { list: 'keys', rows: 0 }, 'list', 'Must be api-keys, calls, users or activity.'],
+  ['calls in no state', callsQuerySchema, { state: 'ringing' }, 'state', `Must be one of ${states}.`],
   ['a search with a control character', tenanciesQuerySchema, { search: '\0' }, 'search', control],
-  ['an outcome that is none', outcomeSchema, { ...outcome, state: 'unknown' }, 'state', 'Give one of completed, no_answer, busy, failed.'],
-  ['an outcome with a detail of 501', outcomeSchema, { ...outcome, detail: 'x'.repeat(501) }, 'detail', 'Give at most 500 characters.'],
+  ['an outcome that is none', outcomeSchema, { ...outcome, state: 'unknown' }, 'state', 'Must be one of completed, no_answer, busy, failed.'],
+  ['an outcome with a detail of 501', outcomeSchema, { ...outcome, detail: 'x'.repeat(501) }, 'detail', 'Must be at most 500 characters.'],
 ];
 
 describe('an input', () => {

@@ -17,7 +17,7 @@ describe('the address of a core', () => {
 
   for (const typed of ['', 'calls.example.com', 'ftp://calls.example.com', 'xhttps://a.b', 'https://', 'file:///etc/passwd']) {
     it(`is refused without http or https: "${typed}"`, () => {
-      const problem = `"${typed}" is no server address. Give one such as https://calls.example.com`;
+      const problem = `"${typed}" isn't a server address. Use an address such as https://calls.example.com`;
       expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }
@@ -29,14 +29,14 @@ describe('the address of a core', () => {
     'https://a.b/#c',
   ]) {
     it(`is refused with more than host, port and path: ${typed}`, () => {
-      const problem = 'The server address may have a host, a port and a path, and nothing else.';
+      const problem = 'The server address can have only a host, a port and a path.';
       expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }
 
   for (const typed of ['http://calls.example.com', 'http://10.0.0.7', 'http://localhost.example.com', 'http://127.0.0.1.example.com']) {
     it(`is refused over plain http to another machine: ${typed}`, () => {
-      const problem = `Keys and passwords would cross the network in the clear. Use https: ${typed.replace('http', 'https')}`;
+      const problem = `Keys and passwords would cross the network unencrypted. Use ${typed.replace('http', 'https')}`;
       expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }

@@ -42,7 +42,7 @@ describe('the length of a text', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
     expect(marks.slice(0, 200).normalize('NFC')).not.to.equal(marks.slice(0, 200));
     expect(normalized(marks, 200)).to.equal(marks);
-    expect(messagesOf(marks)).to.deep.equal(['Give at most 200 characters.']);
+    expect(messagesOf(marks)).to.deep.equal(['Must be at most 200 characters.']);
   });
 
   it('may be four times as long before it is normalised, and no longer: so much does no character come from more than four', () => {
@@ -58,7 +58,7 @@ describe('the length of a text', () => {
       fc.property(line, fc.integer({ min: 1, max: 300 }), (text, max) => {
         const counts = codePoints(text.trim().normalize('NFC')) <= max;
         return ['NFC', 'NFD'].every(
-          (form) => !messagesOf(text.normalize(form), lineSchema(max)).includes(`Give at most ${max} characters.`) === counts,
+          (form) => !messagesOf(text.normalize(form), lineSchema(max)).includes(`Must be at most ${max} characters.`) === counts,
         );
       }),
     );
@@ -66,8 +66,8 @@ describe('the length of a text', () => {
 
   it('of an e-mail address and of a new password is bounded, too', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
-    expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Give an e-mail address, without characters that cannot be seen.']);
-    expect(messagesOf(marks, newPasswordSchema)).to.deep.equal(['Give at most 128 characters.']);
+    expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Must be an email address, without invisible characters.']);
+    expect(messagesOf(marks, newPasswordSchema)).to.deep.equal(['Must be at most 128 characters.']);
   });
 });
 
@@ -80,7 +80,7 @@ describe('a name that a person types', () => {
     const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
     it(`cannot hold ${name}, and the refusal says so`, () => {
       const [message, ...more] = messagesOf(`CRM${String.fromCodePoint(code)}live`);
-      expect(message).to.match(/^Leave out /);
+      expect(message).to.match(/^Remove /);
       expect(message).to.contain(name);
       expect(more).to.deep.equal([]);
     });

@@ -91,7 +91,7 @@ describeDesktop('API keys in the console', () => {
     await signInAs(harness, 'account');
     await openCreate();
     await button('Create Key').click();
-    await harness.page.getByText('Give the key a name.').waitFor();
+    await harness.page.getByText('Enter a name for the key.').waitFor();
     await harness.page.getByText('Choose an expiration.').waitFor();
     await focusIn(harness.page.getByLabel('Name', { exact: true }));
   });
@@ -104,7 +104,7 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByText('200 / 200').waitFor();
     await name.fill('📞'.repeat(201));
     await harness.page.getByText('201 / 200').waitFor();
-    await harness.page.getByText('Give at most 200 characters.').waitFor();
+    await harness.page.getByText('Must be at most 200 characters.').waitFor();
   });
 
   it('lists expiry, last use and the Expired badge with its date', async () => {
@@ -172,13 +172,13 @@ describeDesktop('API keys in the console', () => {
       await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
       await harness.page.getByLabel('Search by name').fill('no such key');
-      await harness.page.getByText('No API key matches').waitFor();
+      await harness.page.getByText('No matching API keys').waitFor();
       await button('Show all keys').click();
       await harness.page.getByText('1–20 of 58 keys').waitFor();
     });
 
     it('filters keys that expire within 30 days, and keys unused for 90', async () => {
-      await button(/^Ending in 30 days/).click();
+      await button(/^Expiring within 30 days/).click();
       await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
       await button(/^Unused for 90 days/).click();
@@ -213,8 +213,8 @@ describeDesktop('API keys in the console', () => {
     await dialog('Revoke API Key?').waitFor();
     await button('Cancel').click();
     await harness.page.getByLabel('Search by name').fill('The oldest');
-    await harness.page.getByText('No API key matches').waitFor();
-    await button('Also list the 500 before them').click();
+    await harness.page.getByText('No matching API keys').waitFor();
+    await button('next Also list the 500').click();
     await button('Also list the 201 older').click();
     await row('The oldest').waitFor();
     await button('Refresh').click();

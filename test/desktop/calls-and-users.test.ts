@@ -43,7 +43,7 @@ describeDesktop('calls and users in the console', () => {
     await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
   });
 
-  it('shows a call’s window and variables in its details, and the outcomes of a day', async () => {
+  it('shows a call’s window and variables in its details, and outcomes of a day', async () => {
     const { tenants, core, page } = harness;
     const window = { notBefore: '2099-01-01T08:00:00.000Z', notAfter: '2099-01-02T08:00:00.000Z' };
     await placeCall(core.url, tenants.campaign.id, keyValue, {
@@ -72,7 +72,7 @@ describeDesktop('calls and users in the console', () => {
     await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
     await signInAs(harness, 'account');
     await button('Calls').click();
-    expect(await cells('Ada Lovelace', 'Key')).to.deep.equal(['Somebody else’s']);
+    expect(await cells('Ada Lovelace', 'Key')).to.deep.equal(['Another user’s key']);
   });
 
   it('refreshes the list of calls automatically', async () => {
@@ -101,7 +101,7 @@ describeDesktop('calls and users in the console', () => {
     await row('Ada Lovelace').waitFor({ state: 'detached' });
     await row('Grace Hopper').waitFor();
     await page.getByLabel('Search').fill('nobody');
-    await page.getByText('No call matches').waitFor();
+    await page.getByText('No matching calls').waitFor();
   });
 
   it('shows older calls on demand', async () => {
@@ -114,7 +114,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByText('60 calls').waitFor();
   });
 
-  it('shows the outcomes of the calls of all campaigns together, and the calls of each', async () => {
+  it('shows outcomes of the calls of all campaigns together, and the calls of each', async () => {
     const { tenants, page, direct, core } = harness;
     const { keyValue: partnerKey } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
     for (let index = 0; index < 3; index++) await placeCall(core.url, tenants.campaign.id, partnerKey);
@@ -162,7 +162,7 @@ describeDesktop('calls and users in the console', () => {
     await button('Create user').click();
     expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await page.getByText('Give at least one character.').waitFor();
+    await page.getByText('Must not be empty.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('E-mail', { exact: true }).fill(tenants.users.account.email);
     await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');

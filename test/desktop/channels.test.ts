@@ -113,7 +113,7 @@ describeDesktop('the bridge to the page', () => {
             ),
           [name, wrong] as const,
         );
-        const refusal = `Error invoking remote method '${name}': Error: The input of ${name} has the wrong shape.`;
+        const refusal = `Error invoking remote method '${name}': Error: Invalid input for ${name}.`;
         expect(outcomes).to.deep.equal(wrong.map(() => refusal));
         expect(running.output()).not.to.include(secret);
       });
@@ -128,7 +128,7 @@ describeDesktop('the bridge to the page', () => {
   });
 
   describe('who may call', () => {
-    const refusal = "Error invoking remote method 'getStartupState': Error: This frame may not call.";
+    const refusal = "Error invoking remote method 'getStartupState': Error: This frame isn’t allowed to make calls.";
     const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
 
     it('is the page of the app', async () => {
@@ -165,7 +165,7 @@ describeDesktop('the bridge to the page', () => {
             (error: Error) => error.message,
           );
       });
-      expect(outcome).to.equal('This frame may not call.');
+      expect(outcome).to.equal('This frame isn’t allowed to make calls.');
     });
 
     for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {

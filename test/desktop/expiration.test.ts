@@ -115,7 +115,7 @@ describeDesktop('choosing when a key ends', () => {
     clock.advance({ hours: 20 });
     await create();
     const { earliest, latest } = customRange(DateTime.fromISO('2026-11-22T18:58:30Z'), 'Europe/Berlin');
-    await harness.page.getByText(`Give a date from ${earliest} to ${latest}.`).waitFor();
+    await harness.page.getByText(`Must be a date from ${earliest} to ${latest}.`).waitFor();
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Practice software');
   });
 });

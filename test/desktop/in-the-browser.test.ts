@@ -185,7 +185,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
     while ((await focused()) !== "I've Saved It") await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await page.getByText('By keyboard is ready for use.').waitFor();
+    await page.getByText('By keyboard is ready to use.').waitFor();
   });
 
   it('shows hostile names as the text that they are', async () => {
@@ -232,10 +232,10 @@ describeBrowser('the console in a browser', () => {
       await page.getByLabel('Campaign').getByText('All campaigns').and(page.locator(':checked')).waitFor({ state: 'attached' });
       expect(await path()).to.equal('/#/calls');
       await page.goForward();
-      await page.getByPlaceholder('Contact, phone number or request id').waitFor();
+      await page.getByPlaceholder('Contact, phone number, or request ID').waitFor();
       await page.goto('about:blank');
       await open(address, 'partner');
-      await page.getByPlaceholder('Contact, phone number or request id').waitFor();
+      await page.getByPlaceholder('Contact, phone number, or request ID').waitFor();
     });
 
     it('opens its screen', async () => {
@@ -268,7 +268,7 @@ describeBrowser('the console in a browser', () => {
       await goHomeFromCalls();
       const keyValue = await createKey();
       await page.goBack();
-      await page.getByText('Close without saving it?').waitFor();
+      await page.getByText('Close without saving?').waitFor();
       expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
       const asked = page.waitForEvent('dialog');
       const left = page.goto('about:blank').catch((error: Error) => error.message);
@@ -304,7 +304,7 @@ describeBrowser('the console in a browser', () => {
       await open();
       const secret = (await createKey()).slice('svc_sk_live_'.length);
       await button("I've Saved It").click();
-      await page.getByText('Canary is ready for use.').waitFor();
+      await page.getByText('Canary is ready to use.').waitFor();
       for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
       await page.getByRole('row', { name: 'Canary' }).first().waitFor();
       const places = await page.evaluate(async () => [

@@ -110,7 +110,7 @@ describeDesktop('the lists of the console', () => {
     const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
     await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { on: soon, expiration: { kind: 'years', years: 1 } });
     await list(['Endless']);
-    await harness.page.getByText(/^One key ends within 30 days: Zapier, on /).waitFor();
+    await harness.page.getByText(/^One key expires within 30 days: Zapier, on /).waitFor();
     await button('Show it').click();
     expect(await names()).to.deep.equal(['Zapier']);
     await row('Zapier')
@@ -145,10 +145,10 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();
-    await dialog('Save your key').getByText('It reaches every campaign of Blue Clinic, and works until it is revoked.').waitFor();
+    await dialog('Save your key').getByText('It reaches all campaigns in Blue Clinic, and works until it was revoked.').waitFor();
     await button("I've Saved It").click();
     await button('Revoke Two').click();
-    await dialog('Revoke API Key?').getByText('It reaches every campaign of Blue Clinic.').waitFor();
+    await dialog('Revoke API Key?').getByText('It reaches all campaigns in Blue Clinic.').waitFor();
   });
 
   it('revoke several keys at once, and name each with its creator', async () => {
@@ -201,7 +201,7 @@ describeDesktop('the lists of the console', () => {
     const confirm = dialog('Revoke 11 API keys?').getByRole('button', { name: 'Revoke 11 keys' });
     await confirm.click({ force: true });
     expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
-    await harness.page.getByLabel('To revoke 11 keys, type their number').fill('11');
+    await harness.page.getByLabel('To revoke 11 keys, type 11').fill('11');
     await confirm.click();
     await harness.page.getByText('No API keys yet').waitFor();
   });
@@ -212,10 +212,10 @@ describeDesktop('the lists of the console', () => {
     await row('Zapier').click();
     await button('Replace …').click();
     await harness.page.getByRole('radio', { name: '2 Years', checked: true }).waitFor();
-    await harness.page.getByText('The old key reaches every campaign of Blue Clinic.').waitFor();
+    await harness.page.getByText('The old key reaches all campaigns in Blue Clinic.').waitFor();
     await button('Create Key').click();
     await button("I've Saved It").click();
-    await panel().getByText('Keys of this name').waitFor();
+    await panel().getByText('Keys with this name').waitFor();
     expect(await panel().locator('tbody tr').count()).to.equal(2);
     expect(await names()).to.deep.equal(['Zapier', 'Zapier']);
   });
@@ -230,7 +230,7 @@ describeDesktop('the lists of the console', () => {
     await press('Delete');
     await dialog('Revoke API Key?').getByText('has expired and no longer works').waitFor();
     await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
-    await harness.page.getByText('Old is revoked.', { exact: true }).waitFor();
+    await harness.page.getByText('Old was revoked.', { exact: true }).waitFor();
   });
 
   it('warn of a name that is taken, and keep a filled form when its backdrop is pressed', async () => {
@@ -288,11 +288,11 @@ describeDesktop('the lists of the console', () => {
     await page.getByLabel('E-mail').fill(tenants.users.account.email);
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('The e-mail address or the password is wrong.').waitFor();
+    await page.getByText('Incorrect email address or password.').waitFor();
     await focusIn(page.getByLabel('Password'));
   });
 
-  it('filter the activity by user and action', async () => {
+  it('filter activity by user and action', async () => {
     await list(['One', 'Two']);
     await button('Activity').click();
     await harness.page.getByText('3 events').waitFor();
@@ -306,7 +306,7 @@ describeDesktop('the lists of the console', () => {
     await signInAs(harness, 'partner');
     await button('Users').click();
     await row('Tom Teammate').click();
-    await button('Reset password …').click();
+    await button('Reset password…').click();
     await dialog('Reset password?').getByRole('button', { name: 'Reset password' }).click();
     expect((await harness.page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
     await button("I've Saved It").click();
@@ -319,9 +319,9 @@ describeDesktop('the lists of the console', () => {
     await button('Users').click();
     await button('Delete Tom Teammate').click();
     const confirm = dialog('Delete Tom Teammate?').getByRole('button', { name: 'Delete' });
-    await harness.page.getByLabel('To delete 11 keys, type the e-mail address').fill('tom@');
+    await harness.page.getByLabel('To delete 11 keys, type the email address').fill('tom@');
     expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
-    await harness.page.getByLabel('To delete 11 keys, type the e-mail address').fill(harness.tenants.users.teammate.email);
+    await harness.page.getByLabel('To delete 11 keys, type the email address').fill(harness.tenants.users.teammate.email);
     await confirm.click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
   });

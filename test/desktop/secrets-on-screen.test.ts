@@ -40,7 +40,7 @@ describeDesktop('a key value in the console', () => {
     it(`is not lost by ${way}: it asks first`, async () => {
       const keyValue = await create();
       await dismiss();
-      await harness.page.getByText('Close without saving it?').waitFor();
+      await harness.page.getByText('Close without saving?').waitFor();
       await button('Go back').click();
       expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue);
     });
@@ -75,7 +75,7 @@ describeDesktop('a key value in the console', () => {
     const keyValue = await create();
     await button('Copy').click();
     // Inside the dialog: screen readers ignore what is outside a modal one.
-    await saveDialog().getByRole('status').getByText('Key value copied. The console clears the clipboard in a minute.').waitFor();
+    await saveDialog().getByRole('status').getByText('Key value copied. The console will clear the clipboard in one minute.').waitFor();
     expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
   });
 
@@ -96,7 +96,7 @@ describeDesktop('a key value in the console', () => {
     await button('Copy').click();
     await button("I've Saved It").click();
     await saveDialog().waitFor({ state: 'detached' });
-    await harness.page.getByText('Canary is ready for use.').waitFor({ state: 'hidden' });
+    await harness.page.getByText('Canary is ready to use.').waitFor({ state: 'hidden' });
     for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
 
     expect(await heapOf(harness.page), 'the heap of the page').not.to.include(secret);

@@ -146,7 +146,7 @@ describeDesktop('secrets', () => {
       );
       const ended = endOf(running);
       expect(await detail).to.equal(
-        'You stay signed in. The key value or password that was visible is lost. Revoke that key or delete that user, and create another.',
+        'You’re still signed in. The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.',
       );
       await ended;
       expect(running.output()).not.to.include(keyValue);

@@ -88,7 +88,7 @@ describeDesktop('several servers', () => {
       .getByRole('button', { name: `Forget ${hostOf(first)}` })
       .click();
     await desktop.page
-      .getByText(`${hostOf(first)} is forgotten.`)
+      .getByText(`Forgot ${hostOf(first)}.`)
       .first()
       .waitFor();
     await entry(first).waitFor({ state: 'detached' });

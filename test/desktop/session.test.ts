@@ -42,7 +42,7 @@ describeDesktop('a session of the console', () => {
     const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
     await ended.getByLabel('Password').fill('wrong');
     await ended.getByRole('button', { name: 'Sign in again' }).click();
-    await ended.getByText('The password is wrong.').waitFor();
+    await ended.getByText('Incorrect password.').waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     await ended.getByLabel('Password').fill(password);
@@ -104,7 +104,7 @@ describeDesktop('a session of the console', () => {
     network.faults.push({ status: 503 });
     await button('Activity').click();
     await harness.page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor();
-    await harness.page.getByText('The proxy in front of the server answered 503. Check that the server is running.').waitFor();
+    await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
     // Without a click: the console retries every few seconds.
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });

@@ -316,7 +316,7 @@ describeDesktop('crash recovery', () => {
       const questions = await answerQuestions(running, 0);
       await crash();
       expect(await questions()).to.deep.equal([
-        { message: 'The window has stopped working.', detail: 'You stay signed in.', buttons: ['Open Again', 'Quit'] },
+        { message: 'The window has stopped working.', detail: 'You’re still signed in.', buttons: ['Open Again', 'Quit'] },
       ]);
       expect(await inPage('callkey.getStartupState().then(({ session }) => session)')).to.equal(null);
     });
@@ -372,7 +372,7 @@ describeDesktop('crash recovery', () => {
       });
       await reopened();
       const messages = await running.app.evaluate((): unknown => Reflect.get(globalThis, 'asked'));
-      expect(messages).to.deep.equal(['The window does not respond.', 'The window has stopped working.']);
+      expect(messages).to.deep.equal(['The window isn’t responding.', 'The window has stopped working.']);
     });
   });
 

@@ -61,7 +61,7 @@ describeDesktop('signing in to the console', () => {
 
   it('says that the address or the password is wrong, and keeps what was typed', async () => {
     await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
-    await harness.page.getByText('The e-mail address or the password is wrong.').waitFor();
+    await harness.page.getByText('Incorrect email address or password.').waitFor();
     expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
     expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
   });
@@ -83,7 +83,7 @@ describeDesktop('signing in to the console', () => {
   it('says why it cannot reach a server', async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
     await harness.page
-      .getByText('The console cannot reach the server. Nothing listens at this address. Check the address and that the server is running.')
+      .getByText('Can’t reach the server. Connection refused. Check the address, and make sure that the server is running.')
       .waitFor();
   });
 
@@ -125,11 +125,11 @@ describeDesktop('signing in to the console', () => {
     await signOut();
 
     await submit(core.url, 'nora@example.com', oneTime);
-    await page.getByRole('heading', { name: 'Choose your password' }).waitFor();
+    await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     expect(await page.getByLabel('Current password').count()).to.equal(0);
     await page.getByLabel('New password').fill('short');
     await page.getByRole('button', { name: 'Change password' }).click();
-    await page.getByText('Give at least 8 characters.').waitFor();
+    await page.getByText('Must be at least 8 characters.').waitFor();
     await page.getByLabel('New password').fill('four words are plenty');
     await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();

@@ -27,7 +27,7 @@ describe('npm run desktop', () => {
     const env = { ...process.env, ELECTRON_OVERRIDE_DIST_PATH: folder };
     expect(start({ env, ...user })).to.deep.equal({
       status: 1,
-      lines: [`There is no Electron runtime in ${folder}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it.`],
+      lines: [`The Electron runtime in ${folder}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it doesn't exist.`],
     });
   });
 });

@@ -206,7 +206,7 @@ describe('the answer of a webhook', () => {
   it('is lost where the connection breaks off before it', async () => {
     expect(await handOff((response) => response.destroy())).to.deep.equal({
       kind: 'answer-lost',
-      detail: "The provider's answer was lost (UND_ERR_SOCKET).",
+      detail: "The provider's response was lost (UND_ERR_SOCKET).",
       reason: 'no response (UND_ERR_SOCKET)',
     });
   });
@@ -217,8 +217,8 @@ describe('the answer of a webhook', () => {
     try {
       expect(await handOff(() => undefined)).to.deep.equal({
         kind: 'answer-lost',
-        detail: "The provider's answer was lost (no answer in time).",
-        reason: 'no response (no answer in time)',
+        detail: "The provider's response was lost (no response in time).",
+        reason: 'no response (no response in time)',
       });
     } finally {
       timeouts.answer = answer;

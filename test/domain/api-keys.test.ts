@@ -19,7 +19,7 @@ import { fakePorts, problemOf, viewers } from '../support/ports.ts';
 
 const { account, partner, staff } = viewers;
 const actor = { who: account, address: '192.0.2.1' };
-const noSuchKey = 'not-found: There is no such API key in your scope.';
+const noSuchKey = "not-found: This API key doesn't exist, or you don't have access to them.";
 const keyOf = (id: string): ApiKey => ({
   ...{ id, name: `Key ${id}`, creator: account, owningScope: { accountId: 'a1', partnerId: 'p1' } },
   ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },
@@ -103,13 +103,13 @@ describe('a new API key', () => {
 
   for (const date of ['2026-11-21', '2031-11-21']) {
     it(`does not end on ${date}`, async () => {
-      const refusal = 'invalid at expiration.date: Give a date from 2026-11-22 to 2031-11-20.';
+      const refusal = 'invalid at expiration.date: Must be a date from 2026-11-22 to 2031-11-20.';
       expect(await problemOf(create(account, { kind: 'custom', date }))).to.equal(refusal);
     });
   }
 
   it('is not created by staff without a tenancy', async () => {
-    const refusal = 'forbidden: Select an account or a partner first: the key will have access to that tenancy only.';
+    const refusal = 'forbidden: Select an account or partner first. The key will have access only to that account or partner.';
     expect(await problemOf(create(staff, { kind: 'none' }))).to.equal(refusal);
   });
 

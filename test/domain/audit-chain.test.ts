@@ -81,17 +81,17 @@ describe('a chain of audit events', () => {
     [
       'a field was changed',
       ({ change }) => change(3, { fields: ['e3', null, 4] }),
-      ['Event 3 does not follow from the one before: one of the two was changed.'],
+      ["Event 3 doesn't match the one before it: one of the two was modified."],
     ],
     [
       'a hash was changed',
       ({ change }) => change(3, { hash: 'another' }),
-      [3, 4].map((seq) => `Event ${seq} does not follow from the one before: one of the two was changed.`),
+      [3, 4].map((seq) => `Event ${seq} doesn't match the one before it: one of the two was modified.`),
     ],
     [
       'another chain was put in its place',
       ({ state }) => Object.assign(state, { hash: 'another' }),
-      ['Event 5 is not the newest one that was chained.'],
+      ["Event 5 isn't the newest chained event."],
     ],
   ] as [string, (chain: ReturnType<typeof chainOf>) => void, string[]][]) {
     it(`says so where ${what}`, async () => {
@@ -105,7 +105,7 @@ describe('a chain of audit events', () => {
     const { report, sealAt } = chainOf(5);
     const faultsWith = async (seal: Seal) => (await report(seal)).faults;
     expect([await faultsWith(sealAt(3)), await faultsWith(sealAt(5))]).to.deep.equal([[], []]);
-    expect(await faultsWith({ seq: 3, hash: 'another' })).to.deep.equal(['Event 3 is not the one that the seal was made of.']);
+    expect(await faultsWith({ seq: 3, hash: 'another' })).to.deep.equal(["Event 3 doesn't match the seal."]);
     expect(await faultsWith({ seq: 9, hash: '' })).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
   });
 

@@ -11,7 +11,7 @@ import { fakePorts, problemOf, viewers } from '../support/ports.ts';
 const caller = { digest: 'digest', deadline: 0 };
 const now = at('2026-11-21T09:00:00.000Z').toMillis();
 const unauthorized = 'unauthorized: This request needs valid credentials.';
-const campaignRefused = 'campaign-refused: This key has no access to such a campaign.';
+const campaignRefused = "campaign-refused: The campaign doesn't exist, or this key doesn't have access to it.";
 const refusals: [Refusal, string][] = [
   ['unauthorized', unauthorized],
   ['campaign-refused', campaignRefused],
@@ -87,7 +87,7 @@ describe('a call that is placed', () => {
     ...refusals,
     [
       'request-id-conflict',
-      'request-id-conflict: This requestId has already placed a call with another body. Use a new one for a new call.',
+      'request-id-conflict: This requestId was already used with a different body. To place a new call, use a new requestId.',
     ],
   ] as const) {
     it(`is refused for ${kind}`, async () => {
@@ -109,7 +109,7 @@ describe('a call that is cancelled', () => {
   for (const [kind, refusal] of [
     ...refusals,
     ['already-dialed', 'already-dialed: This call can no longer be cancelled.'],
-    ['call-not-found', 'call-not-found: This campaign has no such call.'],
+    ['call-not-found', "call-not-found: This call doesn't exist in this campaign."],
   ] as const) {
     it(`is refused for ${kind}`, async () => {
       expect(await problemOf(cancel(callsOf({ cancellation: { kind } })))).to.equal(refusal);
@@ -265,7 +265,7 @@ describe('the calls of a campaign', () => {
       [{ kind: 'account', accountId: 'a1' }, 'g'],
       ['g', 'c', { kind: 'own', userId: 'ada' }],
     ]);
-    expect(await problemOf(showCall(portsOf().ports, account, 'g', 'c'))).to.equal('not-found: This campaign has no such call.');
+    expect(await problemOf(showCall(portsOf().ports, account, 'g', 'c'))).to.equal("not-found: This call doesn't exist in this campaign.");
   });
 
   it('are summed up by the days of a zone and by state', async () => {
@@ -306,7 +306,7 @@ describe('the calls of a campaign', () => {
 
   it('of a campaign out of scope are not there', async () => {
     const { ports } = portsOf({ isInScope: false });
-    const refusal = 'not-found: There is no such campaign in your scope.';
+    const refusal = "not-found: This campaign doesn't exist, or you don't have access to it.";
     expect(await problemOf(listCalls(ports, account, 'g', filter, forEver))).to.equal(refusal);
     expect(await problemOf(showCall(ports, account, 'g', 'c'))).to.equal(refusal);
     expect(await problemOf(summarizeCalls(ports, account, 'g', 'UTC'))).to.equal(refusal);

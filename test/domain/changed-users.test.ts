@@ -64,7 +64,7 @@ describe('a user who is changed', () => {
 
   it('and was deleted meanwhile is not found', async () => {
     const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(changeUser(ports, actor, ada, staff))).to.equal('not-found: There is no such user.');
+    expect(await problemOf(changeUser(ports, actor, ada, staff))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
@@ -83,7 +83,7 @@ describe('a user who is disabled', () => {
   });
 
   it('cannot be disabled again', async () => {
-    expect(await problemOf(disable(usersOf({ ended: null })))).to.equal('conflict: ada@example.com is disabled already.');
+    expect(await problemOf(disable(usersOf({ ended: null })))).to.equal('conflict: ada@example.com is already disabled.');
   });
 
   it('is let in again with an event', async () => {

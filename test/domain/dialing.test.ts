@@ -23,8 +23,8 @@ const unknown = (event: string, detail: string) => ({ event, to: 'unknown', deta
 const failed = (event: string, detail: string) => ({ ...unknown(event, detail), to: 'failed' });
 
 describe('what a dialer does with a claimed call', () => {
-  const lostAnswer = 'The provider may have got this call, but its answer was lost.';
-  const tooLate = 'Its time had passed before the provider took it.';
+  const lostAnswer = 'The provider may have received this call, but its response was lost.';
+  const tooLate = "The call's time window ended before the provider accepted it.";
   const conclusion = { state: 'busy', detail: null, endedAt: now - 1, durationSeconds: null } as const;
   const concluding = provider({ name: 'simulated', conclude: () => conclusion });
   const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [

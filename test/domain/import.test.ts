@@ -176,20 +176,16 @@ describe('an import', () => {
   });
 
   for (const [what, file, refusal] of [
-    ['an external id twice', { partners: [...partners, ...partners] }, 'invalid: partners.2.externalId: The externalId p1 is there twice.'],
-    [
-      'an address twice',
-      { users: [stan, { ...stan, externalId: 'u5' }] },
-      'invalid: users.1.email: The email stan@example.com is there twice.',
-    ],
-    ['an account of no partner', { accounts }, 'invalid: accounts.0.partner: There is no partner with the externalId p1.'],
-    ['a campaign of no account', { campaigns }, 'invalid: campaigns.0.account: There is no account with the externalId a1.'],
-    ['a user of no account', { users: [ada] }, 'invalid: users.0.account: There is no account with the externalId a1.'],
-    ['a user of no partner', { users: [stan, pat] }, 'invalid: users.1.partner: There is no partner with the externalId p1.'],
+    ['an external id twice', { partners: [...partners, ...partners] }, 'invalid: partners.2.externalId: Duplicate externalId: p1.'],
+    ['an address twice', { users: [stan, { ...stan, externalId: 'u5' }] }, 'invalid: users.1.email: Duplicate email: stan@example.com.'],
+    ['an account of no partner', { accounts }, 'invalid: accounts.0.partner: No partner has the externalId p1.'],
+    ['a campaign of no account', { campaigns }, 'invalid: campaigns.0.account: No account has the externalId a1.'],
+    ['a user of no account', { users: [ada] }, 'invalid: users.0.account: No account has the externalId a1.'],
+    ['a user of no partner', { users: [stan, pat] }, 'invalid: users.1.partner: No partner has the externalId p1.'],
     [
       'a partner user at the account of another partner',
       { ...all, users: [{ ...tia, partner: 'p2' }] },
-      'invalid: users.0.account: The account a1 is not beneath the partner p2.',
+      "invalid: users.0.account: The account a1 doesn't belong to the partner p2.",
     ],
   ] as const) {
     it(`refuses ${what}, says where, and writes nothing`, async () => {
@@ -208,7 +204,8 @@ describe('an import', () => {
   ] as const) {
     it(`refuses ${what}`, async () => {
       const { run } = importsOf();
-      const advice = 'Give an account user an account, a partner user a partner (and an account beneath it, if tied), staff neither.';
+      const advice =
+        'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.';
       expect(await refusalOf(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
     });
   }
@@ -229,7 +226,7 @@ describe('an import', () => {
       await run(all);
       const name = kind === 'account' ? 'a1' : 'c1';
       expect(await refusalOf(run(importFileSchema.parse(moved)))).to.equal(
-        `invalid: ${kind}s.0: The ${kind} ${name} belongs elsewhere; only users can move.`,
+        `invalid: ${kind}s.0: The ${kind} ${name} already belongs elsewhere. Only users can be moved.`,
       );
     });
   }
@@ -239,7 +236,7 @@ describe('an import', () => {
     const first = [user('u1', 'a@example.com'), user('u2', 'b@example.com')];
     const { run } = importsOf();
     await run({ users: first });
-    const taken = 'conflict: Another user has the e-mail address b@example.com already.';
+    const taken = 'conflict: Another user already has the email address b@example.com.';
     expect(await refusalOf(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
     expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
   });
@@ -247,14 +244,14 @@ describe('an import', () => {
   it('refuses the address of an imported user who is not in the file', async () => {
     const { run } = importsOf();
     await run({ users: [stan] });
-    const taken = 'conflict: Another user has the e-mail address stan@example.com already.';
+    const taken = 'conflict: Another user already has the email address stan@example.com.';
     expect(await refusalOf(run({ users: [{ ...stan, externalId: 'u9' }] }))).to.equal(taken);
   });
 
   it('refuses the address of a user who was not imported', async () => {
     const { run, strangers } = importsOf();
     strangers.set(stan.email, null);
-    expect(await refusalOf(run({ users: [stan] }))).to.equal('conflict: Another user has the e-mail address stan@example.com already.');
+    expect(await refusalOf(run({ users: [stan] }))).to.equal('conflict: Another user already has the email address stan@example.com.');
   });
 
   it('writes 500 things or 25 users in a step, and lets others write between two', async () => {
@@ -280,7 +277,7 @@ describe('an import', () => {
 
   it('that a pause ends says what was written by then', async () => {
     const { run } = importsOf();
-    const stop = () => Promise.reject(new Error('SIGINT was received.'));
+    const stop = () => Promise.reject(new Error('Received SIGINT.'));
     const error = await run({ users: staff(26) }, stop).catch((failure) => failure);
     expect([error.soFar.users, error.soFar.passwords.length]).to.deep.equal([counts(25, 0, 0), 25]);
   });

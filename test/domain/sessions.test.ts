@@ -188,7 +188,7 @@ describe('the tenancy of staff', () => {
     });
 
     it(`is no ${kind} that is not there`, async () => {
-      expect(await problemOf(select(sessionOf(), { kind, id: 'x' }))).to.equal(`not-found: There is no such ${kind}.`);
+      expect(await problemOf(select(sessionOf(), { kind, id: 'x' }))).to.equal(`not-found: This ${kind} doesn't exist.`);
     });
   }
 
@@ -201,7 +201,7 @@ describe('the tenancy of staff', () => {
   it('is for staff alone, in a session that is there', async () => {
     const { ports } = sessionOf();
     const asPartner = selectTenancy(ports, 'id', { who: partner, address: '' }, partner, null);
-    expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff select a tenancy.');
+    expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');
     expect(await problemOf(select(sessionOf({ isKnown: false }), null))).to.equal(refused);
   });
 });

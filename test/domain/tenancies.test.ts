@@ -81,7 +81,7 @@ describe('partners, accounts and campaigns', () => {
   });
 
   it('are created beneath what is there', async () => {
-    expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal('not-found: There is no account a9.');
+    expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal("not-found: The account a9 doesn't exist.");
   });
 
   it('are listed as the viewer sees them', async () => {
@@ -113,7 +113,9 @@ describe('partners, accounts and campaigns', () => {
     const { ports, asked } = portsOf();
     await searchTenancies(ports, staff, 'clinic');
     expect(asked).to.deep.equal(['clinic', 50]);
-    expect(await problemOf(searchTenancies(ports, partner, ''))).to.equal('forbidden: Only service staff select a tenancy.');
+    expect(await problemOf(searchTenancies(ports, partner, ''))).to.equal(
+      'forbidden: Only service staff can select an account or partner.',
+    );
   });
 });
 

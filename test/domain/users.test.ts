@@ -86,18 +86,18 @@ describe('a new user', () => {
     [
       'an account user with a partner',
       { userType: 'account', accountId: 'a1', partnerId: 'p1' },
-      'at partnerId: An account user has an account and no partner.',
+      "at partnerId: An account user needs an account and can't have a partner.",
     ],
     ['an account user without an account', { userType: 'account' }, 'at accountId: An account user needs an account.'],
     ['a partner user without a partner', { userType: 'partner', accountId: 'a1' }, 'at partnerId: A partner user needs a partner.'],
-    ['staff with an account', { accountId: 'a1', partnerId: 'p1' }, 'at accountId: A staff user has neither account nor partner.'],
-    ['staff with a partner', { partnerId: 'p1' }, 'at partnerId: A staff user has neither account nor partner.'],
-    ['the user of an account that is not there', { userType: 'account', accountId: 'a9' }, 'at accountId: There is no account a9.'],
-    ['the user of a partner that is not there', { userType: 'partner', partnerId: 'p9' }, 'at partnerId: There is no partner p9.'],
+    ['staff with an account', { accountId: 'a1', partnerId: 'p1' }, "at accountId: A staff user can't have an account or a partner."],
+    ['staff with a partner', { partnerId: 'p1' }, "at partnerId: A staff user can't have an account or a partner."],
+    ['the user of an account that is not there', { userType: 'account', accountId: 'a9' }, "at accountId: The account a9 doesn't exist."],
+    ['the user of a partner that is not there', { userType: 'partner', partnerId: 'p9' }, "at partnerId: The partner p9 doesn't exist."],
     [
       'the user of a partner with the account of another',
       { userType: 'partner', partnerId: 'p1', accountId: 'a2' },
-      'at accountId: This account is not beneath that partner.',
+      "at accountId: This account doesn't belong to that partner.",
     ],
   ] as const) {
     it(`is not ${what}`, async () => {
@@ -121,7 +121,7 @@ describe('a new user', () => {
       expect(created).to.deep.equal([{ ...input(more), id: user.id, partnerId, password: stored, createdAt }]);
       expect([password, oneTimePasswordNote]).to.deep.equal([
         oneTimePassword,
-        'The password is shown this once. It works for seven days, or until its user chooses another.',
+        'This password is shown only once. It works for seven days, or until the user chooses a new one.',
       ]);
       expect(events).to.deep.equal([
         {
@@ -150,7 +150,7 @@ describe('deleting a user', () => {
 
   it('fails as not found for a user who was deleted already', async () => {
     const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal('not-found: There is no such user.');
+    expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal("not-found: The such user doesn't exist.");
   });
 });
 
@@ -177,12 +177,12 @@ describe('a new password', () => {
     ['somebody changed the current one meanwhile', { isThere: false }],
   ] as const) {
     it(`is refused where ${what}`, async () => {
-      expect(await problemOf(change(usersOf(options)))).to.equal('invalid at currentPassword: This is not your current password.');
+      expect(await problemOf(change(usersOf(options)))).to.equal('invalid at currentPassword: Incorrect current password.');
     });
   }
 
   it('is another than the current one', async () => {
-    const refusal = 'invalid at newPassword: Choose another password than the current one.';
+    const refusal = "invalid at newPassword: Choose a password that's different from your current one.";
     expect(await problemOf(change(usersOf(), 'old password'))).to.equal(refusal);
   });
 
@@ -215,7 +215,7 @@ describe('a new password', () => {
 
   it('of nobody is not found', async () => {
     const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal('not-found: There is no such user.');
+    expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal("not-found: The such user doesn't exist.");
   });
 });
 
@@ -230,7 +230,7 @@ describe('users whom others manage', () => {
     );
 
   it('are not managed by account users', async () => {
-    const refusal = 'forbidden: Account users do not manage users.';
+    const refusal = "forbidden: Account users can't manage users.";
     expect(await problemOf(listManagedUsers(usersOf().ports, account, all))).to.equal(refusal);
     expect(await problemOf(create(account, {}))).to.equal(refusal);
   });
@@ -242,48 +242,63 @@ describe('users whom others manage', () => {
   });
 
   for (const [what, viewer, more, refusal] of [
-    ['staff by a partner user', partner, { userType: 'staff' }, 'forbidden: You cannot create users of this type.'],
-    ['customers by staff who are nowhere', staff, {}, 'forbidden: Select the account or partner of the new user first.'],
-    ['staff by staff in an account', staffInAccount, { userType: 'staff' }, 'forbidden: You cannot create users of this type.'],
+    ['staff by a partner user', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
+    ['customers by staff who are nowhere', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
+    ['staff by staff in an account', staffInAccount, { userType: 'staff' }, "forbidden: You can't create users of this type."],
     [
       'users of nothing by a partner user without a partner',
       { ...partner, partner: null },
       {},
-      'forbidden: You cannot create users of this type.',
+      "forbidden: You can't create users of this type.",
     ],
     [
       'users of another partner',
       partner,
       { userType: 'partner', partnerId: 'p2' },
-      'invalid at partnerId: There is no such partner in your scope.',
+      "invalid at partnerId: This partner doesn't exist, or you don't have access to it.",
     ],
     [
       'users of a sibling account by a tied user',
       tied,
       { accountId: 'a3' },
-      'invalid at accountId: There is no such account in your scope.',
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
-    ['users of another account by a tied user', tied, { accountId: 'a2' }, 'invalid at accountId: There is no such account in your scope.'],
-    ["users of another partner's account", partner, { accountId: 'a2' }, 'invalid at accountId: There is no such account in your scope.'],
-    ['users of no account', partner, { accountId: 'a9' }, 'invalid at accountId: There is no such account in your scope.'],
+    [
+      'users of another account by a tied user',
+      tied,
+      { accountId: 'a2' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
+    [
+      "users of another partner's account",
+      partner,
+      { accountId: 'a2' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
+    [
+      'users of no account',
+      partner,
+      { accountId: 'a9' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
     ['account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
     [
       'staff with an account',
       staff,
       { userType: 'staff', accountId: 'a1' },
-      'invalid at accountId: A staff user has neither account nor partner.',
+      "invalid at accountId: A staff user can't have an account or a partner.",
     ],
     [
       'staff with a partner',
       staff,
       { userType: 'staff', partnerId: 'p1' },
-      'invalid at partnerId: A staff user has neither account nor partner.',
+      "invalid at partnerId: A staff user can't have an account or a partner.",
     ],
     [
       'account users with a partner',
       partner,
       { accountId: 'a1', partnerId: 'p1' },
-      'invalid at partnerId: An account user has an account and no partner.',
+      "invalid at partnerId: An account user needs an account and can't have a partner.",
     ],
   ] as const) {
     it(`are not ${what}`, async () => {
@@ -324,7 +339,7 @@ describe('users whom others manage', () => {
     await deleteManagedUser(users.ports, partner, { who: partner, address: '' }, 'ada', true);
     expect(users.deleted).to.deep.equal([['ada', true]]);
     const own = usersOf({ found: [partner] });
-    const refusal = 'conflict: You cannot delete yourself. Ask another administrator to.';
+    const refusal = "conflict: You can't delete yourself. Ask another administrator to do it.";
     expect(await problemOf(deleteManagedUser(own.ports, partner, { who: partner, address: '' }, 'pat', true))).to.equal(refusal);
     expect(own.deleted).to.deep.equal([]);
   });
@@ -333,7 +348,7 @@ describe('users whom others manage', () => {
     const users = usersOf();
     expect(await resetManagedUserPassword(users.ports, partner, { who: partner, address: '' }, 'ada')).to.equal(oneTimePassword);
     const own = usersOf({ found: [partner] });
-    const refusal = 'conflict: Change your own password with your current one instead.';
+    const refusal = 'conflict: To change your own password, use your current password instead.';
     expect(await problemOf(resetManagedUserPassword(own.ports, partner, { who: partner, address: '' }, 'pat'))).to.equal(refusal);
   });
 
@@ -346,6 +361,8 @@ describe('users whom others manage', () => {
 
   it('whom the viewer does not see are not found', async () => {
     const { ports } = usersOf({ found: [] });
-    expect(await problemOf(previewDeletion(ports, partner, 'x', null))).to.equal('not-found: There is no such user in your scope.');
+    expect(await problemOf(previewDeletion(ports, partner, 'x', null))).to.equal(
+      "not-found: This user doesn't exist, or you don't have access to it.",
+    );
   });
 });

@@ -165,7 +165,10 @@ describe('attacks', () => {
     it('a body that is wrong in thousands of places is not looked through', async () => {
       const variables = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`v${n}`, 1]));
       const answer = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, variables });
-      expect([answer.status, answer.json['errors']]).to.deep.equal([422, [{ path: 'variables', message: 'Give at most 50 variables.' }]]);
+      expect([answer.status, answer.json['errors']]).to.deep.equal([
+        422,
+        [{ path: 'variables', message: 'Must have at most 50 variables.' }],
+      ]);
     });
 
     describe('a deceptive name', () => {

@@ -60,7 +60,7 @@ describe('what guards every route', () => {
     'application/json; charset=utf-8; a=b',
   ]) {
     it(`takes no body of ${JSON.stringify(type)}`, async () => {
-      const refusal = '415 unsupported-media-type: Send JSON in UTF-8 with Content-Type: application/json.';
+      const refusal = '415 unsupported-media-type: Send UTF-8 JSON with Content-Type: application/json.';
       expect(await problemOf(place(call(), { 'Content-Type': type }))).to.equal(refusal);
     });
   }
@@ -74,7 +74,7 @@ describe('what guards every route', () => {
   it('takes 64 KiB, and not a byte more', async () => {
     const body = call();
     expect((await place(body.padEnd(65_536))).status).to.equal(202);
-    expect(await problemOf(place(body.padEnd(65_537)))).to.equal('413 too-large: Send at most 65536 bytes.');
+    expect(await problemOf(place(body.padEnd(65_537)))).to.equal('413 too-large: The body must be at most 65536 bytes.');
   });
 
   for (const [what, raw] of [
@@ -83,13 +83,13 @@ describe('what guards every route', () => {
     ['of nothing', ''],
   ] as const) {
     it(`takes no body ${what}`, async () => {
-      expect(await problemOf(place(raw))).to.equal('400 malformed-request: The body is not JSON in UTF-8.');
+      expect(await problemOf(place(raw))).to.equal("400 malformed-request: The body isn't valid JSON in UTF-8.");
     });
   }
 
   it('says where a body is wrong first, and names fifty places at most', async () => {
-    const phone = 'Give a phone number in E.164 form, such as +493012345678.';
-    expect(await problemOf(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: The body is wrong at contact.phone: ${phone}`);
+    const phone = 'Must be a phone number in E.164 format, such as +493012345678.';
+    expect(await problemOf(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: Invalid body at contact.phone: ${phone}`);
     expect(await problemOf(place('[]'))).to.match(/^422 invalid: The body is wrong: \S/);
     const unknown = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`f${n}`, 1]));
     expect((await place(JSON.stringify({ ...JSON.parse(call()), ...unknown }))).json['errors']).to.have.length(50);
@@ -98,19 +98,19 @@ describe('what guards every route', () => {
   it('says where a query is wrong, and takes an empty parameter for none', async () => {
     const calls = pathTo(paths.calls, { id: harness.tenants.campaign.id });
     expect(await problemOf(inConsole('GET', `${calls}?state=ringing`))).to.match(
-      /^400 malformed-request: The query is wrong at state: Give one of queued, /,
+      /^400 malformed-request: Invalid query at state: Give one of queued, /,
     );
     expect(await problemOf(inConsole('GET', `${calls}?searhc=x`))).to.equal(
-      '400 malformed-request: The query is wrong at searhc: This field is not known.',
+      '400 malformed-request: Invalid query at searhc: Unknown field.',
     );
     expect((await inConsole('GET', `${calls}?state=&search=`)).status).to.equal(200);
   });
 
   it('tells a signed-in user what is wrong with an address', async () => {
-    expect(await problemOf(inConsole('GET', '/nowhere'))).to.equal('404 not-found: There is nothing here.');
-    expect(await problemOf(inConsole('GET', '/console/%zz'))).to.equal('400 malformed-request: The address has bad percent-encoding.');
+    expect(await problemOf(inConsole('GET', '/nowhere'))).to.equal('404 not-found: Nothing exists at this path.');
+    expect(await problemOf(inConsole('GET', '/console/%zz'))).to.equal('400 malformed-request: The URL has invalid percent-encoding.');
     expect(await problemOf(inConsole('GET', '/console/users?a=%zz'))).to.equal(
-      '400 malformed-request: The address has bad percent-encoding.',
+      '400 malformed-request: The URL has invalid percent-encoding.',
     );
     const wrongMethod = await inConsole('PUT', paths.apiKeys);
     expect([wrongMethod.json['detail'], wrongMethod.headers['allow']]).to.deep.equal(['Use HEAD, GET, POST.', 'HEAD, GET, POST']);
@@ -145,14 +145,14 @@ describe('what guards every route', () => {
 
   it('finds nothing by what cannot be an identifier', async () => {
     expect(await problemOf(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
-      '404 not-found: There is no such thing in your scope.',
+      "404 not-found: This thing doesn't exist, or you don't have access to it.",
     );
   });
 
   it('refuses what another site sends', async () => {
     const headers = { 'Sec-Fetch-Site': 'cross-site' };
     expect(await problemOf(inConsole('GET', paths.apiKeys, { headers }))).to.equal(
-      '403 cross-site: This request was sent by another site.',
+      '403 cross-site: This request came from another site.',
     );
     for (const site of ['same-origin', 'none'])
       expect((await inConsole('GET', paths.apiKeys, { headers: { 'Sec-Fetch-Site': site } })).status).to.equal(200);
@@ -166,14 +166,14 @@ describe('what guards every route', () => {
   });
 
   it('says what is wrong with an Idempotency-Key', async () => {
-    const wrong = (detail: string) => `422 invalid: The header Idempotency-Key is wrong: ${detail}`;
+    const wrong = (detail: string) => `422 invalid: Invalid Idempotency-Key header: ${detail}`;
     const form = wrong(
       'Must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :, but neither "." nor "..", bare or between double quotes.',
     );
     for (const header of ['a b', '..', '"."', '"a', 'a"', 'x"a"', '"a"x', ''])
       expect(await problemOf(place(call(), { 'Idempotency-Key': header })), header).to.equal(form);
     const other = { ...JSON.parse(call()), requestId: 'r1' };
-    const differs = wrong('It differs from requestId in the body. Give one of them, or the same value twice.');
+    const differs = wrong("Doesn't match requestId in the body. Send only one of them, or the same value in both.");
     expect(await problemOf(place(JSON.stringify(other), { 'Idempotency-Key': 'r2' }))).to.equal(differs);
     expect((await place(JSON.stringify(other), { 'Idempotency-Key': '"r1"' })).json['requestId']).to.equal('r1');
   });
@@ -238,7 +238,7 @@ describe('the report of an outcome', () => {
   it('says what is wrong with it, to a provider that has signed it', async () => {
     const answer = await report('{"handoffId":"x","state":"ringing"}');
     expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
-    expect(answer.json['detail']).to.match(/^The body is wrong at state: /);
+    expect(answer.json['detail']).to.match(/^Invalid body at state: /);
     expect((await report('{')).status).to.equal(400);
   });
 
@@ -313,7 +313,7 @@ describe('what a request throws', () => {
       500,
       {
         ...{ type: 'urn:callkey:problems#internal', title: 'Internal error', status: 500, instance: 'r-1' },
-        detail: 'Something went wrong here. The operator finds it in the log under the identifier of this request.',
+        detail: "Something went wrong on the server. The operator can find it in the log under this request's ID.",
       },
     ]);
     expect(log).to.have.length(1);
@@ -364,7 +364,7 @@ describe('a request', () => {
     const failures = [early, late].map((req) => readBytes(req).catch((error: unknown) => error));
     late.destroy(new Error('aborted'));
     for (const problem of await Promise.all(failures))
-      expect(problem).to.include({ code: 'malformed-request', message: 'The body ended before it was complete.' });
+      expect(problem).to.include({ code: 'malformed-request', message: 'The request body is incomplete.' });
     expect(await failures[1]).to.have.nested.property('cause.message', 'aborted');
   });
 

@@ -97,7 +97,7 @@ describe('who is refused', () => {
       ['10.0.0.1', 2],
       ['10.0.0.2', 2],
     ]);
-    expect(log.at(-1)).to.include({ msg: 'API keys refused, from more addresses', addresses: 9_900, count: 19_900 });
+    expect(log.at(-1)).to.include({ msg: 'API keys refused, from other addresses', addresses: 9_900, count: 19_900 });
   });
 
   it('is unknown where a proxy passes on what is no address', async () => {

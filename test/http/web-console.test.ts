@@ -154,7 +154,7 @@ describe('a console that was not built', () => {
     const { status, text, headers } = await ask('GET', await serve(join(freshDirectory(), 'missing')));
     expect([status, text, headers['content-type']]).to.deep.equal([
       503,
-      'The console is not built. Run "npm run build:web" in the folder of Callkey, and start the core again.\n',
+      `The console isn't built. Run "npm run build:web" in the Callkey folder, then restart the core.\n`,
       'text/plain; charset=utf-8',
     ]);
   });

@@ -77,7 +77,7 @@ describe('the process', () => {
     expect(signedIn.json).to.include({ passwordChangeDue: true });
     expect(first.stdout.join('\n')).not.to.contain(once);
     expect(first.stderr.join('\n')).to.contain(`Open ${first.url} in a browser, sign in with it, and choose one of your own.`);
-    expect(first.stdout.map((line) => JSON.parse(line).msg)).to.include(`Open ${first.url} in a browser for the console`);
+    expect(first.stdout.map((line) => JSON.parse(line).msg)).to.include(`To use the console, open ${first.url} in a browser`);
     const second = await spawnCore(database);
     await second.stop();
     expect(second.stderr).to.deep.equal([]);

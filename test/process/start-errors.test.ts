@@ -117,7 +117,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     it('beneath a file', async () => {
       const file = join(freshDirectory(), 'file');
       writeFileSync(file, '');
-      await expectRefusal(startCoreHere(`sqlite:${file}/callkey.db`), 'DATABASE_URL', file, 'a part of its path is not a folder');
+      await expectRefusal(startCoreHere(`sqlite:${file}/callkey.db`), 'DATABASE_URL', file, "part of its path isn't a folder");
     });
 
     for (const [what, more] of [

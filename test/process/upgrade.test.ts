@@ -113,7 +113,7 @@ describe('an upgrade', () => {
         core = await startCoreHere(url);
         expect(await use()).to.deep.equal(works);
         const said = core.log.filter((line) => JSON.stringify(line).includes('999-of-a-later-release-additive'));
-        expect(said.map(({ msg }) => msg)).to.deep.equal(['a newer release has added to the database: this older core works on it']);
+        expect(said.map(({ msg }) => msg)).to.deep.equal(['a newer release has extended the database; this older core works with it']);
         await core.close();
       });
     });

@@ -93,7 +93,7 @@ describe('the chain of audit events in the database', () => {
       const { write } = direct.storage.database;
       const kept = required((await write('audit_chain').first()) ?? null, 'the chain');
       await write('audit_chain').delete();
-      const missing = 'The database has a row without the chain.';
+      const missing = 'A database row is missing the chain.';
       expect([await message(chain.extend()), await message(chain.state())]).to.deep.equal([missing, missing]);
       await write('audit_chain').insert(kept);
     });

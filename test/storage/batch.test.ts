@@ -273,7 +273,7 @@ describe('a batch', () => {
     await turns();
     const waiting = Array.from({ length: 2_000 }, (_, n) => ask(n));
     expect(await failureOf(ask(2_001))).to.deep.equal({
-      ...{ code: 'unavailable', retryAfter: 2, message: 'Too many requests wait for the database. Try again shortly.' },
+      ...{ code: 'unavailable', retryAfter: 2, message: 'Too many requests are waiting for the database. Try again shortly.' },
     });
     void Promise.allSettled(waiting);
   });
@@ -290,7 +290,7 @@ describe('the deadline of a request', () => {
   const late = {
     code: 'unavailable',
     retryAfter: 2,
-    message: 'The database did not answer in time. Try again shortly, under the same request id.',
+    message: "The database didn't respond in time. Try again shortly, with the same request ID.",
   };
   /** What each of these requests has come to so far: its answer, or the problem. */
   const outcomesOf = (...requests: Promise<unknown>[]) => {

@@ -339,7 +339,7 @@ describe('calls in the database', () => {
         tries = 0;
         const problem: unknown = await trying().catch((error: unknown) => error);
         expect(problem).to.include({
-          ...{ code: 'unavailable', retryAfter: 1, message: 'What this request needs is changing too fast. Try again.' },
+          ...{ code: 'unavailable', retryAfter: 1, message: 'The data that this request needs is changing too fast. Try again.' },
         });
         expect(tries).to.equal(5);
       }
@@ -385,7 +385,7 @@ describe('calls in the database', () => {
           const problem: unknown = await trying().catch((error: unknown) => error);
           expect(problem).to.include({
             ...{ code: 'unavailable', retryAfter: 2 },
-            message: 'The database did not keep what was written. Try again, under the same request id.',
+            message: 'The database lost the write. Try again with the same request ID.',
           });
           expect(problem).to.have.nested.property('cause.message', 'A write was not committed: only the connection that wrote it sees it.');
         }

@@ -171,7 +171,7 @@ describe('queued calls', () => {
       direct.storage.database.awaitWriters = async () => false;
       const problem: unknown = await revoke('goes').catch((error: unknown) => error);
       expect(problem).to.include({ code: 'unavailable', retryAfter: 60 });
-      expect(problem).to.have.nested.property('cause.message', 'A statement that writes calls has not ended in time.');
+      expect(problem).to.have.nested.property('cause.message', "A statement that writes calls didn't finish in time.");
       const [left] = await direct.storage.database.read('retired_api_keys');
       expect(left).to.deep.equal({
         ...{ id: 'goes', name: 'goes', creator_id: tenants.users.account.id, creator_name: tenants.users.account.name },

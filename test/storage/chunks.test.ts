@@ -40,11 +40,11 @@ describe("a row's columns", () => {
       '1970-01-01T00:00:01.500Z',
       null,
     ]);
-    expect(() => instant(9e15)).to.throw(RangeError, '9000000000000000 is no instant.');
+    expect(() => instant(9e15)).to.throw(RangeError, "9000000000000000 isn't a valid timestamp.");
   });
 
   it('are not empty where they never are', () => {
     expect(required(0, 'at')).to.equal(0);
-    expect(() => required(null, 'at')).to.throw('The database has a row without at.');
+    expect(() => required(null, 'at')).to.throw('A database row is missing at.');
   });
 });

@@ -11,49 +11,49 @@ describe('the text of a database error', () => {
       'a file in the path, which mkdir reports as one that exists',
       failure('EEXIST', { code: 'EEXIST', syscall: 'mkdir' }),
       sqlite,
-      'The database /data/callkey.db cannot be used: a part of its path is not a folder (EEXIST). Check the path.',
+      "Can't use the database /data/callkey.db: part of its path isn't a folder (EEXIST). Check the path.",
     ],
     [
       'the first of several addresses that refuse',
       Object.assign(new AggregateError([failure('no', { address: '::1', port: 5432 })]), { code: 'ECONNREFUSED' }),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: connection refused at ::1:5432 (ECONNREFUSED). Start PostgreSQL there, or correct the address.',
+      "Can't use the database callkey at db.example:5432: connection refused at ::1:5432 (ECONNREFUSED). Start PostgreSQL there, or fix the address.",
     ],
     [
       'no address where there is none',
       Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: connection refused (ECONNREFUSED). Start PostgreSQL there, or correct the address.',
+      "Can't use the database callkey at db.example:5432: connection refused (ECONNREFUSED). Start PostgreSQL there, or fix the address.",
     ],
     [
       'no address for a socket in the file system, which has no port',
       failure('no', { code: 'ENOENT', address: '/run/postgresql/.s.PGSQL.5432' }),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: there is no such file or folder (ENOENT). Check the path.',
+      "Can't use the database callkey at db.example:5432: no such file or folder (ENOENT). Check the path.",
     ],
     [
       'what else mkdir reports as it is',
       failure('EACCES', { code: 'EACCES', syscall: 'mkdir' }),
       sqlite,
-      'The database /data/callkey.db cannot be used: permission denied (EACCES). Let this user read and write the file and its folder.',
+      "Can't use the database /data/callkey.db: permission denied (EACCES). Give this user read and write access to the file and its folder.",
     ],
     [
       "PostgreSQL's own words, without the statement",
       failure('select * from users - permission denied for table users', { code: '42501', severity: 'ERROR' }),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: permission denied for table users (42501). Grant the user that permission.',
+      "Can't use the database callkey at db.example:5432: permission denied for table users (42501). Grant the user that permission.",
     ],
     [
       'a password that is missing',
       new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: PostgreSQL asks for a password, and there is none. Put it into DATABASE_URL.',
+      "Can't use the database callkey at db.example:5432: PostgreSQL requires a password, and none is set. Add it to DATABASE_URL.",
     ],
     [
       'the cause of another error',
       new Error('wrapped', { cause: failure('x', { code: 'ETIMEDOUT' }) }),
       postgres,
-      'The database callkey at db.example:5432 cannot be used: no answer (ETIMEDOUT). Check the address, and the firewalls on the way.',
+      "Can't use the database callkey at db.example:5432: no answer (ETIMEDOUT). Check the address and any firewalls in between.",
     ],
   ] as const) {
     it(`says ${what}`, () => {
@@ -71,31 +71,31 @@ describe('the text of a database error', () => {
       'the file has been moved, deleted or replaced',
       'Stop the core, put the file back with its -wal, and start it again.',
     ],
-    ['SQLITE_READONLY', 'it is read-only', 'Let this user write the file and its folder.'],
-    ['EROFS', 'it is read-only', 'Let this user write the file and its folder.'],
+    ['SQLITE_READONLY', 'it is read-only', 'Give this user write access to the file and its folder.'],
+    ['EROFS', 'it is read-only', 'Give this user write access to the file and its folder.'],
     ['SQLITE_FULL', 'the disk is full', 'Free some space.'],
     ['ENOSPC', 'the disk is full', 'Free some space.'],
     ['EDQUOT', 'the disk is full', 'Free some space.'],
-    ['SQLITE_IOERR', 'the disk fails', 'Check the disk.'],
-    ['EIO', 'the disk fails', 'Check the disk.'],
-    ['SQLITE_PERM', 'permission denied', 'Let this user read and write the file and its folder.'],
-    ['SQLITE_AUTH', 'permission denied', 'Let this user read and write the file and its folder.'],
-    ['EACCES', 'permission denied', 'Let this user read and write the file and its folder.'],
-    ['EPERM', 'permission denied', 'Let this user read and write the file and its folder.'],
+    ['SQLITE_IOERR', 'the disk is failing', 'Check the disk.'],
+    ['EIO', 'the disk is failing', 'Check the disk.'],
+    ['SQLITE_PERM', 'permission denied', 'Give this user read and write access to the file and its folder.'],
+    ['SQLITE_AUTH', 'permission denied', 'Give this user read and write access to the file and its folder.'],
+    ['EACCES', 'permission denied', 'Give this user read and write access to the file and its folder.'],
+    ['EPERM', 'permission denied', 'Give this user read and write access to the file and its folder.'],
     ['SQLITE_CANTOPEN', 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
-    ['ENOENT', 'there is no such file or folder', 'Check the path.'],
-    ['ENOTDIR', 'a part of its path is not a folder', 'Check the path.'],
-    ['EISDIR', 'it is a folder', 'Give the path of a file.'],
-    ['ECONNREFUSED', 'connection refused', 'Start PostgreSQL there, or correct the address.'],
-    ['ENOTFOUND', 'the host name is not known', 'Check the host name in DATABASE_URL.'],
-    ['EAI_AGAIN', 'the host name is not known', 'Check the host name in DATABASE_URL.'],
-    ['EHOSTUNREACH', 'the host cannot be reached', 'Check the network between here and there.'],
-    ['ENETUNREACH', 'the host cannot be reached', 'Check the network between here and there.'],
-    ['ECONNRESET', 'the connection broke', 'Check that PostgreSQL runs there, then try again.'],
-    ['EPIPE', 'the connection broke', 'Check that PostgreSQL runs there, then try again.'],
-    ['ETIMEDOUT', 'no answer', 'Check the address, and the firewalls on the way.'],
+    ['ENOENT', 'no such file or folder', 'Check the path.'],
+    ['ENOTDIR', "part of its path isn't a folder", 'Check the path.'],
+    ['EISDIR', 'it is a folder', 'Use the path of a file.'],
+    ['ECONNREFUSED', 'connection refused', 'Start PostgreSQL there, or fix the address.'],
+    ['ENOTFOUND', 'unknown host name', 'Check the host name in DATABASE_URL.'],
+    ['EAI_AGAIN', 'unknown host name', 'Check the host name in DATABASE_URL.'],
+    ['EHOSTUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
+    ['ENETUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
+    ['ECONNRESET', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+    ['EPIPE', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+    ['ETIMEDOUT', 'no answer', 'Check the address and any firewalls in between.'],
     ['3D000', 'x', 'Create the database first, with createdb.'],
-    ['28P01', 'x', 'Correct the user and the password in DATABASE_URL.'],
+    ['28P01', 'x', 'Fix the username or password in DATABASE_URL.'],
     ['28000', 'x', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
     ['42501', 'x', 'Grant the user that permission.'],
     ['25006', 'x', 'Set DATABASE_URL to the primary server.'],
@@ -105,7 +105,7 @@ describe('the text of a database error', () => {
     ['57P03', 'x', 'Try again when the server is up.'],
   ] as const) {
     it(`says what to do after ${code}`, () => {
-      const said = `The database /data/callkey.db cannot be used: ${cause} (${code}). ${remedy}`;
+      const said = `Can't use the database /data/callkey.db: ${cause} (${code}). ${remedy}`;
       expect(databaseErrorText(failure('x', { code }), sqlite)).to.equal(said);
       expect(databaseErrorText(failure('x', { code: `X${code}` }), sqlite)).to.equal(undefined);
     });
@@ -117,7 +117,7 @@ describe('the text of a database error', () => {
   });
 
   it('says that there was no answer where a time is over', () => {
-    const text = 'The database /data/callkey.db cannot be used: no answer. Check the address, and the firewalls on the way.';
+    const text = "Can't use the database /data/callkey.db: no answer. Check the address and any firewalls in between.";
     const pool = failure('x', { name: 'KnexTimeoutError' });
     expect([new Error('Timed out'), new Error('a timeout'), pool].map((error) => databaseErrorText(error, sqlite))).to.deep.equal([
       text,
@@ -130,7 +130,7 @@ describe('the text of a database error', () => {
   it('names the database of a server without a host in its address', () => {
     const location = { kind: 'postgres', url: 'postgres:///callkey' } as const;
     expect(databaseErrorText(failure('x', { code: 'EIO' }), location)).to.equal(
-      'The database callkey cannot be used: the disk fails (EIO). Check the disk.',
+      "Can't use the database callkey: the disk is failing (EIO). Check the disk.",
     );
   });
 

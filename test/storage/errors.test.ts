@@ -110,7 +110,7 @@ describe('a store that reports outages', () => {
 
   for (const [code, what] of [
     ['SQLITE_BUSY', 'The database is busy with another process.'],
-    ['ECONNREFUSED', 'The database cannot be reached or written.'],
+    ['ECONNREFUSED', "The database can't be reached or written to."],
   ] as const) {
     it(`asks the caller to try again after ${code}`, async () => {
       const cause = failure(code);

@@ -41,7 +41,7 @@ describe('what an import finds and writes', () => {
     const change = (kindOfThing: ImportKind, thing: ImportedThing) =>
       direct.storage.imports.write(kindOfThing, { added: [], changed: [{ thing, event: eventOf(thing) }] });
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
-    const meanwhile = 'conflict: Somebody else added, changed or deleted the same things meanwhile. Run the import again.';
+    const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
     it('comes back as it was written, each kind with its own fields', async () => {
       await run(all);
@@ -72,7 +72,7 @@ describe('what an import finds and writes', () => {
       expect(days).to.be.within(6.9, 7);
     });
 
-    it('is an event for each thing, in the activity', async () => {
+    it('is an event for each thing, in activity', async () => {
       await run({ partners });
       await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
       const events: string[] = await direct.storage.database.read('audit_events').orderBy('id').pluck('action');

@@ -24,7 +24,7 @@ export function fakeClock(start = '2026-11-21T09:00:00.000Z'): FakeClock {
 
 export function at(instant: string): DateTime<true> {
   const parsed = DateTime.fromISO(instant, { zone: 'utc' });
-  if (!parsed.isValid) throw new Error(`${instant} is no instant.`);
+  if (!parsed.isValid) throw new Error(`${instant} isn't a valid timestamp.`);
   return parsed;
 }
 

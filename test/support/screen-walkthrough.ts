@@ -134,7 +134,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('palette');
     await page.keyboard.press('Escape');
     await page.getByLabel('Search by name').fill('zzz');
-    await page.getByText('No API key matches').waitFor();
+    await page.getByText('No matching API keys').waitFor();
     yield stop('api-keys-no-match');
     await button('Show all keys').click();
     yield* whichKey(harness, teammateKeyValue);
@@ -178,7 +178,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('call-details');
     await page.keyboard.press('Escape');
     await page.getByLabel('Search').fill('zzz');
-    await page.getByText('No call matches').waitFor();
+    await page.getByText('No matching calls').waitFor();
     yield stop('calls-no-match');
 
     yield* users(harness);
@@ -186,7 +186,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();
-    await page.getByText('Give at least 8 characters.').waitFor();
+    await page.getByText('Must be at least 8 characters.').waitFor();
     yield stop('change-password');
     await button('Cancel').click();
 
@@ -226,7 +226,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByLabel('E-mail').fill('nora@example.com');
     await page.getByLabel('Password').fill(oneTimePassword);
     await button('Sign in').click();
-    await page.getByRole('heading', { name: 'Choose your password' }).waitFor();
+    await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
     // The next fault is not for this request, which in a browser takes the same way.
@@ -257,7 +257,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
   async function* creatingAKey({ direct }: CoreHarness): AsyncGenerator<ScreenState> {
     await button('Create API Key').click();
     await button('Create Key').click();
-    await page.getByText('Give the key a name.').waitFor();
+    await page.getByText('Enter a name for the key.').waitFor();
     yield stop('create-key-incomplete');
     await page.getByLabel('Name', { exact: true }).fill('Practice software');
     await page.getByRole('radio', { name: 'Custom', exact: true }).check();
@@ -271,7 +271,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await coverUp('Key value');
     yield stop('save-key');
     await page.keyboard.press('Escape');
-    await page.getByText('Close without saving it?').waitFor();
+    await page.getByText('Close without saving?').waitFor();
     yield stop('save-key-question');
     await button('Close without saving').click();
     await page.getByRole('grid').waitFor();
@@ -299,14 +299,14 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await proceed('Users');
     await page.getByRole('grid').waitFor();
     yield stop('users');
-    await page.getByLabel('Search by name or e-mail').fill('zzz');
-    await page.getByText('No user matches').waitFor();
+    await page.getByLabel('Search by name or email').fill('zzz');
+    await page.getByText('No matching users').waitFor();
     yield stop('users-no-match');
-    await page.getByLabel('Search by name or e-mail').fill('');
+    await page.getByLabel('Search by name or email').fill('');
     await page.getByRole('row', { name: 'Tom Teammate' }).click();
     await page.getByRole('complementary').waitFor();
     yield stop('user-details');
-    await button('Reset password …').click();
+    await button('Reset password…').click();
     await page.getByRole('alertdialog', { name: 'Reset password?' }).waitFor();
     yield stop('reset-password');
     await button('Cancel').click();
@@ -321,7 +321,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
     yield stop('create-user');
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await page.getByRole('alertdialog', { name: 'Hand over the password' }).waitFor();
+    await page.getByRole('alertdialog', { name: 'Share the password' }).waitFor();
     oneTimePassword = await page.getByLabel('One-time password').inputValue();
     await coverUp('One-time password');
     yield stop('one-time-password');

@@ -77,7 +77,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
         getMigrationName: (name: string) => name,
         getMigration: async (wanted: string) => {
           const migration = migrations.find(({ name }) => name === wanted);
-          if (!migration) throw new Error(`There is no migration ${wanted}.`);
+          if (!migration) throw new Error(`The migration ${wanted} doesn't exist.`);
           return {
             up: (inner: Knex) => migration.up(inner, database.kind),
             down: () => Promise.reject(new Error('Migrations only go forward.')),
@@ -107,7 +107,7 @@ export function schemaOf(applied: readonly string[], what = 'The database'): Sch
   const newer = applied.filter((name) => !names.includes(name));
   const added = newer.filter((name) => name.endsWith('-additive'));
   if (newer.length > added.length) {
-    throw new Problem('conflict', `${what} is newer than this program (it has ${newer.join(', ')}). Run the newer version.`);
+    throw new Problem('conflict', `${what} is newer than this version (it has ${newer.join(', ')}). Run the newer version.`);
   }
   return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)), added };
 }

@@ -50,7 +50,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const isReady = (loaded.value !== null || loaded.failure !== null) && isProven(proof, typed);
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
-      <Loadable resource={preview} what="what this affects">
+      <Loadable resource={preview} what="details">
         {describe}
       </Loadable>
       {queuedCalls !== 0 && (
@@ -108,7 +108,7 @@ export function CancelCalls({ what, isChosen, onChoose }: CancelCallsProps) {
     <div class="check">
       <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
       <label for="cancel-calls">Also cancel {what} not yet dialed</label>
-      <p class="hint">Otherwise they are still dialed.</p>
+      <p class="hint">Otherwise, they’ll still be dialed.</p>
     </div>
   );
 }
@@ -123,7 +123,7 @@ export function ProofField({ proof: { label }, value, onInput }: { proof: Proof;
 
 function Gone({ onGone }: { onGone: () => void }) {
   return (
-    <Dialog title="Already gone" lead="Somebody else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
+    <Dialog title="Already gone" lead="Someone else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
       <div class="actions">
         <button type="button" class="primary" data-autofocus onClick={onGone}>
           OK

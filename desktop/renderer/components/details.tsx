@@ -16,7 +16,7 @@ export function Details({ title, badge, onClose, children }: DetailsProps) {
     return () => document.removeEventListener('keydown', closeOnEscape);
   }, [onClose]);
   return (
-    <aside ref={ref} class="details" aria-label={`Details of ${title}`}>
+    <aside ref={ref} class="details" aria-label={`Details for ${title}`}>
       <div>
         <div class="title-row">
           <h2>

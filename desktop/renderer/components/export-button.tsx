@@ -15,10 +15,10 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
   async function save(): Promise<void> {
     const all = rows();
     const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, all) }).catch(() => null);
-    if (isSaved === null) announce('The file could not be written. Choose another folder.');
+    if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
     if (!isSaved) return;
     const recorded = await window.callkey.recordExport({ list: name, rows: all.length });
-    announce(`Saved ${pluralize(all.length, 'row')}${recorded.ok ? '' : ', which the server could not record'}.`);
+    announce(`Saved ${pluralize(all.length, 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`);
   }
   return (
     <button type="button" onClick={() => void save()}>

@@ -95,13 +95,13 @@ function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; wh
   if (!loaded.failure) {
     return (
       <div class="panel" role="status" aria-busy="true">
-        <p class="loading">Loading {what} …</p>
+        <p class="loading">Loading {what}…</p>
       </div>
     );
   }
   return (
     <div class="panel" role="alert">
-      <h2>{loaded.failure.kind === 'unreachable' ? 'Cannot reach the server' : 'Loading failed'}</h2>
+      <h2>{loaded.failure.kind === 'unreachable' ? 'Cannot reach the server' : 'Couldn’t load this page'}</h2>
       <p>{loaded.failure.kind === 'unreachable' ? loaded.failure.detail : describeFailure(loaded.failure)}</p>
       <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
         Try again
@@ -114,7 +114,7 @@ function StaleBanner<Value>({ loaded, onRetry }: { loaded: Loaded<Value>; onRetr
   if (!loaded.failure) return null;
   return (
     <div class="banner" role="alert">
-      <p>{describeFailure(loaded.failure)} You see what was loaded before.</p>
+      <p>{describeFailure(loaded.failure)} Showing the last data loaded.</p>
       <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
         Try again
       </button>

@@ -18,13 +18,13 @@ export function OutcomeChart({ summary }: { summary: CallsSummaryView }) {
     .map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }))
     .filter(({ name, count }) => count > 0 || name !== 'waiting');
   return (
-    <section class="outcomes" aria-label="Outcomes of 30 days">
+    <section class="outcomes" aria-label="Outcomes in the last 30 days">
       <DayChart
         chart={chart}
         classes={outcomeGroups.map(({ name }) => name)}
         what="calls"
         height={110}
-        text={`${pluralize(chart.total, 'call')} placed in 30 days, by day and outcome`}
+        text={`${pluralize(chart.total, 'call')} placed in the last 30 days, by day and outcome`}
         chosen={chosen?.day}
         onChoose={(pressed) => change({ day: pressed === day ? '' : pressed })}
       />

@@ -36,7 +36,7 @@ type SecretDialogProps = {
   onClose: (unsaved: boolean) => void;
 };
 
-const clipboardStays = 'Once you have stored it, copy something else: a web page cannot clear the clipboard later.';
+const clipboardStays = 'After you store it, copy something else: a web page can’t clear your clipboard.';
 
 /** Shows a secret once. Asks before Escape, the backdrop or the window's close button discard it. */
 export function SecretDialog({ title, lead, label, secret, asLine, children, lost, onClose }: SecretDialogProps) {
@@ -73,7 +73,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       return;
     }
     setCopied(form);
-    announce(`${label} copied. ${guardsSecrets ? 'The console clears the clipboard in a minute.' : clipboardStays}`);
+    announce(`${label} copied. ${guardsSecrets ? 'The console will clear the clipboard in one minute.' : clipboardStays}`);
   }
   function goBack(): void {
     setAsking(null);
@@ -104,7 +104,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
         {!guardsSecrets && <p class="hint">{clipboardStays}</p>}
         {copied === 'refused' && (
           <p class="error" role="alert">
-            The browser did not allow copying. The value is selected: press Ctrl+C or ⌘C.
+            Your browser blocked copying. The value is selected: press Ctrl+C or ⌘C.
           </p>
         )}
       </div>
@@ -125,7 +125,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       ) : (
         <div class="question" role="alert">
           <p>
-            <strong>Close without saving it?</strong> {lost}
+            <strong>Close without saving?</strong> {lost}
           </p>
           <div class="actions">
             <button type="button" class="danger" onClick={closeUnsaved}>

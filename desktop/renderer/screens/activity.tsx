@@ -83,7 +83,7 @@ export function Activity({ session, title }: ScreenProps) {
         )
       }
     >
-      <Loadable resource={resource} what="the activity">
+      <Loadable resource={resource} what="activity">
         {() =>
           events.length === 0 ? (
             <Empty title="No activity yet">
@@ -93,7 +93,7 @@ export function Activity({ session, title }: ScreenProps) {
             <>
               <Filters events={events} filter={filter} viewerId={viewerId} onChange={change} />
               {found.length === 0 ? (
-                <Empty title="No activity matches">
+                <Empty title="No matching activity">
                   <button type="button" onClick={() => change(everything)}>
                     Show all activity
                   </button>
@@ -127,7 +127,7 @@ function Filters({ events, filter: { person, action, day }, viewerId, onChange }
       <label>
         <span class="visually-hidden">User</span>
         <select value={person} onChange={({ currentTarget }) => onChange({ person: currentTarget.value })}>
-          <option value="">Every user</option>
+          <option value="">All users</option>
           {actorsOf(events, viewerId).map((name) => (
             <option key={name} value={name}>
               {name}
@@ -138,7 +138,7 @@ function Filters({ events, filter: { person, action, day }, viewerId, onChange }
       <label>
         <span class="visually-hidden">Action</span>
         <select value={action} onChange={({ currentTarget }) => onChange({ action: currentTarget.value })}>
-          <option value="">Every action</option>
+          <option value="">All actions</option>
           {actionsOf(events).map((name) => (
             <option key={name} value={name}>
               {capitalized(actionLabel(name))}

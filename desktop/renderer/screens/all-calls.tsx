@@ -52,7 +52,7 @@ export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
           </label>
         </search>
       )}
-      <Loadable resource={resource} what="the outcomes">
+      <Loadable resource={resource} what="outcomes">
         {(view) => (
           <>
             <DialerTrouble trouble={view.dialerTrouble} />
@@ -103,7 +103,7 @@ function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
   if (view.campaigns.length === 0) return <Empty title="No campaign matches" />;
   if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
-      <Empty title="No calls in 30 days">
+      <Empty title="No calls in the last 30 days">
         <p>Choose a campaign to see its older calls.</p>
       </Empty>
     );

@@ -32,14 +32,14 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
       <Facts facts={factsOf(apiKey, resource.state.value.value)} />
       <div class="actions at-start">
         <button type="button" onClick={onReplace}>
-          Replace …
+          Replace…
         </button>
         <button type="button" class="warns" onClick={onRevoke}>
-          Revoke …
+          Revoke…
         </button>
       </div>
       {namesakes.length > 0 && <Namesakes keys={[apiKey, ...namesakes]} />}
-      <Loadable resource={resource} what="its use">
+      <Loadable resource={resource} what="usage">
         {(view) => (
           <>
             <Usage view={view} />
@@ -55,7 +55,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
   const { id, owner, createdAt, lastUsedAt } = apiKey;
   return [
     ...(owner ? ([['Owner', <OwnerTag key="owner" owner={owner} />]] as const) : []),
-    ...(view ? ([['Reaches', <Reach key="reach" reach={view.reach} isSentence />]] as const) : []),
+    ...(view ? ([['Access', <Reach key="reach" reach={view.reach} isSentence />]] as const) : []),
     [
       'Created',
       <span key="created">
@@ -66,7 +66,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
     ['Expiry', <Expiry key="expiry" apiKey={apiKey} />],
     ['Last used', lastUsedAt === null ? 'Never' : <Moment key="used" at={lastUsedAt} />],
     [
-      'Id',
+      'ID',
       <span key="id" class="copyable">
         <code>{id}</code>
         <CopyButton text={id} what="Id" />
@@ -83,7 +83,7 @@ function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView 
   return (
     <>
       {formatInstant(end)}
-      {here.zoneName !== end.zoneName && <span class="caption">{formatInstant(here)}, where you are</span>}
+      {here.zoneName !== end.zoneName && <span class="caption">{formatInstant(here)} (your time)</span>}
     </>
   );
 }
@@ -93,7 +93,7 @@ function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
   const byAge = keys.toSorted((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
   return (
     <section>
-      <h3>Keys of this name</h3>
+      <h3>Keys with this name</h3>
       <table>
         <thead>
           <tr>
@@ -112,7 +112,7 @@ function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
           ))}
         </tbody>
       </table>
-      <p class="hint">Revoke the old one when it is no longer used, or at once if it has leaked.</p>
+      <p class="hint">Revoke the old key once it’s no longer in use, or immediately if it has leaked.</p>
     </section>
   );
 }
@@ -121,16 +121,16 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const chart = stack(usage.map(({ day, placed }) => ({ day, counts: [placed] })));
   const cancelled = usage.reduce((total, day) => total + day.cancelled, 0);
   const { total, highest } = chart;
-  if (!highest) return <p class="faint">No call placed in 30 days.</p>;
-  const text = `${pluralize(total, 'call')} placed in 30 days, most on ${formatIsoDay(highest.day)}: ${formatNumber(highest.total)}`;
+  if (!highest) return <p class="faint">No calls placed in the last 30 days.</p>;
+  const text = `${pluralize(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatNumber(highest.total)})`;
   return (
     <section>
       <div class="section-row">
-        <h3>Calls placed, 30 days</h3>
+        <h3>Calls placed in the last 30 days</h3>
         <span class="faint">{formatNumber(total)}</span>
       </div>
       <DayChart chart={chart} classes={['day']} what="placed" height={72} text={text} />
-      {cancelled > 0 && <p class="hint">{pluralize(cancelled, 'call')} cancelled with it.</p>}
+      {cancelled > 0 && <p class="hint">{pluralize(cancelled, 'call')} cancelled with this key.</p>}
     </section>
   );
 }

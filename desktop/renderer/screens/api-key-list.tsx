@@ -61,8 +61,8 @@ export function ApiKeyList({ bulk, older, view, settings, onChange, highlighted,
       {bulk}
       {older}
       {found.length === 0 ? (
-        <Empty title="No API key matches">
-          <p>Search and filters cover the keys in this list.</p>
+        <Empty title="No matching API keys">
+          <p>Search and filters apply only to the keys in this list.</p>
           <button type="button" onClick={() => onChange({ search: '', filter: 'all', owner: '', page: 0 })}>
             Show all keys
           </button>
@@ -91,8 +91,8 @@ function EndingSoon({ keys, filter, onShow }: { keys: readonly ApiKeyView[]; fil
   return (
     <div class="banner">
       <p>
-        {soon.length === 1 ? 'One key ends' : `${formatNumber(soon.length)} keys end`} within 30 days
-        {soon.length === 1 ? ': ' : '. The first: '}
+        {soon.length === 1 ? 'One key expires' : `${formatNumber(soon.length)} keys expire`} within 30 days
+        {soon.length === 1 ? ': ' : '. First to expire: '}
         <strong>{first.name}</strong>, on {day}.
       </p>
       <button type="button" class="link" onClick={onShow}>

@@ -57,13 +57,13 @@ export function ApiKeys({ session, title }: ScreenProps) {
     if (replaced) setOpenId(replaced.id);
     else wantedKey.value = { id: key.id };
     setReplaced(null);
-    announce(unsaved ? `${key.name} exists, but nobody has its value. Revoke it.` : `${key.name} is ready for use.`);
+    announce(unsaved ? `${key.name} was created, but its value wasn’t saved. Revoke it.` : `${key.name} is ready to use.`);
   }
   function revoked(key: ApiKeyView): void {
     const nextId = neighbourOf(key.id);
     setRevoking((now) => (now?.id === key.id ? null : now));
     setOpenId(null);
-    announce(hasExpired(key, now.peek()) ? `${key.name} is revoked.` : `${key.name} is revoked. It is refused from now on.`);
+    announce(hasExpired(key, now.peek()) ? `${key.name} was revoked.` : `${key.name} was revoked and no longer works.`);
     void resource.refresh().then(() => focusRow(nextId));
   }
 
@@ -71,7 +71,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
     setRevokingSelected(false);
     setSelected(new Set());
     setOpenId(null);
-    const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} gone already.`;
+    const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} already gone.`;
     announce(`${pluralize(revoked.length, 'key is', 'keys are')} revoked.${others}`);
     void resource.refresh().then(() => focusRow(null));
   }

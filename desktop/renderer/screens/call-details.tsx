@@ -19,7 +19,7 @@ export function CallDetails({ campaignId, call, onClose }: { campaignId: string;
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
       <Facts facts={factsOf(call)} />
-      <Loadable resource={resource} what="more about it">
+      <Loadable resource={resource} what="details">
         {(view) => (
           <>
             <HandOff view={view} />
@@ -48,11 +48,11 @@ function factsOf(call: CallView): Fact[] {
           <bdi>{apiKey.name}</bdi> <OwnerTag owner={apiKey.owner} />
         </span>
       ) : (
-        'Somebody else’s'
+        'Another user’s key'
       ),
     ],
-    ['Request id', <Copyable key="request" text={requestId} what="Request id" />],
-    ['Contact id', <Copyable key="contact" text={contactId} what="Contact id" />],
+    ['Request ID', <Copyable key="request" text={requestId} what="Request ID" />],
+    ['Contact ID', <Copyable key="contact" text={contactId} what="Contact ID" />],
   ];
 }
 

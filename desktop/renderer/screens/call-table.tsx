@@ -18,7 +18,7 @@ const columns: readonly CallColumn[] = [
     needs: 'wide',
     cell: ({ contact: { name, phone } }) => name !== null && phone !== null && <span class="faint">{phone}</span>,
   },
-  { name: 'request', label: 'Request id', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
+  { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
   {
     name: 'state',
     label: 'Outcome',
@@ -34,7 +34,7 @@ const columns: readonly CallColumn[] = [
     name: 'key',
     label: 'Key',
     width: 'short',
-    cell: ({ apiKey }) => (apiKey ? <Clip>{apiKey.name}</Clip> : <span class="faint">Somebody else’s</span>),
+    cell: ({ apiKey }) => (apiKey ? <Clip>{apiKey.name}</Clip> : <span class="faint">Another user’s key</span>),
   },
   { name: 'placed', label: 'Placed', width: 'moment', cell: ({ placedAt }) => <Moment at={placedAt} isInTable /> },
   {

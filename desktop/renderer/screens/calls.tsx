@@ -44,7 +44,7 @@ export function Calls({ title }: ScreenProps) {
         <Loadable resource={campaigns} what="your campaigns">
           {() => (
             <Empty title="No campaigns">
-              <p>Every call belongs to a campaign, and you have access to none yet. Ask your operator to create one.</p>
+              <p>Calls belong to campaigns, and you don’t have access to any campaigns yet. Ask your operator to create one.</p>
             </Empty>
           )}
         </Loadable>
@@ -133,7 +133,7 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
             <span class="visually-hidden">Search</span>
             <input
               type="search"
-              placeholder="Contact, phone number or request id"
+              placeholder="Contact, phone number, or request ID"
               value={settings.search}
               onInput={({ currentTarget }) => onChange({ search: currentTarget.value, pages: 1 })}
             />
@@ -218,7 +218,7 @@ function SearchedBackTo({ at }: { at: string }) {
 function NoCalls({ isFiltered, searchedBackTo }: { isFiltered: boolean; searchedBackTo: string | undefined }) {
   if (searchedBackTo !== undefined) {
     return (
-      <Empty title="No call matches so far">
+      <Empty title="No matching calls so far">
         <p>
           Calls placed since <Time at={searchedBackTo} /> were searched. Search older ones, or enter more of the name, phone number or
           request ID.
@@ -229,7 +229,7 @@ function NoCalls({ isFiltered, searchedBackTo }: { isFiltered: boolean; searched
   if (isFiltered) return <Empty title="No call matches" />;
   return (
     <Empty title="No calls yet">
-      <p>When one of your systems places a call with an API key, it shows here.</p>
+      <p>Calls that your systems place with an API key appear here.</p>
     </Empty>
   );
 }

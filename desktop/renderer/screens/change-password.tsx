@@ -26,7 +26,7 @@ export function ChangePassword(props: ChangePasswordProps) {
     <main class="entrance">
       <section class="card" aria-labelledby="password-title">
         <Mark />
-        <h1 id="password-title">Choose your password</h1>
+        <h1 id="password-title">Choose a new password</h1>
         <p>You signed in with a one-time password. Choose one that only you know.</p>
         <PasswordForm isDue cancel="Sign out" onCancel={() => void signOut()} onDone={() => undefined} />
       </section>

@@ -14,22 +14,22 @@ type Explanation = { title: string; text: string };
 const explanations: Readonly<Record<Core, Explanation>> = {
   older: {
     title: 'This server is too old for this console',
-    text: 'Update the server, or use the console of its release.',
+    text: 'Update the server, or use the version of the console that matches it.',
   },
   newer: {
     title: 'This server is too new for this console',
-    text: 'Update this console to the release of your server.',
+    text: 'Update the console to the same version as your server.',
   },
   unknown: {
     title: 'This is not a Callkey server',
-    text: 'Another kind of server answers at this address. Check the address.',
+    text: 'A different kind of server is running at this address. Check the address.',
   },
 };
 
 /** The core serves the page, and has been replaced by another release since. */
 const pageIsOutdated: Explanation = {
-  title: 'This page is of another release than the server',
-  text: 'The server was updated or replaced. Load the page again to continue. What you have typed here is lost.',
+  title: 'This page doesn’t match the server’s version',
+  text: 'The server was updated or replaced. Reload the page to continue. You’ll lose anything you’ve typed here.',
 };
 
 async function reload(): Promise<void> {
@@ -67,7 +67,7 @@ export function BecameIncompatible({ core }: { core: Core }) {
         </button>
         {canReload && (
           <button type="button" class="primary" data-autofocus onClick={reload}>
-            Load again
+            Reload
           </button>
         )}
       </div>
@@ -85,9 +85,7 @@ export function Unreachable({ detail }: { detail: string }) {
     retry();
     return () => clearTimeout(timer);
   }, []);
-  return (
-    <ErrorCard title="Cannot reach the server" text={`${detail} The console tries again every few seconds.`} retry={loadStartupState} />
-  );
+  return <ErrorCard title="Cannot reach the server" text={`${detail} The console retries every few seconds.`} retry={loadStartupState} />;
 }
 
 /** Shows until the core has answered for the stored session. */
@@ -97,7 +95,7 @@ export function Splash() {
       <section class="card splash">
         <Mark />
         <p role="status" class="loading">
-          Opening your session …
+          Opening your session…
         </p>
       </section>
     </main>

@@ -70,8 +70,8 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       lead={
         replaced && (
           <>
-            First create a successor of <strong>{replaced.name}</strong> and hand its value to the integration. The old key works until you
-            revoke it.
+            Create a replacement for <strong>{replaced.name}</strong> and update your integration with its value. The old key keeps working
+            until you revoke it.
           </>
         )
       }
@@ -83,9 +83,11 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
         <TextField
           label="Name"
           error={nameError}
-          hint="Name the system that will use the key. Later, only the name tells your keys apart."
+          hint="Name the system that will use the key. The name is the only way to tell your keys apart."
           warning={
-            !replaced && isNameTaken(listed, line) ? 'A key of this name exists already. Names are all that tells keys apart.' : null
+            !replaced && isNameTaken(listed, line)
+              ? 'A key with this name already exists. The name is the only way to tell keys apart.'
+              : null
           }
           aside={
             <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
@@ -113,7 +115,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
         <FormError
           text={
             failure?.kind === 'unreachable'
-              ? `${describeFailure(failure)} The server may have created the key nevertheless: look for it in the list, and revoke it if it is there.`
+              ? `${describeFailure(failure)} The server may still have created the key. Check the list, and revoke the key if it’s there.`
               : generalError(failure, ['name', 'expiration', 'timeZone'])
           }
         />
@@ -122,7 +124,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
             Cancel
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Creating …' : 'Create Key'}
+            {isBusy ? 'Creating…' : 'Create Key'}
           </button>
         </div>
       </form>
@@ -133,11 +135,11 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
 /** The form is gone, so the value cannot be shown. */
 function orphaned({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
-  announce(`${apiKey.name} was created, but its value could not be shown. Revoke it.`);
+  announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
 }
 
 function nameProblem(line: string): string | null {
-  return line === '' ? 'Give the key a name.' : lineProblem(line, limits.apiKeyName);
+  return line === '' ? 'Enter a name for the key.' : lineProblem(line, limits.apiKeyName);
 }
 
 function Guidance({ session }: { session: SessionView }) {
@@ -146,10 +148,10 @@ function Guidance({ session }: { session: SessionView }) {
     <p class="hint">
       {reach !== null && (
         <>
-          The new key reaches <strong>{reach}</strong>, as you do. To limit it, create it as a user who reaches less.{' '}
+          Like you, the new key has access to <strong>{reach}</strong>. To limit it, create it as a user who has access to less.{' '}
         </>
       )}
-      Use one key per integration: revoking it stops everything that uses it, at once.
+      Use one key per integration: revoking a key immediately stops everything that uses it.
     </p>
   );
 }

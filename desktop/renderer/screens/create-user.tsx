@@ -49,7 +49,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
           onInput={setName}
           autofocus
         />
-        <TextField label="E-mail" error={fieldError(failure, 'email')} type="email" autocomplete="off" value={email} onInput={setEmail} />
+        <TextField label="Email" error={fieldError(failure, 'email')} type="email" autocomplete="off" value={email} onInput={setEmail} />
         <Field label="Type" error={fieldError(failure, 'userType')} hint={typeHints[userType]}>
           {(binding) => (
             <select
@@ -83,7 +83,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
             Cancel
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Creating …' : 'Create user'}
+            {isBusy ? 'Creating…' : 'Create user'}
           </button>
         </div>
       </form>
@@ -92,8 +92,8 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
 }
 
 const typeHints: Readonly<Record<UserType, string>> = {
-  account: 'Works in one account, and sees only their own keys.',
-  partner: 'Sees the keys and users of every account under the partner, or only of the account that the user is tied to.',
+  account: 'Works in one account and sees only their own keys.',
+  partner: 'Sees the keys and users in all of the partner’s accounts, or only in the account they’re limited to.',
   staff: 'Sees the account or partner that they select.',
 };
 
@@ -120,7 +120,7 @@ function AccountField({ isOnlyOne, userType, accountId, error, onChange }: Accou
     onChange(id);
   };
   return (
-    <Loadable resource={accounts} what="the accounts">
+    <Loadable resource={accounts} what="accounts">
       {(view) => {
         // The chosen one stays while others are searched.
         const isElsewhere = chosen !== null && !view.accounts.some(({ id }) => id === chosen.id);
@@ -130,16 +130,14 @@ function AccountField({ isOnlyOne, userType, accountId, error, onChange }: Accou
             {(search !== '' || view.nextCursor !== null) && (
               <TextField label="Search accounts" error={null} type="text" autocomplete="off" value={search} onInput={setSearch} />
             )}
-            <Field label={userType === 'account' ? 'Account' : 'Tied to'} error={error}>
+            <Field label={userType === 'account' ? 'Account' : 'Limited to'} error={error}>
               {(binding) => (
                 <select
                   {...binding}
                   value={isOnlyOne ? view.accounts[0]?.id : accountId}
                   onChange={({ currentTarget }) => choose(options, currentTarget.value)}
                 >
-                  {!isOnlyOne && (
-                    <option value="">{userType === 'account' ? 'Choose …' : 'No account: every account under the partner'}</option>
-                  )}
+                  {!isOnlyOne && <option value="">{userType === 'account' ? 'Choose…' : 'No limit: all of the partner’s accounts'}</option>}
                   {options.map(({ id, name }) => (
                     <option key={id} value={id}>
                       {name}

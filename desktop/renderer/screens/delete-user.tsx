@@ -22,7 +22,7 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       title={`Delete ${user.name}?`}
       lead={
         <>
-          <strong>{user.email}</strong> is signed out at once and can no longer sign in. You cannot undo this.
+          <strong>{user.email}</strong> will be signed out immediately and won’t be able to sign in again. You can’t undo this.
         </>
       }
       isWide
@@ -31,11 +31,11 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       queuedCallsOf={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
       proofOf={(view) =>
         view.user.apiKeys > askedFrom
-          ? { label: `To delete ${pluralize(view.user.apiKeys, 'key')}, type the e-mail address`, text: user.email }
+          ? { label: `To delete ${pluralize(view.user.apiKeys, 'key')}, type the email address`, text: user.email }
           : null
       }
       verb="Delete"
-      verbing="Deleting …"
+      verbing="Deleting…"
       act={(cancelQueuedCalls) => window.callkey.deleteUser({ id: user.id, cancelQueuedCalls })}
       onDone={onDeleted}
       onGone={onGone}
@@ -48,11 +48,11 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
   return (
     <>
       {apiKeys.length === 0 ? (
-        <p>This user has no API key.</p>
+        <p>This user has no API keys.</p>
       ) : (
         <>
           <p>
-            <strong>{pluralize(user.apiKeys, 'API key stops', 'API keys stop')} working</strong> at the next request.{' '}
+            <strong>{pluralize(user.apiKeys, 'API key stops', 'API keys stop')} working</strong> immediately.{' '}
             {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
             <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
           </p>
@@ -86,7 +86,9 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
         </>
       )}
       <p class="hint">
-        {sessions === 0 ? 'Not signed in now.' : `Signed in now${sessions === 1 ? '' : `, ${pluralize(sessions, 'time')}`}.`}
+        {sessions === 0
+          ? 'Not currently signed in.'
+          : `Currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`}
       </p>
     </>
   );
@@ -104,8 +106,8 @@ function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null
     );
   return (
     <>
-      {pluralize(count, 'was', 'were')} used in the last {recentDays} days: replace {count === 1 ? 'it' : 'them'} first if something still
-      depends on {count === 1 ? 'it' : 'them'}.
+      {pluralize(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on {count === 1 ? 'it' : 'them'},
+      replace {count === 1 ? 'it' : 'them'} first.
     </>
   );
 }

@@ -115,7 +115,7 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
     );
   }
   return (
-    <Field label="Time zone" hint="The key stops working when the last day ends there.">
+    <Field label="Time zone" hint="The key stops working at the end of its last day in this time zone.">
       {(binding) => (
         <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
           {timeZonesAfter(ownZone.value).map((zone) => (

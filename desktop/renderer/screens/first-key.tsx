@@ -7,7 +7,7 @@ import { exampleCall } from '../state/snippets.ts';
 export function FirstKey({ onCreate }: { onCreate: () => void }) {
   return (
     <Empty title="No API keys yet">
-      <p>With an API key, your own systems place and cancel calls without anybody signing in. Each call is one request:</p>
+      <p>With an API key, your systems can place and cancel calls without anyone signing in. Each call is one request:</p>
       <pre>{exampleCall(server.value, '{campaignId}')}</pre>
       <button type="button" class="primary" onClick={onCreate}>
         <Icon name="plus" /> Create your first key

@@ -23,7 +23,7 @@ export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
       </span>
       <span class="end">
         <label>
-          Rows{' '}
+          Rows per page{' '}
           <select
             value={String(size)}
             onChange={({ currentTarget }) => {

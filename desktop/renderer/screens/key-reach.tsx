@@ -9,7 +9,7 @@ export function KeyReach({ id, subject = 'It' }: { id: string; subject?: string 
   return (
     view && (
       <p>
-        {subject} reaches <Reach reach={view.reach} />.
+        {subject} has access to <Reach reach={view.reach} />.
       </p>
     )
   );
@@ -20,7 +20,7 @@ type ReachProps = { reach: ApiKeyDetailsView['reach']; isSentence?: boolean };
 export function Reach({ reach: { kind, name }, isSentence = false }: ReachProps) {
   return (
     <>
-      {isSentence ? 'Every' : 'every'} campaign of {kind === 'partner' && 'every account beneath '}
+      {isSentence ? 'All' : 'all'} campaigns in {kind === 'partner' && 'all accounts under '}
       <bdi>{name}</bdi>
     </>
   );

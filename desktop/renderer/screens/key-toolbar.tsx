@@ -24,7 +24,7 @@ export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange
         <label>
           <span class="visually-hidden">Owner</span>
           <select value={owner} onChange={({ currentTarget }) => onChange({ owner: currentTarget.value })}>
-            <option value="">Every owner</option>
+            <option value="">All owners</option>
             {owners.map((name) => (
               <option key={name} value={name}>
                 {name}

@@ -16,7 +16,7 @@ export function OlderKeys({ resource }: { resource: Resource<ApiKeysView> }) {
   return (
     <div class="notice">
       <p>
-        Newest {formatNumber(listed)} of {formatNumber(view.total)}: search and filters cover only these.{' '}
+        Showing the newest {formatNumber(listed)} of {formatNumber(view.total)} keys. Search and filters apply only to these.{' '}
         <span role="alert">{failure && describeFailure(failure)}</span>
       </p>
       <button
@@ -30,8 +30,7 @@ export function OlderKeys({ resource }: { resource: Resource<ApiKeysView> }) {
           )
         }
       >
-        Also list the{' '}
-        {missing > limits.listedApiKeys ? `${formatNumber(limits.listedApiKeys)} before them` : `${formatNumber(missing)} older`}
+        Load the {missing > limits.listedApiKeys ? `next ${formatNumber(limits.listedApiKeys)}` : `other ${formatNumber(missing)}`}
       </button>
     </div>
   );

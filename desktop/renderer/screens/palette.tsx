@@ -41,9 +41,9 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   return (
     <Dialog title="Go to" onDismiss={onClose}>
       <Picker
-        label="A screen, a command or the name of a key"
+        label="Search for a screen, command, or key"
         listLabel="Screens, commands and keys"
-        placeholder="A screen, a command or the name of a key"
+        placeholder="Search for a screen, command, or key"
         search={search}
         onSearch={setSearch}
         options={options}

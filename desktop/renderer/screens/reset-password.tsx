@@ -16,8 +16,8 @@ export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
       title="Reset password?"
       lead={
         <>
-          <strong>{user.name}</strong> is signed out everywhere, and signs in with a one-time password that you hand over. API keys go on
-          working.
+          <strong>{user.name}</strong> will be signed out everywhere and will need the one-time password that you give them. Their API keys
+          keep working.
         </>
       }
       isAlert
@@ -26,7 +26,7 @@ export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
       <FormError text={failure && describeFailure(failure)} />
       <DangerActions
         verb="Reset password"
-        verbing="Resetting …"
+        verbing="Resetting…"
         isBusy={isBusy}
         onCancel={close}
         onAct={() =>

@@ -28,8 +28,8 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
             </>
           )}{' '}
           {hasExpired(apiKey, now.value)
-            ? 'has expired and no longer works. Revoking takes it off the list. You cannot undo this.'
-            : 'stops working at its very next request. You cannot undo this.'}
+            ? 'has expired and no longer works. Revoking it removes it from the list. You can’t undo this.'
+            : 'will stop working immediately. You can’t undo this.'}
         </>
       }
       preview={preview}
@@ -41,7 +41,7 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
       )}
       queuedCallsOf={(view) => view.queuedCalls}
       verb="Revoke"
-      verbing="Revoking …"
+      verbing="Revoking…"
       act={(cancelQueuedCalls) => window.callkey.revokeApiKey({ id: apiKey.id, cancelQueuedCalls })}
       onDone={onRevoked}
       onGone={onGone}

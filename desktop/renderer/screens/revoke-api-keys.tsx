@@ -23,14 +23,14 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
   const close = unlessBusy(onClose);
   const count = formatNumber(apiKeys.length);
   const proof: Proof | null =
-    apiKeys.length > askedFrom ? { label: `To revoke ${count} keys, type their number`, text: String(apiKeys.length) } : null;
+    apiKeys.length > askedFrom ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
   const isTooMany = apiKeys.length > limits.revokedApiKeys;
   const isReady = isProven(proof, typed) && !isTooMany;
 
   return (
     <Dialog
       title={`Revoke ${count} API keys?`}
-      lead="They stop working at their very next request. You cannot undo this."
+      lead="They’ll stop working immediately. You can’t undo this."
       isAlert
       isWide
       onDismiss={close}

@@ -29,24 +29,24 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
       title="Save your key"
       lead={
         <>
-          The console shows the value of <strong>{apiKey.name}</strong> only now. Store it where your integration keeps its secrets.
+          This is the only time you’ll see the value of <strong>{apiKey.name}</strong>. Store it where your integration keeps its secrets.
         </>
       }
       label="Key value"
       secret={secret}
       asLine={keyLine}
-      lost="Nobody can show this key value again. If you lose it, revoke the key and create another."
+      lost="This key value can’t be shown again. If you lose it, revoke the key and create a new one."
       onClose={onClose}
     >
       <div class="field">
         <div class="label-row">
-          <h3>A call with it</h3>
+          <h3>Example call</h3>
           <CopyButton text={snippet} what="Command" />
         </div>
         <pre>{snippet}</pre>
       </div>
       <p class="hint">
-        It reaches {keyAccessOf(session)}, and works until{' '}
+        This key has access to {keyAccessOf(session)} and works until{' '}
         {expiresAt === null ? 'it is revoked' : formatInstant(endOf(expiresAt, expiryTimeZone))}.
       </p>
     </SecretDialog>

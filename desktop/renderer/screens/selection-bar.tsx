@@ -12,7 +12,7 @@ export function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
           Clear
         </button>
         <button type="button" class="warns" onClick={onRevoke}>
-          Revoke {pluralize(count, 'key')} …
+          Revoke {pluralize(count, 'key')}…
         </button>
       </span>
     </div>

@@ -15,7 +15,9 @@ export function Servers({ onClose }: { onClose: () => void }) {
 
   async function forget({ address }: RememberedServer): Promise<void> {
     const isOver = await forgetServer(address);
-    announce(`${hostOf(address)} is forgotten.${isOver ? '' : ' It did not answer: your session there ends after a day without use.'}`);
+    announce(
+      `Forgot ${hostOf(address)}.${isOver ? '' : ' It didn’t respond, so your session there stays active until a day passes without use.'}`,
+    );
     // The sign-in form must not bring it back.
     if (!session.peek() && address === server.peek()) addServer();
     await load();
@@ -24,7 +26,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
 
   return (
     <Dialog title="Switch server" onDismiss={onClose}>
-      {servers.length === 0 && <p class="hint">No server is remembered.</p>}
+      {servers.length === 0 && <p class="hint">No saved servers.</p>}
       <ul class="servers">
         {servers.map((each) => (
           <Server
@@ -57,7 +59,7 @@ type ServerProps = { server: RememberedServer; isOpen: boolean; onSwitch: () => 
 
 function Server({ server: { address, email, isSignedIn }, isOpen, onSwitch, onForget }: ServerProps) {
   const host = hostOf(address);
-  const state = isOpen ? 'Open now' : isSignedIn ? 'Signed in' : 'Signed out';
+  const state = isOpen ? 'Current' : isSignedIn ? 'Signed in' : 'Signed out';
   return (
     <li>
       <button

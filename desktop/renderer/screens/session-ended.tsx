@@ -21,7 +21,7 @@ export function SessionEnded() {
     void run(() => signInAgain(password), again, again);
   }
 
-  const wrong = fieldError(failure, 'password') === null ? null : 'The password is wrong.';
+  const wrong = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
   return (
     <Dialog
       title="Your session has ended"
@@ -49,7 +49,7 @@ export function SessionEnded() {
             Discard and sign out
           </button>
           <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
-            {isBusy ? 'Signing in …' : 'Sign in again'}
+            {isBusy ? 'Signing in…' : 'Sign in again'}
           </button>
         </div>
       </form>

@@ -120,7 +120,7 @@ function NoTenancy({ title }: { title: string }) {
   return (
     <Page title={title}>
       <Empty title="Choose an account or partner first">
-        <p>This screen shows what belongs to the one that you select.</p>
+        <p>This screen shows the data of the account or partner you choose.</p>
         <button
           type="button"
           class="primary"

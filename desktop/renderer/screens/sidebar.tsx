@@ -39,7 +39,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
       </nav>
       <button type="button" class="go-to" onClick={onPalette}>
         <Icon name="search" />
-        Go to …
+        Go to…
         <span class="keys" aria-hidden="true">
           {isMac ? '⌘K' : 'Ctrl K'}
         </span>

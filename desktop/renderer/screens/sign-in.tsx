@@ -37,20 +37,19 @@ export function SignIn() {
         <h1 id="sign-in-title">Sign in</h1>
         {!isPrivate && (
           <p class="notice">
-            This connection is not encrypted: others on the network can read your password and your keys. Open the console at an https
-            address.
+            This connection isn’t encrypted. Others on the network can read your password and keys. Open the console at an https address.
           </p>
         )}
         {signOutFailed.value && (
           <p class="notice" role="alert">
-            The server did not answer, so it did not end your session. The session ends after a day without use.
+            The server didn’t respond, so your session wasn’t ended. It expires after a day without use.
           </p>
         )}
         {choosesServer && (
           <TextField
             label="Server address"
             error={fieldError(failure, 'server')}
-            hint="Such as https://calls.example.com"
+            hint="For example, https://calls.example.com"
             type="text"
             inputMode="url"
             spellcheck={false}
@@ -63,7 +62,7 @@ export function SignIn() {
           />
         )}
         <TextField
-          label="E-mail"
+          label="Email"
           error={fieldError(failure, 'email')}
           type="email"
           autocomplete="username"
@@ -100,11 +99,11 @@ export function SignIn() {
             )}
           </div>
         ) : (
-          <p class="hint">This browser stays signed in for up to seven days. On a shared computer, sign out when you leave.</p>
+          <p class="hint">You stay signed in to this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
         )}
         <FormError text={generalError(failure, ['server', 'email', 'password'])} />
         <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'Signing in …' : 'Sign in'}
+          {isBusy ? 'Signing in…' : 'Sign in'}
         </button>
         {hasServers && (
           <button type="button" class="quiet" onClick={() => setChoosingServer(true)}>
@@ -118,7 +117,7 @@ export function SignIn() {
 }
 
 function missingFields(fields: { server: string; email: string; password: string }): Failure | null {
-  const messages = { server: 'Enter the address of your server.', email: 'Enter your e-mail address.', password: 'Enter your password.' };
+  const messages = { server: 'Enter the address of your server.', email: 'Enter your email address.', password: 'Enter your password.' };
   const errors = (['server', 'email', 'password'] as const).flatMap((path) =>
     fields[path].trim() === '' ? [{ path, message: messages[path] }] : [],
   );

@@ -25,7 +25,7 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
     if (!result.ok) return setFailure(result.failure);
     onClose();
     setSession(result.value);
-    announce(name === '' ? 'Selected no account or partner.' : `Selected ${name}.`);
+    announce(name === '' ? 'Selection cleared.' : `Selected ${name}.`);
   }
 
   return (
@@ -50,7 +50,7 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
       <div class="actions">
         {session.tenancy && (
           <button type="button" onClick={() => void select({ kind: null }, '')}>
-            Select none
+            Clear selection
           </button>
         )}
         <button type="button" onClick={onClose}>

@@ -22,14 +22,14 @@ export function UserDetails({ user, isYou, onReset, onDelete, onClose }: UserDet
         ]}
       />
       {isYou ? (
-        <p class="hint">This is you. Another administrator can reset your password or delete you.</p>
+        <p class="hint">This is your own account. Another administrator can reset your password or delete you.</p>
       ) : (
         <div class="actions at-start">
           <button type="button" onClick={onReset}>
-            Reset password …
+            Reset password…
           </button>
           <button type="button" class="warns" onClick={onDelete}>
-            Delete …
+            Delete…
           </button>
         </div>
       )}

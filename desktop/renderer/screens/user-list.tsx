@@ -26,17 +26,17 @@ export function UserList({ found, settings: { search, sort }, session, onChange,
     <>
       <search class="toolbar">
         <label class="grow">
-          <span class="visually-hidden">Search by name or e-mail</span>
+          <span class="visually-hidden">Search by name or email</span>
           <input
             type="search"
-            placeholder="Search by name or e-mail"
+            placeholder="Search by name or email"
             value={search}
             onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
           />
         </label>
       </search>
       {found.length === 0 ? (
-        <Empty title="No user matches" />
+        <Empty title="No matching users" />
       ) : (
         <DataTable
           label="Users"
@@ -73,7 +73,7 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
       </span>
     ),
   },
-  { name: 'email', label: 'E-mail', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
+  { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
   { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },

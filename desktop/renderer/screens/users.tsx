@@ -77,7 +77,7 @@ export function Users({ session, title }: ScreenProps) {
           )
         }
       >
-        <Loadable resource={resource} what="the users">
+        <Loadable resource={resource} what="users">
           {() =>
             isEmpty ? (
               <Empty title="No users yet">
@@ -110,16 +110,16 @@ export function Users({ session, title }: ScreenProps) {
       )}
       {handedOver && (
         <SecretDialog
-          title="Hand over the password"
+          title="Share the password"
           lead={
             <>
-              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, and then
-              chooses another. The console shows it only now.
+              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, then chooses
+              a new one. This is the only time you’ll see it.
             </>
           }
           label="One-time password"
           secret={handedOver.password}
-          lost="Nobody can show it again. To get another one, reset the password."
+          lost="This password can’t be shown again. To get a new one, reset the password."
           onClose={() => {
             setHandedOver(null);
             announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);

@@ -43,7 +43,7 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
         <Field
           label="Key value"
           error={fieldError(failure, 'keyValue')}
-          hint="Paste a key value that you found. It stays on this computer: the console sends only its hash to the server."
+          hint="Paste a key value you found. It stays on this computer: only its hash is sent to the server."
         >
           {(binding) => <input {...binding} ref={input} type="password" autocomplete="off" spellcheck={false} data-autofocus />}
         </Field>
@@ -66,20 +66,20 @@ function Found({ apiKey, onRevoke }: { apiKey: ApiKeyView | null; onRevoke: (key
   if (!apiKey)
     return (
       <p class="notice">
-        None of the keys that you can see has this value: it is revoked, belongs to somebody else, or is from another server.
+        None of the keys you can see has this value. It may have been revoked, belong to someone else, or come from another server.
       </p>
     );
   return (
     <div class="notice">
       <p>
-        This is <strong>{apiKey.name}</strong>, an older key that is not listed. {apiKey.owner && <OwnerTag owner={apiKey.owner} />}
+        This is <strong>{apiKey.name}</strong>, an older key that isn’t in the list. {apiKey.owner && <OwnerTag owner={apiKey.owner} />}
       </p>
       <p>
         Last used: {apiKey.lastUsedAt === null ? 'Never' : <Time at={apiKey.lastUsedAt} />} · <Expiry apiKey={apiKey} />
       </p>
       <KeyReach id={apiKey.id} />
       <button type="button" onClick={() => onRevoke(apiKey)}>
-        Revoke …
+        Revoke…
       </button>
     </div>
   );

@@ -7,7 +7,7 @@ export function callDurationMs({ dialedAt, endedAt }: Pick<CallView, 'dialedAt' 
 }
 
 export const callCsvHead = [
-  'Request id',
+  'Request ID',
   'Contact',
   'Phone',
   'Outcome',

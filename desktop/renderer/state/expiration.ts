@@ -48,7 +48,7 @@ function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Re
 /** The day that a choice comes to, for its button. */
 export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
   if (choice === 'none') return 'until revoked';
-  if (choice === 'custom') return 'choose a day';
+  if (choice === 'custom') return 'choose a date';
   const instant = expiryInstant({ kind: 'years', years: years[choice] }, now, timeZone);
   return instant ? formatDay(instant) : '';
 }

@@ -5,11 +5,11 @@ import { pluralize } from './format.ts';
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
-      return `The console cannot reach the server. ${failure.detail}`;
+      return `Can’t reach the server. ${failure.detail}`;
     case 'session-ended':
-      return 'Your session has ended. Sign in again, then repeat this.';
+      return 'Your session has ended. Sign in again, then retry.';
     case 'incompatible':
-      return 'This console and this server do not work together. Update the older of the two.';
+      return 'This console isn’t compatible with this server. Update whichever is older.';
     case 'refused':
       return failure.retryAfterSeconds === null
         ? failure.detail

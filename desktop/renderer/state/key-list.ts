@@ -9,7 +9,7 @@ export type KeyFilter = (typeof keyFilters)[number];
 
 export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   all: 'All',
-  expiring: 'Ending in 30 days',
+  expiring: 'Expiring within 30 days',
   expired: 'Expired',
   endless: 'Never expires',
   'never-used': 'Never used',
@@ -82,7 +82,7 @@ export const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => Sort
   expiry: (key) => (key.expiresAt === null ? null : Date.parse(key.expiresAt)),
 };
 
-export const keyCsvHead = ['Id', 'Name', 'Owner', 'Created', 'Last used', 'Expiry', 'Expiry time zone', 'Expired'] as const;
+export const keyCsvHead = ['ID', 'Name', 'Owner', 'Created', 'Last used', 'Expiry', 'Expiry time zone', 'Expired'] as const;
 
 export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
   return [

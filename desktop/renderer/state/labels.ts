@@ -61,9 +61,9 @@ const actionLabels: Readonly<Record<string, string>> = {
   'campaign.changed': 'changed the campaign',
   'contact.erased': 'erased a contact:',
   'contact.exported': 'exported a contact:',
-  'backup.created': 'made the backup',
+  'backup.created': 'created the backup',
   'list.exported': 'exported',
-  'retention.run': 'erased contact data of',
+  'retention.run': 'erased contact data from',
   'audit.pruned': 'deleted old audit events:',
   'clock.accepted': 'confirmed the clock:',
 };
@@ -75,10 +75,10 @@ export function actionLabel(action: string): string {
 
 /** Which campaigns a key that the viewer creates now has access to; null where the viewer cannot create one. */
 export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
-  if (viewer.userType === 'account') return `every campaign of ${viewer.account?.name ?? 'your account'}`;
-  if (viewer.userType === 'partner') return `every campaign of every account beneath ${viewer.partner?.name ?? 'your partner'}`;
+  if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
+  if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;
   if (!tenancy) return null;
-  return tenancy.kind === 'account' ? `every campaign of ${tenancy.name}` : `every campaign of every account beneath ${tenancy.name}`;
+  return tenancy.kind === 'account' ? `all campaigns in ${tenancy.name}` : `all campaigns in all accounts under ${tenancy.name}`;
 }
 
 export function capitalized(text: string): string {

@@ -55,7 +55,7 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
 const consoleFailed: Failure = {
   kind: 'refused',
   code: 'internal',
-  detail: 'The console failed to do this. Try again, and restart it if that does not help.',
+  detail: 'Something went wrong in the console. Try again. If that doesn’t help, restart it.',
   errors: [],
   retryAfterSeconds: null,
 };
@@ -63,7 +63,7 @@ const consoleFailed: Failure = {
 /** When the main process cannot read its settings, the user signs in as at the first start. */
 const emptyStartupState: StartupState = {
   remembered: { server: '', email: '' },
-  persistence: { possible: false, reason: 'The console could not read its settings. You can sign in, but not stay signed in.' },
+  persistence: { possible: false, reason: 'The console couldn’t read its settings. You can sign in, but you won’t stay signed in.' },
   session: null,
 };
 
@@ -155,7 +155,7 @@ export function sessionChangedElsewhere(result: Result<SessionView>): void {
   setSession(result.value);
   if (tenancyKey.peek() === before) return;
   openDialog.value = null;
-  announce('Another tab of this browser changed the session.');
+  announce('The session changed in another tab.');
 }
 
 /** Returns to the sign-in form. The next user starts on the home screen. */

@@ -24,7 +24,7 @@ export function usersInView(users: readonly UserView[], { search, sort }: UserLi
   return sorted(found, sortValues[sort.column], sort.isDescending);
 }
 
-export const userCsvHead = ['Name', 'E-mail', 'Type', 'Belongs to', 'API keys', 'Last sign-in', 'Disabled', 'Created'] as const;
+export const userCsvHead = ['Name', 'Email', 'Type', 'Belongs to', 'API keys', 'Last sign-in', 'Disabled', 'Created'] as const;
 
 export function userCsvRow(user: UserView): string[] {
   const { name, email, userType, apiKeys, lastSignInAt, disabledAt, createdAt } = user;

@@ -80,4 +80,4 @@ else if (check) {
     answer(ctx.res);
   });
   listen(app.callback());
-} else throw new Error(`There is no scope ${scope}.`);
+} else throw new Error(`The scope ${scope} doesn't exist.`);

@@ -6,13 +6,13 @@ const withCode = (code: string) => Object.assign(new Error('connect failed at 10
 describe('the description of a network error', () => {
   it('says what happened and what to check', () => {
     expect(describeNetworkError(withCode('ECONNREFUSED'))).to.equal(
-      'Nothing listens at this address. Check the address and that the server is running.',
+      'Connection refused. Check the address, and make sure that the server is running.',
     );
   });
 
   it('comes from the cause of an error without a code', () => {
     expect(describeNetworkError(new TypeError('fetch failed', { cause: withCode('ENOTFOUND') }))).to.equal(
-      'No server has this name. Check the address.',
+      'Server not found. Check the address.',
     );
   });
 

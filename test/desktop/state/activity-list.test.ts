@@ -13,7 +13,7 @@ const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}
 });
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 
-describe('the filters of the activity', () => {
+describe('the filters of activity', () => {
   const events = [
     event('1'),
     event('2', { actor: { id: 'tom', name: 'Tom' }, action: 'api-key.revoked' }),

@@ -43,7 +43,7 @@ describe('a chart of days', () => {
   });
 });
 
-describe('the outcomes of a day', () => {
+describe('outcomes of a day', () => {
   it('are counted in groups', () => {
     const states = { completed: 7, no_answer: 2, busy: 1, failed: 3, unknown: 1, cancelled: 4, lapsed: 1, queued: 5, dialing: 2 };
     expect(outcomesByDay({ dialerTrouble: null, days: [{ day: '2026-11-21', states }] })).to.deep.equal([

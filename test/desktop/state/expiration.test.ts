@@ -21,7 +21,7 @@ describe('the expiration form', () => {
     expect(resolve(draft({ choice: 'none' }), now)).to.deep.equal({
       ok: true,
       expiration: { kind: 'none' },
-      text: 'Works until it is revoked.',
+      text: 'Works until it was revoked.',
     });
   });
 
@@ -74,7 +74,7 @@ describe('the expiration form', () => {
       '21 Nov 2029',
       '21 Nov 2030',
       '20 Nov 2031',
-      'choose a day',
+      'choose a date',
     ]);
   });
 });
