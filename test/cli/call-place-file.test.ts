@@ -84,7 +84,7 @@ describe('callkey call place --from', () => {
       terminal.stdin.end('\x04');
       const [code] = await once(terminal, 'close');
       expect(code, said).to.equal(2);
-      expect(said).to.contain('End them with Ctrl-D.');
+      expect(said).to.contain('Press Ctrl-D to finish.');
     });
 
     it('reports every bad line with its number and reason, and sends nothing', async () => {
@@ -113,7 +113,7 @@ describe('callkey call place --from', () => {
 
     const unreadable: [string, string | Buffer, RegExp][] = [
       ["a spreadsheet's own file", Buffer.from('PK\x03\x04', 'latin1'), /save it as CSV/],
-      ['NDJSON that is none', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This is not JSON/],
+      ['NDJSON that is none', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This isn't valid JSON/],
     ];
     for (const [what, content, says] of unreadable) {
       it(`ends with 2 on ${what}, and sends nothing`, async () => {
@@ -142,8 +142,8 @@ describe('callkey call place --from', () => {
         { phone: phone(1), name: 'Zoë' },
       ]);
       expect(stderr)
-        .to.contain('not UTF-8')
-        .and.contain('Not used: Ort.')
+        .to.contain('isn\'t UTF-8')
+        .and.contain('Ignored: Ort.')
         .and.match(/line 3: warning: .*line 2/)
         .and.match(/the phone number of an earlier line is on 1 line\./);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
@@ -242,7 +242,7 @@ describe('callkey call place --from', () => {
     const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
 
     it('are listed, the newest first, with what is placed of each', async () => {
-      expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No file was placed');
+      expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No files have been placed');
       await place(file(csvOf(3), 'whole.csv'));
       await stopped('part.csv', 50);
       const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listed();
@@ -262,7 +262,7 @@ describe('callkey call place --from', () => {
       const [{ run }] = await listed();
       const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
       expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes('stay placed'));
-      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('nothing to resume');
+      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
       expect((await place(join(its.home.directory, 'part.csv'))).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));
       expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
@@ -271,7 +271,7 @@ describe('callkey call place --from', () => {
     it('of a file that is placed --again cannot be found again, which discarding says', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
-      expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/--again calls those contacts once more/);
+      expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts are called again/);
     });
   });
 
@@ -294,7 +294,7 @@ describe('callkey call place --from', () => {
       const { code, stdout, stderr } = await place(path);
       expect(code).to.equal(5);
       expect(ndjson(stdout).find(({ line }) => line === 3)).to.include({ status: 'refused', code: 'request-id-conflict' });
-      expect(stderr).to.match(/line 3: refused/);
+      expect(stderr).to.match(/line 3: rejected/);
       its.network.seen.length = 0;
       expect((await place(path)).code).to.equal(5);
       expect(its.network.seen).to.have.length(1);
@@ -309,7 +309,7 @@ describe('callkey call place --from', () => {
         its.network.faults.push('pass', 'pass', 'pass', { status });
         const stopped = await place(path, '--concurrency', '1');
         expect(stopped.code).to.equal(exit);
-        expect(stopped.stderr).to.match(/3 of 20 placed.*callkey call resume/);
+        expect(stopped.stderr).to.match(/callkey call resume/);
         expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
         expect(await calls()).to.deep.equal(onceEach(20));
       });
@@ -356,7 +356,7 @@ describe('callkey call place --from', () => {
         run.child.kill(signal);
         const { signal: by, stdout, stderr } = await run.ended;
         expect(by).to.equal(signal);
-        expect(stderr).to.match(/lines are placed.*callkey call resume/s);
+        expect(stderr).to.match(/placed\..*callkey call resume/s);
         expect((await calls()).length)
           .to.equal(ndjson(stdout).length)
           .and.be.lessThan(300);
@@ -424,7 +424,7 @@ describe('callkey call place --from', () => {
       its.network.seen.length = 0;
       const second = await place(path);
       expect(second.code).to.equal(0);
-      expect(second.stderr).to.match(/was placed whole.*--again/);
+      expect(second.stderr).to.match(/was already placed in full.*--again/);
       expect(ndjson(second.stdout).every(({ status, replayed }) => status === 'placed' && replayed === true)).to.equal(true);
       expect(its.network.seen).to.deep.equal([]);
 
@@ -457,7 +457,7 @@ describe('callkey call place --from', () => {
       }
       expect(its.network.seen).to.deep.equal([]);
       expect((await place(path, '--again')).code).to.equal(0);
-      expect((await its.home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
+      expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
     });
 
     it('resumes at the server where it began, and nowhere else', async () => {
@@ -531,7 +531,7 @@ describe('callkey call place --from', () => {
       its.network.faults.push({ status: 401 });
       await place(file(csvOf(3)), '--concurrency', '1');
       expect((await place(file(csvOf(4)))).code).to.equal(0);
-      expect((await its.home.run(['call', 'resume'])).stderr).to.match(/nothing to resume/);
+      expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
       expect(await calls()).to.deep.equal(onceEach(4));
     });
 
@@ -582,7 +582,7 @@ describe('callkey call place --from', () => {
       run.child.stdout?.destroy();
       const { code, stderr } = await run.ended;
       expect(code).to.equal(1);
-      expect(stderr).to.match(/Nobody reads the results.*of 400 lines are placed\. Run callkey call resume.*> results\.ndjson/);
+      expect(stderr).to.match(/The output pipe was closed.*of 400 lines placed\. To continue, run callkey call resume.*> results\.ndjson/);
       expect((await calls()).length).to.be.lessThan(400);
       const resumed = await its.home.run(['call', 'resume']);
       expect([resumed.code, ndjson(resumed.stdout).length]).to.deep.equal([0, 400]);

@@ -86,7 +86,7 @@ describe('callkey completion', () => {
     expect(table.get('call')).to.contain("@('resume', ").and.contain("@('runs', ");
     expect(table.get('call runs')).to.contain("@('discard', ");
     expect(table.get('key set')).to.contain(
-      "@('--insecure-storage', 'store the key in a file that only you can read instead of in the system''s keychain')",
+      "@('--insecure-storage', 'store the key in a file that only you can read, instead of in the system''s keychain')",
     );
   });
 

@@ -19,7 +19,7 @@ import { fakePorts, problemOf, viewers } from '../support/ports.ts';
 
 const { account, partner, staff } = viewers;
 const actor = { who: account, address: '192.0.2.1' };
-const noSuchKey = "not-found: This API key doesn't exist, or you don't have access to them.";
+const noSuchKey = "not-found: This API key doesn't exist, or you don't have access to it.";
 const keyOf = (id: string): ApiKey => ({
   ...{ id, name: `Key ${id}`, creator: account, owningScope: { accountId: 'a1', partnerId: 'p1' } },
   ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },

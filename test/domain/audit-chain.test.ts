@@ -115,7 +115,7 @@ describe('a chain of audit events', () => {
     const otherHash = chainOf(5, 3);
     otherHash.state.prunedHash = 'another';
     expect((await otherHash.report()).faults).to.deep.equal([
-      'Event 4 does not follow from the one before: one of the two was changed.',
+      "Event 4 doesn't match the one before it: one of the two was modified.",
       byHand,
     ]);
     for (const says of [
@@ -141,7 +141,7 @@ describe('a chain of audit events', () => {
       expect(fault).to.match(/^Events 1 to 3 were deleted after the seal was made, as event 6 says\..*newer seal/);
       expect(more).to.deep.equal([]);
     }
-    expect(await faultsWith(sealAt(6), { seq: 3, hash: 'another' })).to.deep.equal(['Event 3 is not the one that the seal was made of.']);
+    expect(await faultsWith(sealAt(6), { seq: 3, hash: 'another' })).to.deep.equal(["Event 3 doesn't match the seal."]);
   });
 
   it('names twenty faults', async () => {

@@ -150,7 +150,7 @@ describe('deleting a user', () => {
 
   it('fails as not found for a user who was deleted already', async () => {
     const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal("not-found: The such user doesn't exist.");
+    expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
@@ -215,7 +215,7 @@ describe('a new password', () => {
 
   it('of nobody is not found', async () => {
     const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal("not-found: The such user doesn't exist.");
+    expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
@@ -362,7 +362,7 @@ describe('users whom others manage', () => {
   it('whom the viewer does not see are not found', async () => {
     const { ports } = usersOf({ found: [] });
     expect(await problemOf(previewDeletion(ports, partner, 'x', null))).to.equal(
-      "not-found: This user doesn't exist, or you don't have access to it.",
+      "not-found: This user doesn't exist, or you don't have access to them.",
     );
   });
 });
