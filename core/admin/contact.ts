@@ -10,12 +10,17 @@ import { shortName, table } from './table.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
   const contact = program.command('contact').description('export or erase what is stored about a phone number');
-  const exported = contact.command('export').argument('<phone>').description('show everything stored about a phone number; --json includes every field');
+  const exported = contact
+    .command('export')
+    .argument('<phone>')
+    .description('show everything stored about a phone number; --json includes every field');
   withExamples(exported, 'contact export +493012345678', '--json contact export +493012345678').action(withDatabase(runExport));
   const erase = contact
     .command('erase')
     .argument('<phone>')
-    .description('cancel queued calls to a phone number, and erase the number, name, time zone, variables and detail from all of its calls');
+    .description(
+      'cancel queued calls to a phone number, and erase the number, name, time zone, variables and detail from all of its calls',
+    );
   withExamples(erase, 'contact erase +493012345678').action(withDatabase(runErase));
 }
 

@@ -30,7 +30,10 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
     case 'replayed':
       return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
     case 'request-id-conflict':
-      throw new Problem('request-id-conflict', 'This requestId was already used with a different body. To place a new call, use a new requestId.');
+      throw new Problem(
+        'request-id-conflict',
+        'This requestId was already used with a different body. To place a new call, use a new requestId.',
+      );
     case 'too-late': {
       const message = 'Must be in the future.';
       throw new Problem('invalid', `The body is wrong at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });

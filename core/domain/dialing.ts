@@ -28,7 +28,8 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: number): 'h
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
   const isPast = call.notAfter !== null && now > call.notAfter;
-  if (isPast && call.handoff === 'doubt') return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
+  if (isPast && call.handoff === 'doubt')
+    return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
   // It lapses. Or this process has paused, and another core may have claimed the call since.
   if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };
   return 'hand-off';

@@ -142,7 +142,7 @@ describe('callkey call place --from', () => {
         { phone: phone(1), name: 'Zoë' },
       ]);
       expect(stderr)
-        .to.contain('isn\'t UTF-8')
+        .to.contain("isn't UTF-8")
         .and.contain('Ignored: Ort.')
         .and.match(/line 3: warning: .*line 2/)
         .and.match(/the phone number of an earlier line is on 1 line\./);

@@ -142,7 +142,13 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ['a file of no list', recordExportSchema, { list: 'keys', rows: 0 }, 'list', 'Must be api-keys, calls, users or activity.'],
   ['calls in no state', callsQuerySchema, { state: 'ringing' }, 'state', `Must be one of ${states}.`],
   ['a search with a control character', tenanciesQuerySchema, { search: '\0' }, 'search', control],
-  ['an outcome that is none', outcomeSchema, { ...outcome, state: 'unknown' }, 'state', 'Must be one of completed, no_answer, busy, failed.'],
+  [
+    'an outcome that is none',
+    outcomeSchema,
+    { ...outcome, state: 'unknown' },
+    'state',
+    'Must be one of completed, no_answer, busy, failed.',
+  ],
   ['an outcome with a detail of 501', outcomeSchema, { ...outcome, detail: 'x'.repeat(501) }, 'detail', 'Must be at most 500 characters.'],
 ];
 

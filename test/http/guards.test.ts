@@ -151,9 +151,7 @@ describe('what guards every route', () => {
 
   it('refuses what another site sends', async () => {
     const headers = { 'Sec-Fetch-Site': 'cross-site' };
-    expect(await problemOf(inConsole('GET', paths.apiKeys, { headers }))).to.equal(
-      '403 cross-site: This request came from another site.',
-    );
+    expect(await problemOf(inConsole('GET', paths.apiKeys, { headers }))).to.equal('403 cross-site: This request came from another site.');
     for (const site of ['same-origin', 'none'])
       expect((await inConsole('GET', paths.apiKeys, { headers: { 'Sec-Fetch-Site': site } })).status).to.equal(200);
     const { origin } = new URL(harness.core.url);
