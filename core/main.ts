@@ -131,7 +131,14 @@ function browserUrl(url: string): string {
 function welcome({ email, password }: NonNullable<Core['firstUser']>, consoleUrl: string | null): string {
   const where = consoleUrl === null ? 'Sign in with it' : `Open ${consoleUrl} in a browser, sign in with it,`;
   return `
-This database had no users, so the core created one, of type staff: \n email ${email} \n one-time password ${password} \n ${oneTimePasswordNote} ${where} and choose a new password. \n Lost it? Run ${adminCommand} user password ${email}
+This database had no users, so the core created one, of type staff:
+
+  email              ${email}
+  one-time password  ${password}
+
+${oneTimePasswordNote}
+${where} and choose a new password.
+Lost it? Run ${adminCommand} user password ${email}
 `;
 }
 

@@ -50,7 +50,7 @@ export const detailExamples: Record<ProblemCode, string> = {
   'campaign-refused': "The campaign doesn't exist, or this key doesn't have access to it.",
   forbidden: 'Only service staff can select an account or partner.',
   'cross-site': 'This request came from another site.',
-  'not-found': "It doesn't exist, or you don't have access to it. (match the code's real noun: see core/domain/api-keys.ts:165)",
+  'not-found': "It doesn't exist, or you don't have access to it.",
   'call-not-found': "This call doesn't exist in this campaign.",
   'method-not-allowed': 'Use GET, POST.',
   'request-id-conflict': 'This requestId was already used with a different body. To place a new call, use a new requestId.',

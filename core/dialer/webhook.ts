@@ -65,7 +65,7 @@ async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData):
     return { kind: 'taken' };
   }
   const text = await readStart(body).catch(() => '');
-  const detail = `The provider answered ${statusCode}${text === '' ? '.' : `: ${text}`}`;
+  const detail = `The provider returned ${statusCode}${text === '' ? '.' : `: ${text}`}`;
   if (statusCode === 429 || statusCode >= 500) {
     const retryAfter = Number(headers['retry-after']);
     return {
@@ -99,5 +99,5 @@ function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
   const reason = whyNotSent(error);
   if (reason !== null) return { kind: 'not-taken', detail: `The provider could not be reached: ${reason}.`, reason };
   const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : codeOf(error) || 'connection lost';
-  return { kind: 'answer-lost', detail: `The provider's answer was lost (${cause}).`, reason: `no response (${cause})` };
+  return { kind: 'answer-lost', detail: `The provider's response was lost (${cause}).`, reason: `no response (${cause})` };
 }

@@ -56,10 +56,6 @@ export function parameter(ctx: Context, name: string): string {
 /** The `:id` of the path, or its other identifier. @throws Problem `not-found` when it cannot be an identifier */
 export function idOf(ctx: Context, name = 'id'): string {
   const id = parameter(ctx, name);
-  if (!isIdentifier(id))
-    throw new Problem(
-      'not-found',
-      "It doesn't exist, or you don't have access to it. (match the code's real noun: see core/domain/api-keys.ts:165)",
-    );
+  if (!isIdentifier(id)) throw new Problem('not-found', "It doesn't exist, or you don't have access to it.");
   return id;
 }

@@ -21,7 +21,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
       const file = `${database().replace('sqlite:', '')}.session-secret`;
       writeFileSync(file, 'too short', { mode: 0o600 });
       const found = await admin(['check']);
-      expect([found.code, /^WRONG {2}session secret: .+ Delete the file .+$/m.test(found.stdout)], found.stdout).to.deep.equal([1, true]);
+      expect([found.code, /^FAIL {3}session secret: .+ Delete the file .+$/m.test(found.stdout)], found.stdout).to.deep.equal([1, true]);
       writeFileSync(file, 'x'.repeat(43), { mode: 0o600 });
       expect((await admin(['check'])).stdout).to.contain('ok     session secret: can sign sessions');
       rmSync(file);
@@ -44,7 +44,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.storage.database.write('recorded_retention').insert({ one: 1, contact_days: 90, audit_event_days: null });
     const refused = await Promise.all(['check', 'clock show', 'retention run'].map((command) => admin(command.split(' '))));
     expect(refused.map(({ code }) => code)).to.deep.equal([1, 1, 4]);
-    expect(refused[0]?.stdout).to.match(/^WRONG {2}clock: The clock of this machine is \d+ days ahead of 1970-.+ run: .+ clock accept$/m);
+    expect(refused[0]?.stdout).to.match(/^FAIL {3}clock: The clock of this machine is \d+ days ahead of 1970-.+ run: .+ clock accept$/m);
     expect(refused[2]?.stderr).to.match(/^error: The clock of this machine is \d+ days ahead of 1970-/m);
     const { acceptedAt } = await json('clock', 'accept');
     expect(await json('clock', 'show')).to.deep.include({ ok: true, recordedAt: acceptedAt });
@@ -63,7 +63,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await dialing.noteTrouble('core-1', { since, reason: 'connection refused' }, now);
     await dialing.noteTrouble('core-2', { since: since + 1, reason: 'HTTP 503' }, now);
     const { code, stdout } = await admin(['check']);
-    const text = `WRONG  dialer: the provider hasn't taken a call since ${new Date(since).toISOString()}: connection refused`;
+    const text = `FAIL   dialer: the provider hasn't taken a call since ${new Date(since).toISOString()}: connection refused`;
     expect([code, stdout.includes(text)], stdout).to.deep.equal([1, true]);
     await dialing.noteTrouble('core-1', null, now);
     expect((await admin(['check'])).stdout).to.contain('HTTP 503');
@@ -85,7 +85,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
     await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
     const found = await admin(['check']);
-    expect([found.code, /^WRONG {2}key counts: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
+    expect([found.code, /^FAIL {3}key counts: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
       1,
       false,
     ]);

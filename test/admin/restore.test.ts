@@ -88,7 +88,7 @@ describe('restore', () => {
           .to.contain('All sessions have ended')
           .and.to.contain('CAN SIGN IN AGAIN')
           .and.to.match(/^tom@example\.com +Tom/m)
-          .and.to.match(/GET IN AGAIN.*\nE-MAIL.*\nsue@example\.com +Sue/);
+          .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
       });
 
       it('revokes, deletes and disables again what the backup has brought back', async () => {
@@ -151,8 +151,8 @@ describe('restore', () => {
         await direct.close();
         await json('migrate');
         const { code, stdout } = await admin('restore', file);
-        expect([code, stdout.includes(`lacks ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
-        expect((await admin('user', 'list')).stderr).to.contain('is behind this program');
+        expect([code, stdout.includes(`missing ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
+        expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
         // What the migration makes is gone, too.
         expect((await json('migrate')).migrations).to.deep.equal([last]);
       });

@@ -113,7 +113,7 @@ describe('the dialer', () => {
       it('fails a call that the provider rejects, and keeps the reason', async () => {
         await start({}, (_, response) => void response.writeHead(422).end('no such line\n'));
         const ended = await untilState(textAt(await place(), 'contactId'), 'failed');
-        expect(ended['detail']).to.equal('The provider answered 422: no such line');
+        expect(ended['detail']).to.equal('The provider returned 422: no such line');
         expect(receiver.received).to.have.length(1);
       });
 

@@ -6,7 +6,7 @@ import type { DialingStore, HandoffResult } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 
-const refused: HandoffResult = { kind: 'not-taken', detail: 'The provider answered 503: no', reason: 'HTTP 503' };
+const refused: HandoffResult = { kind: 'not-taken', detail: 'The provider returned 503: no', reason: 'HTTP 503' };
 const taken: HandoffResult = { kind: 'taken' };
 
 describe('the watch over a provider that takes no calls', () => {

@@ -150,7 +150,7 @@ describe('the answer of a webhook', () => {
 
   it('is shortened to what a call keeps, without control characters', async () => {
     const result = await handOff((response) => response.writeHead(422).end(`\u001b[31m${'no '.repeat(10_000)}`));
-    expect(result.kind === 'rejected' && result.detail).to.match(/^The provider answered 422: \[31m(no )+n?o?$/);
+    expect(result.kind === 'rejected' && result.detail).to.match(/^The provider returned 422: \[31m(no )+n?o?$/);
     expect(result.kind === 'rejected' && result.detail.length).to.be.at.most(limits.detail);
   });
 
@@ -167,7 +167,7 @@ describe('the answer of a webhook', () => {
     [599, 'not-taken'],
   ] as const) {
     it(`means with the status ${status} that the call is ${kind}`, async () => {
-      const detail = kind === 'taken' ? {} : { detail: `The provider answered ${status}.` };
+      const detail = kind === 'taken' ? {} : { detail: `The provider returned ${status}.` };
       const reason = kind !== 'taken' ? { reason: `HTTP ${status}` } : {};
       expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail, ...reason });
     });
@@ -178,7 +178,7 @@ describe('the answer of a webhook', () => {
       response.writeHead(422).write('no\r\n\tsuch ');
       setImmediate(() => response.end('line\n'));
     });
-    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422: no such line', reason: 'HTTP 422' });
+    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider returned 422: no such line', reason: 'HTTP 422' });
   });
 
   it('is read no further than what a call keeps of it', async () => {
@@ -191,7 +191,7 @@ describe('the answer of a webhook', () => {
     const result = await handOff((response) =>
       response.writeHead(422, { 'Content-Length': '100' }).write('{', () => setImmediate(() => response.destroy())),
     );
-    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider answered 422.', reason: 'HTTP 422' });
+    expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider returned 422.', reason: 'HTTP 422' });
   });
 
   it('keeps no connection open, however long it is', async () => {

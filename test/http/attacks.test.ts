@@ -187,7 +187,7 @@ describe('attacks', () => {
           await refusal(onDemand(core.url, tenants.campaign.id), { contact: { phone: somePhone(), name } }, { key }),
         ];
         expect(found.map((errors) => errors?.map(({ path }) => path))).to.deep.equal([['name'], ['name'], ['contact.name']]);
-        for (const errors of found) expect(errors?.[0]?.message).to.match(/^Leave out the character U\+202E/);
+        for (const errors of found) expect(errors?.[0]?.message).to.match(/^Remove the invisible character U\+202E/);
       });
 
       it('is served, listed and revoked where it is there from before', async () => {

@@ -90,7 +90,7 @@ describe('what guards every route', () => {
   it('says where a body is wrong first, and names fifty places at most', async () => {
     const phone = 'Must be a phone number in E.164 format, such as +493012345678.';
     expect(await problemOf(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: Invalid body at contact.phone: ${phone}`);
-    expect(await problemOf(place('[]'))).to.match(/^422 invalid: The body is wrong: \S/);
+    expect(await problemOf(place('[]'))).to.match(/^422 invalid: Invalid body: \S/);
     const unknown = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`f${n}`, 1]));
     expect((await place(JSON.stringify({ ...JSON.parse(call()), ...unknown }))).json['errors']).to.have.length(50);
   });
@@ -98,7 +98,7 @@ describe('what guards every route', () => {
   it('says where a query is wrong, and takes an empty parameter for none', async () => {
     const calls = pathTo(paths.calls, { id: harness.tenants.campaign.id });
     expect(await problemOf(inConsole('GET', `${calls}?state=ringing`))).to.match(
-      /^400 malformed-request: Invalid query at state: Give one of queued, /,
+      /^400 malformed-request: Invalid query at state: Must be one of queued, /,
     );
     expect(await problemOf(inConsole('GET', `${calls}?searhc=x`))).to.equal(
       '400 malformed-request: Invalid query at searhc: Unknown field.',
@@ -145,7 +145,7 @@ describe('what guards every route', () => {
 
   it('finds nothing by what cannot be an identifier', async () => {
     expect(await problemOf(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
-      "404 not-found: This thing doesn't exist, or you don't have access to it.",
+      "404 not-found: It doesn't exist, or you don't have access to it.",
     );
   });
 

@@ -98,6 +98,7 @@ describe('the metrics', () => {
         const before = Date.now();
         expect(await adminOn(database).json('backup', `${directory}/copy.db`)).to.deep.equal({
           backup: { file: `${directory}/copy.db` },
+          unfinished: [],
           recorded: true,
         });
         expect(readdirSync(directory)).to.deep.equal(['copy.db']);
