@@ -87,10 +87,16 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     });
 
     for (const [what, cert, key, variable, part] of [
-      ['with the key of another', 'one.crt', 'two.key', 'TLS_KEY_FILE', 'is not the key of the certificate'],
-      ['that is none', 'nonsense', 'one.key', 'TLS_CERT_FILE', 'no certificate in PEM form'],
-      ['with a key that is none', 'one.crt', 'one.crt', 'TLS_KEY_FILE', 'no private key in PEM form'],
-      ['with a key that is encrypted', 'locked.crt', 'locked.key', 'TLS_KEY_FILE', 'without a passphrase'],
+      ['with the key of another', 'one.crt', 'two.key', 'TLS_KEY_FILE', "doesn't match the certificate"],
+      ['that is none', 'nonsense', 'one.key', 'TLS_CERT_FILE', "doesn't contain a certificate in PEM format"],
+      ['with a key that is none', 'one.crt', 'one.crt', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
+      [
+        'with a key that is encrypted',
+        'locked.crt',
+        'locked.key',
+        'TLS_KEY_FILE',
+        "doesn't contain an unencrypted private key in PEM format",
+      ],
       ['that is not there', 'nowhere', 'one.key', 'TLS_CERT_FILE', 'ENOENT'],
     ] as const) {
       it(what, async () => {
@@ -181,7 +187,12 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     });
 
     it('on a host that nobody knows', async () => {
-      await expectRefusal(startCoreHere(await changed({ hostname: 'nowhere.invalid' })), 'DATABASE_URL', 'nowhere.invalid', 'not known');
+      await expectRefusal(
+        startCoreHere(await changed({ hostname: 'nowhere.invalid' })),
+        'DATABASE_URL',
+        'nowhere.invalid',
+        'unknown host name',
+      );
     });
   });
 });

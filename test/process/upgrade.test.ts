@@ -102,7 +102,7 @@ describe('an upgrade', () => {
         const refused: unknown = await startCoreHere(url).catch((error) => error);
         expect(refused).to.be.instanceOf(ConfigError);
         expect(String(refused)).to.match(
-          /: DATABASE_URL: [^\n]*newer than this program \(it has 999-of-a-later-release\)\. Run the newer version\.$/,
+          /: DATABASE_URL: [^\n]*newer than this version \(it has 999-of-a-later-release\)\. Run the newer version\.$/,
         );
         await core.close();
       });

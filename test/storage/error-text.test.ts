@@ -53,7 +53,7 @@ describe('the text of a database error', () => {
       'the cause of another error',
       new Error('wrapped', { cause: failure('x', { code: 'ETIMEDOUT' }) }),
       postgres,
-      "Can't use the database callkey at db.example:5432: no answer (ETIMEDOUT). Check the address and any firewalls in between.",
+      "Can't use the database callkey at db.example:5432: no response (ETIMEDOUT). Check the address and any firewalls in between.",
     ],
   ] as const) {
     it(`says ${what}`, () => {
@@ -93,7 +93,7 @@ describe('the text of a database error', () => {
     ['ENETUNREACH', 'the host is unreachable', 'Check the network between this machine and the host.'],
     ['ECONNRESET', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
     ['EPIPE', 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
-    ['ETIMEDOUT', 'no answer', 'Check the address and any firewalls in between.'],
+    ['ETIMEDOUT', 'no response', 'Check the address and any firewalls in between.'],
     ['3D000', 'x', 'Create the database first, with createdb.'],
     ['28P01', 'x', 'Fix the username or password in DATABASE_URL.'],
     ['28000', 'x', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
@@ -113,11 +113,11 @@ describe('the text of a database error', () => {
 
   it('has no advice for what only PostgreSQL knows', () => {
     const error = failure('insert - odd thing in public.calls.\nmore', { code: 'odd', severity: 'FATAL' });
-    expect(databaseErrorText(error, sqlite)).to.equal('The database /data/callkey.db cannot be used: odd thing in public.calls (odd).');
+    expect(databaseErrorText(error, sqlite)).to.equal("Can't use the database /data/callkey.db: odd thing in public.calls (odd).");
   });
 
   it('says that there was no answer where a time is over', () => {
-    const text = "Can't use the database /data/callkey.db: no answer. Check the address and any firewalls in between.";
+    const text = "Can't use the database /data/callkey.db: no response. Check the address and any firewalls in between.";
     const pool = failure('x', { name: 'KnexTimeoutError' });
     expect([new Error('Timed out'), new Error('a timeout'), pool].map((error) => databaseErrorText(error, sqlite))).to.deep.equal([
       text,

@@ -64,7 +64,7 @@ describe('on PostgreSQL, a core whose role may only read and change rows, in a s
     expect(answers.map(({ status }) => status)).to.deep.equal([202, 200, 202, 204, 200, 200]);
     expect(ready.status).to.equal(503);
     expect(JSON.stringify(unready)).to.contain('lacks INSERT, UPDATE on calls; DELETE on sessions');
-    expect([code, stdout.includes('WRONG  rights: ')], stdout).to.deep.equal([1, true]);
+    expect([code, stdout.includes('FAIL   rights: ')], stdout).to.deep.equal([1, true]);
     expect(rows).to.deep.equal([{ schemaname: 'callkey' }]);
     expect(denied).to.contain('permission denied');
     expect(
