@@ -7,7 +7,13 @@ import { SecureResponse } from './secure-response.ts';
  * What Node's parser has for its server. Node doesn't document it, and has no switch for what is done with it here: tests of
  * `test/http/connections.test.ts` fail if a later Node.js changes it.
  */
-type Parser = { onIncoming: (request: ParsedRequest, keepAlive: boolean) => number; resume(): void };
+type Parser = {
+  onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
+  /** `kOnBody`. Set once: parsers go from one connection to the next. */
+  3: (this: Parser, piece: Buffer) => void;
+  socket: Socket;
+  resume(): void;
+};
 type ParsedSocket = Socket & { parser?: Parser | null };
 type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 
@@ -21,6 +27,13 @@ const startsInTurn = 4;
 /** The bytes of all waiting requests together. Without the bound, connections from many networks could fill the memory with them. */
 const mostHeldBytes = 32 * 1024 * 1024;
 
+/**
+ * How many pieces a body may come in, beside one for so many of its bytes. Each costs a callback, read or not: chunks of one byte would keep
+ * the core busy for ten times as long as it takes to send them.
+ */
+const mostPieces = 1_000;
+const bytesOfPiece = 64;
+
 /** Without an address, the parser would take no bytes for the end of the connection. */
 const nothing = Buffer.alloc(1).subarray(1);
 
@@ -30,12 +43,16 @@ type Turns = {
   /** The turn of the event loop in which its last request was started. */
   startedIn: number;
   response: ServerResponse | null;
+  /** What the body under way may still come in. */
+  piecesLeft: number;
   /** The next request, of which the headers are read, and what the client has sent after them. */
   held: { start(): void; rest: Buffer[] } | null;
   /** The answer is with the system, or the connection broken. */
   end(): void;
   observer: TurnObserver;
 };
+
+const turnsOf = new WeakMap<Socket, Turns>();
 
 export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting(): void };
 
@@ -47,7 +64,6 @@ export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting():
  * can't keep it from its client. Waiting requests start a few in each turn of the event loop, one connection after the other.
  */
 export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver): void {
-  const turnsOf = new WeakMap<Socket, Turns>();
   let heldBytes = 0;
   /** Those whose next request may start. */
   const ready = new Set<ParsedSocket>();
@@ -69,8 +85,9 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
       observer.onEnd();
       if (turns.held) startSoon();
     };
-    const turns: Turns = { isBusy: false, startedIn: -1, response: null, held: null, end, observer };
+    const turns: Turns = { isBusy: false, startedIn: -1, response: null, piecesLeft: mostPieces, held: null, end, observer };
     turnsOf.set(socket, turns);
+    countPieces(parser);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
       // An answer may be whole before the parser has come to the end of what one read has brought.
@@ -117,6 +134,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   function markStart(turns: Turns): void {
     turns.isBusy = true;
     turns.startedIn = turn;
+    turns.piecesLeft = mostPieces;
     turns.observer.onStart();
     if (isTurnMarked) return;
     isTurnMarked = true;
@@ -179,6 +197,25 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     socket.on('drain', () => earlier.emit('drain'));
   });
 }
+
+/** At one piece too many, ends the connection: the parser can't be stopped in the middle of what one read has brought. */
+function countPieces(parser: Parser): void {
+  const onBody = parser[3];
+  if (counting.has(onBody)) return;
+  const count = function (this: Parser, piece: Buffer) {
+    const turns = turnsOf.get(this.socket);
+    if (turns) {
+      turns.piecesLeft -= 1 - piece.length / bytesOfPiece;
+      if (turns.piecesLeft < 0)
+        return void (this.socket.destroyed || answerClientError(new Error('too many pieces'), this.socket, turns.response));
+    }
+    onBody.call(this, piece);
+  };
+  counting.add(count);
+  parser[3] = count;
+}
+
+const counting = new WeakSet<Parser[3]>();
 
 /** Where the socket is paused already, reading may go on all the same: a `resume` that was under way starts it again. */
 function stopReading(socket: Socket): void {

@@ -9,6 +9,8 @@ import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
+/** As they came. */
+const keptChunks = 32;
 /** A body can be wrong in thousands of places. The answer names the first ones. */
 const reportedErrors = 50;
 
@@ -60,13 +62,16 @@ export function readBytes(req: IncomingMessage): Promise<Buffer> {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
     // A client that hung up before this sends no further event.
     if (req.destroyed) return end();
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let size = 0;
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       // The rest is read and dropped: a client that still sends would not read the answer.
-      if (size <= limits.bodyBytes) chunks.push(chunk);
-      else reject(new Problem('too-large', `The body must be at most ${limits.bodyBytes} bytes.`));
+      if (size <= limits.bodyBytes) {
+        chunks.push(chunk);
+        // Many small ones take many times their bytes.
+        if (chunks.length === keptChunks) chunks = [Buffer.concat(chunks)];
+      } else reject(new Problem('too-large', `The body must be at most ${limits.bodyBytes} bytes.`));
     });
     req.on('end', () => resolve(Buffer.concat(chunks)));
     req.on('error', end);

@@ -90,6 +90,31 @@ describe('a connection', () => {
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['0', '300000', '3', '3', '0']);
       });
 
+      for (const isRead of [true, false])
+        it(`is cut off when a body that is ${isRead ? 'read' : 'dropped'} comes in chunks of one byte without end`, async () => {
+          let pieces = 0;
+          ({ listener } = await open({ isSecure }, (request, response) => {
+            if (isRead) request.on('data', () => pieces++);
+            else response.end();
+          }));
+          const { socket, seen } = await client(listener);
+          socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+          socket.write('1\r\nx\r\n'.repeat(10_000));
+          await until(() => seen.isClosed);
+          expect(statuses(seen.text)?.[0]).to.equal(isRead ? '400' : '200');
+          if (isRead) expect(pieces).to.be.within(1_000, 1_100);
+        });
+
+      it('takes one large body after the other in chunks of a hundred bytes', async () => {
+        ({ listener } = await open({ isSecure }, (request, response) => void bodyOf(request).then((size) => response.end(String(size)))));
+        const { socket, seen } = await client(listener);
+        const chunks = `64\r\n${'x'.repeat(100)}\r\n`.repeat(3_000);
+        const chunked = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
+        socket.write(chunked + chunked + get('/last', 'Connection: close\r\n'));
+        await until(() => seen.isClosed);
+        expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['300000', '300000', '0']);
+      });
+
       it('has thousands of pipelined requests answered, never two at once', async () => {
         let underWay = 0;
         let most = 0;

@@ -16,6 +16,7 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const send = (method: string, path: string, body: string, more = '') =>
   `${method} ${path} HTTP/1.1\r\nHost: x\r\n${more}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 const signIn = send('POST', '/console/session', JSON.stringify({ email: 'ada@example.com', password: 'a wrong password' }));
+const post = 'POST /console/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
 const put = send('PUT', '/', '{}');
 const place = (scene: Scene) => {
   const { pathname } = new URL(onDemand(scene.core().url, scene.campaignId));
@@ -42,6 +43,11 @@ const strangers: { name: string; title: string; isQuick?: true; begin(scene: Sce
     name: 'puts',
     title: '20 connections of 250 KB of PUT',
     begin: (scene) => times(20, () => repeat(scene, put.repeat(250_000 / put.length))),
+  },
+  {
+    name: 'pieces',
+    title: '300 connections of bodies in chunks of one byte',
+    begin: (scene) => times(300, () => repeat(scene, `${post}${'1\r\nx\r\n'.repeat(10_000)}`)),
   },
   // From several addresses, or those at the limit of one network would make room for each other.
   { name: 'silent', title: '8,000 silent connections', begin: (scene) => times(8_000, (n) => open(scene, `127.0.1.${n % 10}`)) },
