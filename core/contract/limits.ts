@@ -12,8 +12,9 @@ export const limits = {
   chartDays: 30,
   /** In days: so long before its end, a key is said to end soon. */
   endsSoon: 30,
-  /** Bytes in a request body. */
+  /** Bytes in a request body: in that of a call, and in any other, which strangers send, too. */
   bodyBytes: 64 * 1024,
+  otherBodyBytes: 8 * 1024,
   /** Characters in an identifier that the service makes. */
   identifier: 64,
   /** Characters in an integrator's own identifier of a call. */

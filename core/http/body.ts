@@ -20,11 +20,15 @@ const reportedErrors = 50;
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
 export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema): Promise<z.output<Schema>> {
-  return readValidBody(ctx, (input) => validate(schema, input));
+  return readValidBody(ctx, (input) => validate(schema, input), limits.otherBodyBytes);
 }
 
-/** {@link readBody} with another check than a schema's. */
-export async function readValidBody<Data>({ req }: Context, validateInput: (input: unknown) => Validated<Data>): Promise<Data> {
+/** {@link readBody} with another check than a schema's, and another limit. */
+export async function readValidBody<Data>(
+  { req }: Context,
+  validateInput: (input: unknown) => Validated<Data>,
+  mostBytes: number,
+): Promise<Data> {
   const { headers } = req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
     throw new Problem('unsupported-media-type', 'Send UTF-8 JSON with Content-Type: application/json.');
@@ -32,7 +36,7 @@ export async function readValidBody<Data>({ req }: Context, validateInput: (inpu
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  return dataOf(validateInput(parse(await readBytes(req))));
+  return dataOf(validateInput(parse(await readBytes(req, mostBytes))));
 }
 
 /** Checks bytes that are to be JSON. @throws Problem `malformed-request` or `invalid` */
@@ -57,7 +61,7 @@ export function readListFilter(ctx: Context): ListFilter {
 }
 
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
-export function readBytes(req: IncomingMessage): Promise<Buffer> {
+export function readBytes(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
     // A client that hung up before this sends no further event.
@@ -67,11 +71,14 @@ export function readBytes(req: IncomingMessage): Promise<Buffer> {
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       // The rest is read and dropped: a client that still sends would not read the answer.
-      if (size <= limits.bodyBytes) {
+      if (size <= mostBytes) {
         chunks.push(chunk);
         // Many small ones take many times their bytes.
         if (chunks.length === keptChunks) chunks = [Buffer.concat(chunks)];
-      } else reject(new Problem('too-large', `The body must be at most ${limits.bodyBytes} bytes.`));
+        return;
+      }
+      chunks = [];
+      reject(new Problem('too-large', `The body must be at most ${mostBytes} bytes.`));
     });
     req.on('end', () => resolve(Buffer.concat(chunks)));
     req.on('error', end);

@@ -1,6 +1,7 @@
 import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRule, validatePlaceCall } from '#contract/calls.ts';
 import { endsSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
+import { limits } from '#contract/limits.ts';
 import { paths } from '#contract/paths.ts';
 import { isIdentifier, timestamp } from '#contract/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
@@ -78,7 +79,7 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
-    input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall));
+    input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall, limits.bodyBytes));
   } catch (problem) {
     // Only a key with access to the campaign learns what is wrong with the body. Any other gets the refusal that a right body would get.
     await authorize(ports, afterBody(), campaign);

@@ -120,7 +120,7 @@ describe('attacks', () => {
     });
 
     it('a text that is too long is refused before it is normalised, which takes the square of its length', async () => {
-      const marks = '\u0316\u0315'.repeat(15_000);
+      const marks = '\u0316\u0315'.repeat(1_900);
       const expiration = { kind: 'none' };
       const lengths: number[] = [];
       const { normalize } = String.prototype;

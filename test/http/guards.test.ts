@@ -77,6 +77,13 @@ describe('what guards every route', () => {
     expect(await problemOf(place(body.padEnd(65_537)))).to.equal('413 too-large: The body must be at most 65536 bytes.');
   });
 
+  it('takes 8 KiB from whoever has no key, and not a byte more', async () => {
+    const tryIn = (raw: string) => ask('POST', harness.core.url + paths.session, { raw });
+    const body = JSON.stringify({ email: 'nobody@example.com', password: 'a wrong password' });
+    expect((await tryIn(body.padEnd(8_192))).status).to.equal(401);
+    expect(await problemOf(tryIn(body.padEnd(8_193)))).to.equal('413 too-large: The body must be at most 8192 bytes.');
+  });
+
   for (const [what, raw] of [
     ['that is not JSON', '{'],
     ['that is not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
@@ -359,7 +366,7 @@ describe('a request', () => {
     const early = new IncomingMessage(new Socket()).destroy();
     await once(early, 'close');
     const late = new IncomingMessage(new Socket());
-    const failures = [early, late].map((req) => readBytes(req).catch((error: unknown) => error));
+    const failures = [early, late].map((req) => readBytes(req, 1_000).catch((error: unknown) => error));
     late.destroy(new Error('aborted'));
     for (const problem of await Promise.all(failures))
       expect(problem).to.include({ code: 'malformed-request', message: 'The request body is incomplete.' });

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa from 'koa';
 import { validatePlaceCall } from '#contract/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
+import { limits } from '#contract/limits.ts';
 import { createApp } from '../../../core/app.ts';
 import { digestOf } from '../../../core/domain/api-keys.ts';
 import { readBytes, readValidBody } from '../../../core/http/body.ts';
@@ -25,14 +26,14 @@ function answer(res: ServerResponse): void {
 /** Reads and checks so much of a request. */
 const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
   koa: async () => undefined,
-  body: async ({ req }) => JSON.parse((await readBytes(req)).toString()),
+  body: async ({ req }) => JSON.parse((await readBytes(req, limits.bodyBytes)).toString()),
   key: async (ctx) => {
     checkKey(ctx.req);
     return koaScopes['body']?.(ctx);
   },
   schema: async (ctx) => {
     checkKey(ctx.req);
-    return readValidBody(ctx, validatePlaceCall);
+    return readValidBody(ctx, validatePlaceCall, limits.bodyBytes);
   },
 };
 
