@@ -95,8 +95,10 @@ export const apiKeySchema = z.object({
   /** The zone at the end of whose day the key expires. */
   expiryTimeZone: z.string().nullable(),
   expired: z.boolean(),
-  /** Present for viewers who can see others' keys. */
-  owner: z.object({ isYou: z.boolean(), name: z.string() }).optional(),
+  /** Present for viewers who can see others' keys. Earlier cores send no email. */
+  owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
+  /** Present, and true, while the owner is disabled: until they are enabled again, the key is refused. */
+  ownerDisabled: z.literal(true).optional(),
 });
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
@@ -175,6 +177,49 @@ export const campaignsSchema = z.object({
   nextCursor: nextCursorSchema,
 });
 export type CampaignsView = z.infer<typeof campaignsSchema>;
+
+// Directory: partners, accounts and campaigns, for those who manage them
+
+const nameSchema = lineSchema(limits.name);
+
+/** On a database without partners, staff create the first of each. */
+export const setupSchema = z.strictObject({ partner: nameSchema, account: nameSchema, campaign: nameSchema });
+export type Setup = z.infer<typeof setupSchema>;
+export const createdSetupSchema = z.object({ partner: namedSchema, account: namedSchema, campaign: namedSchema });
+export type CreatedSetupView = z.infer<typeof createdSetupSchema>;
+
+/** The search looks in a row's own name, and finds it by its ID. */
+export const directoryPartnersQuerySchema = directoryQuerySchema;
+/** Without a partner: of all that the viewer manages. */
+export const directoryAccountsQuerySchema = directoryQuerySchema.extend({ partner: identifierSchema.optional() });
+/** Without an account: of all that the viewer manages. */
+export const directoryCampaignsQuerySchema = directoryQuerySchema.extend({ account: identifierSchema.optional() });
+
+export const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
+export const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
+export const directoryCampaignSchema = namedSchema.extend({ account: namedSchema, partner: namedSchema });
+
+/** By name. */
+export const directoryPartnersSchema = z.object({ partners: z.array(directoryPartnerSchema), nextCursor: nextCursorSchema });
+export type DirectoryPartnersView = z.infer<typeof directoryPartnersSchema>;
+/** By the names of partner and account. */
+export const directoryAccountsSchema = z.object({ accounts: z.array(directoryAccountSchema), nextCursor: nextCursorSchema });
+export type DirectoryAccountsView = z.infer<typeof directoryAccountsSchema>;
+/** By the names of partner, account and campaign. */
+export const directoryCampaignsSchema = z.object({ campaigns: z.array(directoryCampaignSchema), nextCursor: nextCursorSchema });
+export type DirectoryCampaignsView = z.infer<typeof directoryCampaignsSchema>;
+
+/** Creates a partner, and renames a partner, account or campaign. */
+export const nameInDirectorySchema = z.strictObject({ name: nameSchema });
+export const createAccountSchema = z.strictObject({ name: nameSchema, partnerId: identifierSchema });
+export const createCampaignSchema = z.strictObject({ name: nameSchema, accountId: identifierSchema });
+
+export const partnerInDirectorySchema = z.object({ partner: directoryPartnerSchema });
+export type PartnerInDirectoryView = z.infer<typeof partnerInDirectorySchema>;
+export const accountInDirectorySchema = z.object({ account: directoryAccountSchema });
+export type AccountInDirectoryView = z.infer<typeof accountInDirectorySchema>;
+export const campaignInDirectorySchema = z.object({ campaign: directoryCampaignSchema });
+export type CampaignInDirectoryView = z.infer<typeof campaignInDirectorySchema>;
 
 // Calls
 
@@ -279,6 +324,19 @@ export const createUserSchema = z.strictObject({
   partnerId: identifierSchema.optional(),
 });
 export type CreateUser = z.infer<typeof createUserSchema>;
+
+export const changeUserSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    /** Keeps the user and their keys out, and ends their sessions. */
+    disabled: z.boolean().optional(),
+    /** Another account in the viewer's scope. Null frees a partner user from the one that they are tied to. */
+    accountId: identifierSchema.nullable().optional(),
+  })
+  .refine((change) => Object.keys(change).length > 0, { error: 'Must contain name, disabled or accountId.' });
+export type ChangeUser = z.infer<typeof changeUserSchema>;
+export const changedUserSchema = z.object({ user: userSchema });
+export type ChangedUserView = z.infer<typeof changedUserSchema>;
 
 /** The password is shown this once, to be changed by its user. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string() });

@@ -40,6 +40,11 @@ export const bodyExamples: Partial<Record<SchemaName, object>> = {
   SelectTenancy: { kind: 'account', id: '01a1c7d4-7a0d-7e11-8b5c-4d3e2f1a0b9c' },
   ChangePassword: { currentPassword: 'correct horse battery staple', newPassword: 'another quite long sentence' },
   CreateUser: { email: 'grace@example.com', name: 'Grace Hopper', userType: 'account' },
+  ChangeUser: { disabled: true },
+  Setup: { partner: 'Northwind Voice', account: 'Blue Clinic', campaign: 'Appointment reminders' },
+  NameInDirectory: { name: 'Green Clinic' },
+  CreateAccount: { name: 'Green Clinic', partnerId: '01a1c7d4-6a0d-7e11-8b5c-4d3e2f1a0b9c' },
+  CreateCampaign: { name: 'Recalls', accountId: '01a1c7d4-7a0d-7e11-8b5c-4d3e2f1a0b9c' },
   RecordExport: { list: 'calls', rows: 120 },
 };
 

@@ -38,7 +38,7 @@ export async function createApiKey(
   const apiKey: ApiKey = {
     id: ports.randomness.id(),
     name,
-    creator: { id: viewer.id, name: viewer.name },
+    creator: { id: viewer.id, name: viewer.name, email: viewer.email, isDisabled: false },
     owningScope,
     createdAt: now,
     lastUsedAt: null,

@@ -1,10 +1,10 @@
-import type { CreateUser } from '#contract/console.ts';
+import type { ChangeUser, CreateUser } from '#contract/console.ts';
 import type { Actor, EndangeredKey, ListedUser, ListFilter, UserInput, Viewer } from './model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from './paging.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
-import { createUser, deleteUser, resetPassword } from './users.ts';
+import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword } from './users.ts';
 
 export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor }: ListFilter): Promise<Page<ListedUser>> {
   const after = timePosition(cursor);
@@ -23,6 +23,31 @@ export async function createManagedUser(
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   if (password === null) throw new Error('A user was created without a password.');
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
+}
+
+/** Renames, moves, disables or enables a user. What is so already changes nothing. */
+export async function changeManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, change: ChangeUser): Promise<ListedUser> {
+  const user = await findManagedUser(ports, viewer, id);
+  if (user.id === viewer.id && (change.disabled !== undefined || change.accountId !== undefined)) {
+    throw new Problem('conflict', "You can't disable or move yourself. Ask another administrator to do it.");
+  }
+  const accountId = change.accountId === undefined ? (user.account?.id ?? null) : change.accountId;
+  const name = change.name ?? user.name;
+  if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, visibilityOf(viewer), accountId);
+  if (name !== user.name || accountId !== (user.account?.id ?? null)) {
+    await changeUser(ports, actor, user, { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null });
+  }
+  const isDisabled = user.disabledAt !== null;
+  if (change.disabled === true && !isDisabled) await disableUser(ports, actor, { ...user, name });
+  if (change.disabled === false && isDisabled) await enableUser(ports, actor, { ...user, name });
+  return findManagedUser(ports, viewer, id);
+}
+
+/** A user stays within the viewer's scope, and so with their partner. */
+async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
+  const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
+  if (!isInScope) throw outOfScope('accountId', 'account');
 }
 
 export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };

@@ -6,6 +6,11 @@ export type Account = Named & { partnerId: string };
 
 export type Campaign = Named & { account: Named };
 
+/** A partner, account or campaign as those see it who manage it, with the one above it. */
+export type ManagedPartner = Named & { accounts: number };
+export type ManagedAccount = Named & { partner: Named; campaigns: number };
+export type ManagedCampaign = Named & { account: Named; partner: Named };
+
 /** `externalId` is what an import has named it by; null without one. */
 export type ExternalNamed = Named & { externalId: string | null };
 
@@ -54,10 +59,13 @@ export type Session = {
 /** The scope in which a key was created: a partner, or an account with the partner above it. */
 export type OwningScope = { accountId: string | null; partnerId: string };
 
+/** Who created a key. While they are disabled, it is refused. */
+export type KeyOwner = Named & { email: string; isDisabled: boolean };
+
 export type ApiKey = {
   id: string;
   name: string;
-  creator: Named;
+  creator: KeyOwner;
   owningScope: OwningScope;
   createdAt: DateTime;
   lastUsedAt: DateTime | null;

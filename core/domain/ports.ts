@@ -31,6 +31,9 @@ import type {
   ListedEvent,
   ListedUser,
   ListFilter,
+  ManagedAccount,
+  ManagedCampaign,
+  ManagedPartner,
   NewCall,
   NewPassword,
   NewUser,
@@ -41,7 +44,7 @@ import type {
   UserChange,
 } from './model.ts';
 import type { TimePosition } from './paging.ts';
-import type { ActivityVisibility, CampaignAccess, KeyVisibility, UserVisibility } from './scope.ts';
+import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './scope.ts';
 
 export type Clock = {
   /** The current instant, in UTC. */
@@ -354,6 +357,32 @@ export type TenancyStore = {
   search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;
 };
 
+/** Partners, accounts and campaigns for those who manage them. */
+export type DirectoryStore = {
+  /**
+   * Creates the first partner, account and campaign, all or none.
+   *
+   * @returns false, and creates nothing, if there is a partner; exact over all processes
+   */
+  setUp(
+    partner: Named,
+    account: Account,
+    campaign: Named & { accountId: string },
+    events: readonly [AuditEvent, ...AuditEvent[]],
+  ): Promise<boolean>;
+  /** @returns false if it doesn't exist */
+  rename(kind: 'partner' | 'account' | 'campaign', thing: Named, event: AuditEvent): Promise<boolean>;
+  /** Ordered by name, from after the one that the cursor names. */
+  partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
+  /** Ordered by partner and name. @param partnerId null for those of all partners */
+  accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
+  /** Ordered by partner, account and name. @param accountId null for those of all accounts */
+  campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
+  findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
+  findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
+  findCampaign(access: DirectoryAccess, id: string): Promise<ManagedCampaign | null>;
+};
+
 export type ImportStore = {
   /** Existing things, by external id. */
   find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
@@ -373,6 +402,7 @@ export type Stores = {
   sessions: SessionStore;
   users: UserStore;
   tenancies: TenancyStore;
+  directory: DirectoryStore;
   callList: CallListStore;
   activity: ActivityStore;
   dialing: DialingStore;

@@ -34,6 +34,9 @@ export type ActivityVisibility =
   | { kind: 'service' }
   | { kind: 'nothing' };
 
+/** Whose accounts and campaigns a viewer creates and renames. Partners themselves only with `all`. */
+export type DirectoryAccess = { kind: 'all' } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+
 /** What a viewer may see and change. */
 export type TenancyScope = {
   /** The scope of a key that the viewer creates now; null if the viewer cannot create one. */
@@ -42,10 +45,18 @@ export type TenancyScope = {
   campaigns: CampaignAccess;
   users: UserVisibility;
   activity: ActivityVisibility;
+  directory: DirectoryAccess;
 };
 
 const nothing = { kind: 'nothing' } as const;
-const emptyScope: TenancyScope = { owningScope: null, apiKeys: nothing, campaigns: nothing, users: nothing, activity: nothing };
+const emptyScope: TenancyScope = {
+  owningScope: null,
+  apiKeys: nothing,
+  campaigns: nothing,
+  users: nothing,
+  activity: nothing,
+  directory: nothing,
+};
 
 /**
  * The only place that decides what each type of user sees. A partner user is *tied* if they have an account, too: then they see that account
@@ -64,6 +75,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         users: nothing,
         // Account users do not see each other's keys, so they do not see what happens to those either.
         activity: { kind: 'own', userId: viewer.id },
+        directory: nothing,
       };
     }
     case 'partner': {
@@ -76,6 +88,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
           campaigns: { kind: 'partner', partnerId },
           users: { kind: 'partner', partnerId },
           activity: { kind: 'partner', partnerId },
+          directory: { kind: 'partner', partnerId },
         };
       }
       // Tied.
@@ -86,10 +99,13 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         campaigns: { kind: 'account', accountId },
         users: { kind: 'account', accountId, partnerId },
         activity: { kind: 'account', accountId },
+        directory: nothing,
       };
     }
     case 'staff': {
-      if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' } };
+      // A partner has to be there before it can be selected.
+      const directory = { kind: 'all' } as const;
+      if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' }, directory };
       const { kind, id, partnerId } = viewer.tenancy;
       const access: Exclude<CampaignAccess, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
       return {
@@ -98,6 +114,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         campaigns: access,
         users: { ...access, partnerId },
         activity: access,
+        directory,
       };
     }
   }

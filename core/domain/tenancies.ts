@@ -21,19 +21,14 @@ export async function searchTenancies(ports: Ports, viewer: Viewer, text: string
   return ports.stores.tenancies.search(text, limits.tenancies);
 }
 
-export async function createPartner(ports: Ports, actor: Actor, name: string) {
-  const partner = { id: ports.randomness.id(), name };
-  const owningScope = { accountId: null, partnerId: partner.id };
-  await ports.stores.tenancies.createPartner(
-    partner,
-    auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, owningScope),
-  );
+export async function createPartner(ports: Ports, actor: Actor, name: string): Promise<Named> {
+  const { partner, event } = newPartner(ports, actor, name);
+  await ports.stores.tenancies.createPartner(partner, event);
   return partner;
 }
 
 export async function createAccount(ports: Ports, actor: Actor, name: string, partnerId: string): Promise<Account> {
-  const account = { id: ports.randomness.id(), name, partnerId };
-  const event = auditEvent(ports, actor, 'account.added', { kind: 'account', id: account.id, name }, { accountId: account.id, partnerId });
+  const { account, event } = newAccount(ports, actor, name, partnerId);
   await ports.stores.tenancies.createAccount(account, event);
   return account;
 }
@@ -41,9 +36,25 @@ export async function createAccount(ports: Ports, actor: Actor, name: string, pa
 export async function createCampaign(ports: Ports, actor: Actor, name: string, accountId: string) {
   const account = await ports.stores.tenancies.findAccount(accountId);
   if (!account) throw new Problem('not-found', `The account ${accountId} doesn't exist.`);
-  const campaign = { id: ports.randomness.id(), name, accountId };
-  const owningScope = { accountId, partnerId: account.partnerId };
-  const event = auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, owningScope);
+  const { campaign, event } = newCampaign(ports, actor, name, account);
   await ports.stores.tenancies.createCampaign(campaign, event);
   return campaign;
+}
+
+export function newPartner(ports: Ports, actor: Actor, name: string) {
+  const partner = { id: ports.randomness.id(), name };
+  const owningScope = { accountId: null, partnerId: partner.id };
+  return { partner, event: auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, owningScope) };
+}
+
+export function newAccount(ports: Ports, actor: Actor, name: string, partnerId: string) {
+  const account: Account = { id: ports.randomness.id(), name, partnerId };
+  const owningScope = { accountId: account.id, partnerId };
+  return { account, event: auditEvent(ports, actor, 'account.added', { kind: 'account', id: account.id, name }, owningScope) };
+}
+
+export function newCampaign(ports: Ports, actor: Actor, name: string, { id: accountId, partnerId }: Pick<Account, 'id' | 'partnerId'>) {
+  const campaign = { id: ports.randomness.id(), name, accountId };
+  const owningScope = { accountId, partnerId };
+  return { campaign, event: auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, owningScope) };
 }

@@ -5,6 +5,7 @@ import { Problem } from '../domain/problem.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
+import * as directory from './console/directory.ts';
 import * as sessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
@@ -22,7 +23,7 @@ type Handler = (ctx: Context, deps: HttpDeps) => Promise<void>;
  * What a signed-in user can do. To add a route: its path in `#contract/paths.ts`, its schemas in `#contract/console.ts`, its description in
  * `#contract/openapi-routes.ts`, its handler here.
  */
-const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, handler: Handler][] = [
+const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: Handler][] = [
   ['GET', paths.session, sessions.show],
   ['DELETE', paths.session, sessions.signOut],
   ['PUT', paths.sessionTenancy, sessions.selectTenancy],
@@ -37,6 +38,16 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string,
   ['DELETE', paths.apiKey, apiKeys.revoke],
   ['GET', paths.accounts, tenancies.listAccounts],
   ['GET', paths.campaigns, tenancies.listCampaigns],
+  ['POST', paths.setup, directory.setUp],
+  ['GET', paths.directoryPartners, directory.listPartners],
+  ['POST', paths.directoryPartners, directory.createPartner],
+  ['PATCH', paths.directoryPartner, directory.renamePartner],
+  ['GET', paths.directoryAccounts, directory.listAccounts],
+  ['POST', paths.directoryAccounts, directory.createAccount],
+  ['PATCH', paths.directoryAccount, directory.renameAccount],
+  ['GET', paths.directoryCampaigns, directory.listCampaigns],
+  ['POST', paths.directoryCampaigns, directory.createCampaign],
+  ['PATCH', paths.directoryCampaign, directory.renameCampaign],
   ['GET', paths.calls, calls.list],
   ['GET', paths.callsSummary, calls.summarize],
   ['GET', paths.allCallsSummary, calls.summarizeAll],
@@ -44,6 +55,7 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string,
   ['GET', paths.users, users.list],
   ['POST', paths.users, users.create],
   ['GET', paths.userDeletion, users.previewDeletion],
+  ['PATCH', paths.user, users.change],
   ['DELETE', paths.user, users.deleteUser],
   ['POST', paths.userPassword, users.resetPassword],
   ['GET', paths.activity, activity.list],

@@ -40,7 +40,8 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
     expiryTimeZone: key.expiryTimeZone,
     expired: isExpired(key.expiresAt?.toMillis() ?? null, now.toMillis()),
   };
-  if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = ownerView(key.creator, viewer);
+  if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
+  if (key.creator.isDisabled) view.ownerDisabled = true;
   return view;
 }
 

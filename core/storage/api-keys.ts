@@ -78,7 +78,9 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
   return Number(row.total);
 }
 
-type ListedRow = ApiKeyRow & { creator_name: string };
+/** Of users, named `u`. */
+const creatorColumns = { creator_name: 'u.name', creator_email: 'u.email', creator_disabled_at: 'u.disabled_at' };
+type ListedRow = ApiKeyRow & { creator_name: string; creator_email: string; creator_disabled_at: number | null };
 type DetailsRow = ListedRow & {
   created_account_name: string | null;
   created_partner_name: string;
@@ -98,7 +100,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     return required(counted?.active ?? null, 'active');
   };
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
-    keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', 'u.name as creator_name');
+    keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', creatorColumns);
 
   return {
     create(key, digest, mostActive, event) {
@@ -228,7 +230,7 @@ function apiKeyOf(row: ListedRow): ApiKey {
   return {
     id: row.id,
     name: row.name,
-    creator: { id: row.creator_id, name: row.creator_name },
+    creator: { id: row.creator_id, name: row.creator_name, email: row.creator_email, isDisabled: row.creator_disabled_at !== null },
     owningScope: { accountId: row.account_id, partnerId: row.partner_id },
     createdAt: instant(row.created_at),
     lastUsedAt: instantOrNull(row.last_used_at),

@@ -8,6 +8,7 @@ import { clockStore } from './clock.ts';
 import { contactStore } from './contacts.ts';
 import type { Database, DatabaseLocation, OpenedDatabase } from './database.ts';
 import { dialingStore } from './dialing.ts';
+import { directoryStore } from './directory.ts';
 import { reportingOutages } from './errors.ts';
 import { type DatabaseFigures, databaseFigures } from './figures.ts';
 import { importStore } from './import.ts';
@@ -95,6 +96,12 @@ export function openStorage(
         listCampaigns: listed.tenancies.listCampaigns,
         search: listed.tenancies.search,
       },
+      directory: {
+        ...reportingOutages(directoryStore(database)),
+        partners: listed.directory.partners,
+        accounts: listed.directory.accounts,
+        campaigns: listed.directory.campaigns,
+      },
       callList: { ...listed.callList, compactCounts: reportingOutages(callListStore(background)).compactCounts },
       activity: { ...listed.activity, record: reportingOutages(activityStore(database)).record },
       dialing: reportingOutages(dialingStore(background)),
@@ -133,6 +140,7 @@ function storesOf(lists: Database) {
     apiKeys: reportingOutages(apiKeyStore(lists)),
     users: reportingOutages(userStore(lists)),
     tenancies: reportingOutages(tenancyStore(lists)),
+    directory: reportingOutages(directoryStore(lists)),
     callList: reportingOutages(callListStore(lists)),
     activity: reportingOutages(activityStore(lists)),
   };

@@ -8,7 +8,7 @@ import type { CampaignAccess } from '../domain/scope.ts';
 import { recordAudit } from './audit.ts';
 import type { Database, Dialect } from './database.ts';
 import { isForeignKeyViolation } from './errors.ts';
-import { type Condition, either, matching } from './text-search.ts';
+import { type Condition, either, equal, matching } from './text-search.ts';
 
 export function tenancyStore({ kind, read, write }: Database): TenancyStore {
   return {
@@ -143,10 +143,6 @@ function noSuch(kind: 'partner' | 'account', id: string) {
 
 function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
   query.whereRaw(sql, values);
-}
-
-function equal(column: string, value: string): Condition {
-  return { sql: `${column} = ?`, values: [value] };
 }
 
 const ranks = ['whole', 'start', 'word'] as const;

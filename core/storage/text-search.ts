@@ -54,3 +54,7 @@ function literal(dialect: Dialect, letter: string): string {
 export function either(...conditions: readonly Condition[]): Condition {
   return { sql: `(${conditions.map(({ sql }) => sql).join(' OR ')})`, values: conditions.flatMap(({ values }) => values) };
 }
+
+export function equal(column: string, value: string): Condition {
+  return { sql: `${column} = ?`, values: [value] };
+}

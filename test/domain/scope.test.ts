@@ -27,6 +27,7 @@ describe('the tenancy scope', () => {
         campaigns: { kind: 'account', accountId: 'a1' },
         users: nobody,
         activity: { kind: 'own', userId: 'u1' },
+        directory: nobody,
       },
     ],
     [
@@ -38,6 +39,7 @@ describe('the tenancy scope', () => {
         campaigns: { kind: 'partner', partnerId: 'p1' },
         users: { kind: 'partner', partnerId: 'p1' },
         activity: { kind: 'partner', partnerId: 'p1' },
+        directory: { kind: 'partner', partnerId: 'p1' },
       },
     ],
     [
@@ -49,6 +51,7 @@ describe('the tenancy scope', () => {
         campaigns: { kind: 'account', accountId: 'a1' },
         users: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
         activity: { kind: 'account', accountId: 'a1' },
+        directory: nobody,
       },
     ],
     [
@@ -60,6 +63,7 @@ describe('the tenancy scope', () => {
         campaigns: { kind: 'account', accountId: 'a1' },
         users: { kind: 'account', accountId: 'a1', partnerId: 'p1' },
         activity: { kind: 'account', accountId: 'a1' },
+        directory: { kind: 'all' },
       },
     ],
     [
@@ -71,17 +75,25 @@ describe('the tenancy scope', () => {
         campaigns: { kind: 'partner', partnerId: 'p1' },
         users: { kind: 'partner', partnerId: 'p1' },
         activity: { kind: 'partner', partnerId: 'p1' },
+        directory: { kind: 'all' },
       },
     ],
     [
       'staff with nothing selected: the service itself',
       viewer({}),
-      { owningScope: null, apiKeys: nobody, campaigns: nobody, users: { kind: 'staff' }, activity: { kind: 'service' } },
+      {
+        owningScope: null,
+        apiKeys: nobody,
+        campaigns: nobody,
+        users: { kind: 'staff' },
+        activity: { kind: 'service' },
+        directory: { kind: 'all' },
+      },
     ],
     [
       'an account user without an account: nothing',
       viewer({ userType: 'account' }),
-      { owningScope: null, apiKeys: nobody, campaigns: nobody, users: nobody, activity: nobody },
+      { owningScope: null, apiKeys: nobody, campaigns: nobody, users: nobody, activity: nobody, directory: nobody },
     ],
     [
       'a tenancy on anyone but staff does not count',
@@ -92,6 +104,7 @@ describe('the tenancy scope', () => {
         campaigns: { kind: 'account', accountId: 'a1' },
         users: nobody,
         activity: { kind: 'own', userId: 'u1' },
+        directory: nobody,
       },
     ],
   ];

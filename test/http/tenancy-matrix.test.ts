@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { z } from 'zod';
 import {
   accountsSchema,
   allCallsSummarySchema,
@@ -7,6 +8,7 @@ import {
   callsSchema,
   campaignsSchema,
   identifiedApiKeySchema,
+  namedSchema,
   sessionSchema,
   tenancyHeader,
 } from '#contract/console.ts';
@@ -235,6 +237,66 @@ describe('who sees, revokes and reaches what', () => {
           expect(campaignsSchema.parse(after.json).campaigns).to.deep.equal([]);
         });
       }
+    }
+
+    for (const viewer of [...everyone, 'staff'] as const) {
+      it(`${viewer} manages partners, accounts and campaigns in their scope, and no others`, async () => {
+        const isStaff = viewer.startsWith('staff');
+        const owned = { partner: 'partner', otherPartner: 'otherPartner' }[String(viewer)];
+        const statusOf = async (method: string, path: string, body?: object) =>
+          (await ask(method, `${core.url}/console/directory/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
+
+        const names = new Map<string, string[]>();
+        for (const list of ['partners', 'accounts', 'campaigns'] as const) {
+          const { status, json } = await ask('GET', `${core.url}/console/directory/${list}`, as(viewer));
+          names.set(
+            list,
+            status === 200
+              ? z
+                  .array(namedSchema)
+                  .parse(json[list])
+                  .map(({ id }) => id)
+              : [String(status)],
+          );
+        }
+        const { partner, otherPartner, account, siblingAccount, otherAccount, campaign, siblingCampaign, otherCampaign } = tenants;
+        const idsOf = (...things: { id: string }[]) => things.map(({ id }) => id);
+        const expected = {
+          staff: [
+            idsOf(partner, otherPartner),
+            idsOf(account, siblingAccount, otherAccount),
+            idsOf(campaign, siblingCampaign, otherCampaign),
+          ],
+          partner: [['403'], idsOf(account, siblingAccount), idsOf(campaign, siblingCampaign)],
+          otherPartner: [['403'], idsOf(otherAccount), idsOf(otherCampaign)],
+          none: [['403'], ['403'], ['403']],
+        }[isStaff ? 'staff' : (owned ?? 'none')];
+        expect([...names.values()]).to.deep.equal(expected);
+
+        const refused = isStaff || owned ? 422 : 403;
+        for (const [own, ofPartner, ofAccount, ofCampaign] of [
+          ['partner', partner, account, campaign],
+          ['otherPartner', otherPartner, otherAccount, otherCampaign],
+        ] as const) {
+          const mayChange = isStaff || owned === own;
+          const counted = async (path: string) => (await ask('GET', `${core.url}/console/directory/${path}`, as(viewer))).text;
+          const filtered = `${await counted(`accounts?partner=${ofPartner.id}`)} ${await counted(`campaigns?account=${ofAccount.id}`)}`;
+          expect([filtered.includes(ofAccount.id), filtered.includes(ofCampaign.id)]).to.deep.equal([mayChange, mayChange]);
+          const missing = owned ? 404 : 403;
+          expect([
+            await statusOf('PATCH', `partners/${ofPartner.id}`, { name: ofPartner.name }),
+            await statusOf('PATCH', `accounts/${ofAccount.id}`, { name: ofAccount.name }),
+            await statusOf('PATCH', `campaigns/${ofCampaign.id}`, { name: ofCampaign.name }),
+          ]).to.deep.equal([isStaff ? 200 : 403, mayChange ? 200 : missing, mayChange ? 200 : missing]);
+          if (!mayChange) {
+            expect([
+              await statusOf('POST', 'accounts', { name: 'Theirs', partnerId: ofPartner.id }),
+              await statusOf('POST', 'campaigns', { name: 'Theirs', accountId: ofAccount.id }),
+            ]).to.deep.equal([refused, refused]);
+          }
+        }
+        if (!isStaff) expect(await statusOf('POST', 'partners', { name: 'Theirs' })).to.equal(403);
+      });
     }
 
     for (const viewer of everyone) {

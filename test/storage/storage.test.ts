@@ -92,7 +92,7 @@ describe('storage', () => {
       const key = {
         id: 'k1',
         name: 'K',
-        creator: account,
+        creator: { ...account, isDisabled: false },
         owningScope,
         createdAt: clock.now(),
         lastUsedAt: null,

@@ -35,6 +35,7 @@ export function fakePorts({
       sessions: some('sessions', stores.sessions),
       users: some('users', stores.users),
       tenancies: some('tenancies', stores.tenancies),
+      directory: some('directory', stores.directory),
       callList: some('callList', stores.callList),
       activity: some('activity', stores.activity),
       dialing: some('dialing', stores.dialing),

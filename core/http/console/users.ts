@@ -1,5 +1,7 @@
 import {
+  type ChangedUserView,
   type CreatedUserView,
+  changeUserSchema,
   createUserSchema,
   type DeletionView,
   deletionQuerySchema,
@@ -24,6 +26,13 @@ export async function create(ctx: Context, deps: HttpDeps): Promise<void> {
   const { user, password } = await domain.createManagedUser(deps.ports, viewerOf(ctx), actorOf(deps, ctx), input);
   ctx.status = 201;
   const view: CreatedUserView = { user: userView(user), password };
+  ctx.body = view;
+}
+
+export async function change(ctx: Context, deps: HttpDeps): Promise<void> {
+  const input = await readBodyInSession(ctx, deps, changeUserSchema);
+  const user = await domain.changeManagedUser(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), input);
+  const view: ChangedUserView = { user: userView(user) };
   ctx.body = view;
 }
 

@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { activitySchema, apiKeyDetailsSchema, apiKeysSchema, changedUserSchema } from '#contract/console.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
+
+describe('changing a user in the console', () => {
+  onEachDatabase((kind) => {
+    let harness: CoreHarness;
+    const cookies = new Map<string, string>();
+
+    before(async () => {
+      harness = await openCore({ kind });
+      for (const who of ['ada', 'pat', 'tia', 'otto', 'stan', 'tom'])
+        cookies.set(who, await signIn(harness.core.url, `${who}@example.com`));
+    });
+    after(() => harness.close());
+
+    type User = keyof CoreHarness['tenants']['users'];
+    const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
+    const change = (who: string, user: User, body: object) =>
+      ask('PATCH', `${harness.core.url}/console/users/${harness.tenants.users[user].id}`, { ...as(who), body });
+    const statuses = async (who: string, changes: [User, object][]) => {
+      const all: number[] = [];
+      for (const [user, body] of changes) all.push((await change(who, user, body)).status);
+      return all;
+    };
+
+    it('renames, and records it once', async () => {
+      const renamed = await change('pat', 'sibling', { name: ' Sue  King ' });
+      expect(changedUserSchema.parse(renamed.json).user.name).to.equal('Sue  King');
+      await change('pat', 'sibling', { name: 'Sue  King' });
+      const { json } = await ask('GET', `${harness.core.url}/console/activity`, as('pat'));
+      const events = activitySchema.parse(json).events.filter(({ action }) => action === 'user.changed');
+      expect(events.map(({ subject, actor }) => [subject.name, actor?.name])).to.deep.equal([['Sue  King', 'Pat Partner']]);
+    });
+
+    it('disables at once, marks the keys as refused, and enables again, however often one asks', async () => {
+      const { core, tenants } = harness;
+      const { id, keyValue } = await createKey(core.url, cookies.get('tom') ?? '');
+      const place = async () => (await placeCall(core.url, tenants.campaign.id, keyValue)).status;
+      const shown = async () => {
+        const list = await ask('GET', `${core.url}/console/api-keys`, as('tia'));
+        const details = await ask('GET', `${core.url}/console/api-keys/${id}?timeZone=UTC`, as('tia'));
+        const listed = apiKeysSchema.parse(list.json).apiKeys.find((key) => key.id === id);
+        return [listed, apiKeyDetailsSchema.parse(details.json).apiKey].map((key) => [key?.ownerDisabled, key?.owner?.email]);
+      };
+      expect([await place(), await shown()]).to.deep.equal([202, Array(2).fill([undefined, 'tom@example.com'])]);
+      for (const _ of [1, 2]) {
+        const { user } = changedUserSchema.parse((await change('tia', 'teammate', { disabled: true })).json);
+        expect(user.disabledAt).to.be.a('string');
+      }
+      expect((await ask('GET', `${core.url}/console/session`, as('tom'))).status).to.equal(401);
+      expect([await place(), await shown()]).to.deep.equal([401, Array(2).fill([true, 'tom@example.com'])]);
+      const enabled = await change('tia', 'teammate', { disabled: false });
+      expect([enabled.status, changedUserSchema.parse(enabled.json).user.disabledAt]).to.deep.equal([200, null]);
+      expect([await place(), await shown()]).to.deep.equal([202, Array(2).fill([undefined, 'tom@example.com'])]);
+    });
+
+    it('moves a user within the scope, and their keys follow', async () => {
+      const { core, tenants } = harness;
+      const { keyValue } = await createKey(core.url, cookies.get('ada') ?? '');
+      const moved = await change('pat', 'account', { accountId: tenants.siblingAccount.id });
+      expect(changedUserSchema.parse(moved.json).user.account?.name).to.equal('Green Clinic');
+      const reached: number[] = [];
+      for (const { id } of [tenants.campaign, tenants.siblingCampaign]) reached.push((await placeCall(core.url, id, keyValue)).status);
+      expect(reached).to.deep.equal([403, 202]);
+      expect((await change('pat', 'account', { accountId: tenants.account.id })).status).to.equal(200);
+    });
+
+    it('ties a partner user to an account, and frees them again', async () => {
+      const { id } = harness.tenants.siblingAccount;
+      const accounts: unknown[] = [];
+      for (const accountId of [id, null, harness.tenants.account.id])
+        accounts.push(changedUserSchema.parse((await change('pat', 'tied', { accountId })).json).user.account?.name ?? null);
+      expect(accounts).to.deep.equal(['Green Clinic', null, 'Blue Clinic']);
+    });
+
+    it('refuses what is out of scope, and to disable or move oneself', async () => {
+      const { account, siblingAccount, otherAccount } = harness.tenants;
+      expect(await statuses('ada', [['teammate', { name: 'T' }]])).to.deep.equal([403]);
+      expect(await statuses('otto', [['teammate', { disabled: true }]])).to.deep.equal([404]);
+      expect(
+        await statuses('tia', [
+          ['sibling', { name: 'S' }],
+          ['partner', { disabled: true }],
+          ['teammate', { accountId: siblingAccount.id }],
+          ['tied', { accountId: null }],
+          ['tied', { disabled: true }],
+          ['tied', { name: 'Tia Tied' }],
+        ]),
+      ).to.deep.equal([404, 404, 422, 409, 409, 200]);
+      expect(
+        await statuses('pat', [
+          ['account', { accountId: otherAccount.id }],
+          ['account', { accountId: 'none' }],
+          ['account', { accountId: null }],
+          ['partner', { disabled: false }],
+          ['partner', { accountId: account.id }],
+        ]),
+      ).to.deep.equal([422, 422, 422, 409, 409]);
+      expect(
+        await statuses('stan', [
+          ['account', { name: 'A' }],
+          ['staff', { disabled: true }],
+        ]),
+      ).to.deep.equal([404, 409]);
+    });
+
+    it('refuses a body that changes nothing, or has more than it may', async () => {
+      expect(
+        await statuses('pat', [
+          ['account', {}],
+          ['account', { userType: 'staff' }],
+          ['account', { name: 'Ada\u202e' }],
+          ['account', { disabled: 'yes' }],
+        ]),
+      ).to.deep.equal([422, 422, 422, 422]);
+    });
+  });
+});

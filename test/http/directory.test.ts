@@ -1,0 +1,175 @@
+import { expect } from 'chai';
+import {
+  activitySchema,
+  directoryAccountsSchema,
+  directoryCampaignsSchema,
+  directoryPartnersSchema,
+  sessionSchema,
+} from '#contract/console.ts';
+import { operator } from '../../core/domain/audit.ts';
+import { createUser } from '../../core/domain/users.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { ask, textAt } from '../support/http.ts';
+import { createKey, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
+
+const names = { partner: 'Northwind Voice', account: 'Blue Clinic', campaign: 'Appointment reminders' };
+
+describe('the first partner, account and campaign', () => {
+  onEachDatabase((kind) => {
+    let cores: RunningCore[];
+    let cookie: string;
+
+    before(async () => {
+      const database = await freshDatabase(kind);
+      cores = [await startCoreHere(database), await startCoreHere(database)];
+      const direct = await openDirect(database);
+      const stan = { email: 'stan@example.com', name: 'Stan', userType: 'staff', accountId: null, partnerId: null } as const;
+      await createUser(direct.ports, operator, stan, password);
+      await direct.close();
+      cookie = await signIn(cores[0]?.url ?? '', stan.email);
+    });
+    after(async () => {
+      for (const core of cores) await core.close();
+    });
+
+    const setUp = (body: object, core = 0) => ask('POST', `${cores[core]?.url}/console/setup`, { cookie, body });
+
+    it('are refused with all that is wrong with their names', async () => {
+      const answer = await setUp({ partner: ' ', account: 'Blue\u202eClinic', campaign: 'x'.repeat(201) });
+      expect([answer.status, answer.json['errors']]).to.deep.equal([
+        422,
+        [
+          { path: 'partner', message: 'Must not be empty.' },
+          {
+            path: 'account',
+            message:
+              'Remove the invisible character U+202E, which can make one name look like another. Type the name instead of pasting it.',
+          },
+          { path: 'campaign', message: 'Must be at most 200 characters.' },
+        ],
+      ]);
+    });
+
+    it('are created once, whichever of two cores is asked, and the account is selected', async () => {
+      const answers = await Promise.all([0, 1, 0, 1].map((core) => setUp(names, core)));
+      expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, 409, 409, 409]);
+      const made = answers.find(({ status }) => status === 201);
+      if (!made) throw new Error('Nothing was created.');
+      expect(['partner', 'account', 'campaign'].map((what) => textAt(made, what, 'name'))).to.deep.equal(Object.values(names));
+      const url = cores[0]?.url ?? '';
+      const { tenancy } = sessionSchema.parse((await ask('GET', `${url}/console/session`, { cookie })).json);
+      expect(tenancy).to.deep.equal({ kind: 'account', id: textAt(made, 'account', 'id'), name: names.account });
+      const { partners } = directoryPartnersSchema.parse((await ask('GET', `${url}/console/directory/partners`, { cookie })).json);
+      expect(partners).to.deep.equal([{ id: textAt(made, 'partner', 'id'), name: names.partner, accounts: 1 }]);
+      const { keyValue } = await createKey(url, cookie);
+      expect((await placeCall(url, textAt(made, 'campaign', 'id'), keyValue)).status).to.equal(202);
+    });
+  });
+});
+
+describe('the directory', () => {
+  onEachDatabase((kind) => {
+    let harness: CoreHarness;
+    let cookies: Record<'stan' | 'pat' | 'ada', string>;
+
+    before(async () => {
+      harness = await openCore({ kind });
+      const { url } = harness.core;
+      const as = (name: string) => signIn(url, `${name}@example.com`);
+      cookies = { stan: await as('stan'), pat: await as('pat'), ada: await as('ada') };
+    });
+    after(() => harness.close());
+
+    const at = (path: string) => `${harness.core.url}/console/${path}`;
+    const as = (who: keyof typeof cookies, body?: object) => ({ cookie: cookies[who], ...(body ? { body } : {}) });
+
+    it('sets nothing up where there is a partner, and for nobody but staff', async () => {
+      expect((await ask('POST', at('setup'), as('stan', names))).status).to.equal(409);
+      expect((await ask('POST', at('setup'), as('pat', names))).status).to.equal(403);
+    });
+
+    it('creates and renames, and records each change for those who see it', async () => {
+      const { json } = await ask('POST', at('directory/partners'), as('stan', { name: 'Eastwind' }));
+      expect(json).to.have.nested.property('partner.accounts', 0);
+      const added = await ask(
+        'POST',
+        at('directory/accounts'),
+        as('pat', { name: ' Yellow  Clinic ', partnerId: harness.tenants.partner.id }),
+      );
+      const accountId = textAt(added, 'account', 'id');
+      expect(added.json['account']).to.deep.equal({
+        ...{ id: accountId, name: 'Yellow  Clinic', campaigns: 0 },
+        partner: { id: harness.tenants.partner.id, name: harness.tenants.partner.name },
+      });
+      const made = await ask('POST', at('directory/campaigns'), as('pat', { name: 'Recalls', accountId }));
+      const campaignId = textAt(made, 'campaign', 'id');
+      expect(made.json).to.have.nested.property('campaign.account.id', accountId);
+      const renamed = await ask('PATCH', at(`directory/campaigns/${campaignId}`), as('pat', { name: 'Recalls 2027' }));
+      expect(textAt(renamed, 'campaign', 'name')).to.equal('Recalls 2027');
+      await ask('PATCH', at(`directory/campaigns/${campaignId}`), as('pat', { name: 'Recalls 2027' }));
+      await ask('PATCH', at(`directory/accounts/${accountId}`), as('pat', { name: 'Yellow Clinic' }));
+      const { campaigns } = directoryCampaignsSchema.parse(
+        (await ask('GET', at(`directory/campaigns?account=${accountId}`), as('stan'))).json,
+      );
+      expect(campaigns.map(({ name, account }) => [name, account.name])).to.deep.equal([['Recalls 2027', 'Yellow Clinic']]);
+
+      const { events } = activitySchema.parse((await ask('GET', at('activity'), as('pat'))).json);
+      expect(events.slice(0, 4).map(({ action, subject, actor }) => [action, subject.name, actor?.name])).to.deep.equal([
+        ['account.changed', 'Yellow Clinic', 'Pat Partner'],
+        ['campaign.changed', 'Recalls 2027', 'Pat Partner'],
+        ['campaign.added', 'Recalls', 'Pat Partner'],
+        ['account.added', 'Yellow  Clinic', 'Pat Partner'],
+      ]);
+      expect(events.map(({ subject }) => subject.name)).not.to.include('Eastwind');
+    });
+
+    it('refuses names that lie, and what is not there', async () => {
+      const { account, partner } = harness.tenants;
+      const statuses = [
+        await ask('PATCH', at(`directory/accounts/${account.id}`), as('stan', { name: 'Blue\u200bClinic' })),
+        await ask('POST', at('directory/accounts'), as('stan', { name: 'A', partnerId: account.id })),
+        await ask('POST', at('directory/campaigns'), as('stan', { name: 'C', accountId: partner.id })),
+        await ask('PATCH', at(`directory/campaigns/${account.id}`), as('stan', { name: 'C' })),
+        await ask('PATCH', at('directory/partners/no.id'), as('stan', { name: 'C' })),
+      ].map(({ status }) => status);
+      expect(statuses).to.deep.equal([422, 422, 422, 404, 404]);
+    });
+
+    it('is searched without regard to case and accents, and by id', async () => {
+      const search = async (text: string) => {
+        const { json } = await ask('GET', at(`directory/accounts?search=${encodeURIComponent(text)}`), as('stan'));
+        return directoryAccountsSchema.parse(json).accounts.map(({ name }) => name);
+      };
+      expect(await search('GREEN cliníc')).to.deep.equal(['Green Clinic']);
+      expect(await search(harness.tenants.otherAccount.id)).to.deep.equal(['Red Garage']);
+      expect(await search('none of them')).to.deep.equal([]);
+    });
+
+    it('comes in pages, each thing once, also where many have one name', async () => {
+      const { otherAccount } = harness.tenants;
+      const rows = Array.from({ length: 1_001 }, (_, n) => ({
+        ...{ id: `many-${String(n).padStart(4, '0')}`, name: n % 2 === 0 ? 'Same' : `Other ${n}` },
+        ...{ account_id: otherAccount.id, created_at: 1 },
+      }));
+      const { write } = harness.direct.storage.database;
+      for (let start = 0; start < rows.length; start += 100) await write('campaigns').insert(rows.slice(start, start + 100));
+      const seen: string[] = [];
+      let cursor: string | null = '';
+      let pages = 0;
+      while (cursor !== null) {
+        const { json } = await ask('GET', at(`directory/campaigns?account=${otherAccount.id}&cursor=${cursor}`), as('stan'));
+        const page = directoryCampaignsSchema.parse(json);
+        seen.push(...page.campaigns.map(({ id }) => id));
+        cursor = page.nextCursor;
+        pages += 1;
+      }
+      expect([pages, seen.length, new Set(seen).size]).to.deep.equal([3, 1_002, 1_002]);
+      const { accounts } = directoryAccountsSchema.parse(
+        (await ask('GET', at(`directory/accounts?search=${otherAccount.id}`), as('stan'))).json,
+      );
+      expect(accounts[0]?.campaigns).to.equal(1_002);
+    });
+  });
+});
