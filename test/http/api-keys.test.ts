@@ -172,8 +172,8 @@ describe('API keys in the console', () => {
         await createKey(core.url, partner, 'of Pat');
         expect((await list()).apiKeys[0]).not.to.have.property('owner');
         expect((await list(partner)).apiKeys.map(({ name, owner }) => [name, owner])).to.deep.equal([
-          ['of Pat', { isYou: true, name: 'Pat Partner' }],
-          ['of Ada', { isYou: false, name: 'Ada Account' }],
+          ['of Pat', { isYou: true, name: 'Pat Partner', email: 'pat@example.com' }],
+          ['of Ada', { isYou: false, name: 'Ada Account', email: 'ada@example.com' }],
         ]);
       });
     });
