@@ -88,7 +88,8 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
 
 function inTurn(turns: ConsoleTurns, ctx: Context, work: () => Promise<void>): Promise<void> {
   const search = ctx.query['search'] ? ctx.path : null;
-  return turns.run({ session: sessionOf(ctx).id, search, isGone: () => ctx.res.destroyed }, (turn) => {
+  const { id, data } = sessionOf(ctx);
+  return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, (turn) => {
     ctx.state.turn = turn;
     return work();
   });

@@ -4,18 +4,18 @@ import { Problem } from '../domain/problem.ts';
 /**
  * `search` and `wait` in ms: a search that has taken that long returns what it has found, and a list waits no longer for its turn.
  */
-type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfSession: number };
-export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfSession: 32 };
+type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser: number };
+export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 32 };
 
 type Waiting = { start: () => void };
 
 /**
- * Shares the database among the lists and searches of the console's sessions. A session has one turn at a time, and sessions take turns: a
- * screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. What changes
+ * Shares the database among the lists and searches of the console's users. A user has one turn at a time, in whatever number of sessions, and users
+ * take turns: a screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. What changes
  * something, and signing in, takes no turn.
  */
 export class ConsoleTurns {
-  /** Who waits, by session. The order of the sessions is that of their turns. */
+  /** Who waits, by user. The order of the users is that of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #active = new Set<string>();
   /** The newest search of each kind in each session. */
@@ -34,17 +34,17 @@ export class ConsoleTurns {
    * @throws Problem `too-many-requests` or `unavailable`
    */
   async run(
-    request: { session: string; search: string | null; isGone: () => boolean },
+    request: { user: string; session: string; search: string | null; isGone: () => boolean },
     work: (turn: Turn) => Promise<void>,
   ): Promise<void> {
-    const { session, isGone } = request;
-    if ((this.#waiting.get(session)?.length ?? 0) >= this.#limits.waitingOfSession)
-      throw new Problem('too-many-requests', 'This session is waiting for too many lists.', { retryAfter: 1 });
+    const { user, session, isGone } = request;
+    if ((this.#waiting.get(user)?.length ?? 0) >= this.#limits.waitingOfUser)
+      throw new Problem('too-many-requests', 'You are waiting for too many lists.', { retryAfter: 1 });
     const kind = request.search === null ? null : `${session} ${request.search}`;
     const search = {};
     if (kind !== null) this.#searches.set(kind, search);
     const deadline = performance.now() + this.#limits.search;
-    let hasTurn = await this.#take(session, this.#limits.wait);
+    let hasTurn = await this.#take(user, this.#limits.wait);
     try {
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other lists.', { retryAfter: 2 });
       if (isGone()) return;
@@ -53,23 +53,23 @@ export class ConsoleTurns {
           const left = deadline - performance.now();
           if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
           if (this.#waiting.size === 0) return true;
-          this.#end(session);
-          hasTurn = await this.#take(session, left);
+          this.#end(user);
+          hasTurn = await this.#take(user, left);
           return hasTurn;
         },
       });
     } finally {
-      if (hasTurn) this.#end(session);
+      if (hasTurn) this.#end(user);
       if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);
     }
   }
 
   /** @returns false if the turn does not come within so many ms */
-  #take(session: string, ms: number): Promise<boolean> {
+  #take(user: string, ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const queue = this.#waiting.get(session) ?? [];
+      const queue = this.#waiting.get(user) ?? [];
       const timer = setTimeout(() => {
-        this.#remove(session, waiting);
+        this.#remove(user, waiting);
         resolve(false);
       }, ms);
       const waiting: Waiting = {
@@ -78,38 +78,38 @@ export class ConsoleTurns {
           resolve(true);
         },
       };
-      this.#waiting.set(session, [...queue, waiting]);
+      this.#waiting.set(user, [...queue, waiting]);
       this.#startNext();
     });
   }
 
-  #end(session: string): void {
-    this.#active.delete(session);
-    this.#putLast(session);
+  #end(user: string): void {
+    this.#active.delete(user);
+    this.#putLast(user);
     this.#startNext();
   }
 
   #startNext(): void {
-    for (const [session, [next]] of this.#waiting) {
+    for (const [user, [next]] of this.#waiting) {
       if (this.#active.size >= this.#limits.atOnce) return;
-      if (this.#active.has(session) || !next) continue;
-      this.#remove(session, next);
-      this.#active.add(session);
+      if (this.#active.has(user) || !next) continue;
+      this.#remove(user, next);
+      this.#active.add(user);
       next.start();
     }
   }
 
-  #remove(session: string, waiting: Waiting): void {
-    const rest = this.#waiting.get(session)?.filter((each) => each !== waiting) ?? [];
-    if (rest.length > 0) this.#waiting.set(session, rest);
-    else this.#waiting.delete(session);
+  #remove(user: string, waiting: Waiting): void {
+    const rest = this.#waiting.get(user)?.filter((each) => each !== waiting) ?? [];
+    if (rest.length > 0) this.#waiting.set(user, rest);
+    else this.#waiting.delete(user);
   }
 
-  /** The other sessions come first now. */
-  #putLast(session: string): void {
-    const queue = this.#waiting.get(session);
+  /** The other users come first now. */
+  #putLast(user: string): void {
+    const queue = this.#waiting.get(user);
     if (!queue) return;
-    this.#waiting.delete(session);
-    this.#waiting.set(session, queue);
+    this.#waiting.delete(user);
+    this.#waiting.set(user, queue);
   }
 }

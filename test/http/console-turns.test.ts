@@ -4,13 +4,13 @@ import { ConsoleTurns } from '../../core/http/console-turns.ts';
 import { problemOf } from '../support/ports.ts';
 
 /** Long enough for everything but the tests that wait for it to be over. */
-const ample = { search: 60_000, wait: 60_000, atOnce: 1, waitingOfSession: 3 };
+const ample = { search: 60_000, wait: 60_000, atOnce: 1, waitingOfUser: 3 };
 
 function stage(limits: Partial<typeof ample> = {}) {
   const turns = new ConsoleTurns({ ...ample, ...limits });
   const log: string[] = [];
   const run = (session: string, name: string, work: (turn: Turn) => Promise<unknown> = async () => undefined, search = false) =>
-    turns.run({ session, search: search ? 'calls' : null, isGone: () => name === 'gone' }, async (turn) => {
+    turns.run({ user: session[0] ?? '', session, search: search ? 'calls' : null, isGone: () => name === 'gone' }, async (turn) => {
       log.push(`${name} begins`);
       await work(turn);
       log.push(`${name} ends`);
@@ -26,13 +26,19 @@ const pieces = (count: number, log: string[], name: string) => async (turn: Turn
 };
 
 describe('the turns of the console’s lists', () => {
-  it('go round the sessions, whatever each of them waits for', async () => {
+  it('go round the users, whatever each of them waits for', async () => {
     const { run, log } = stage();
     await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('c', 'c1')]);
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['a1 begins', 'b1 begins', 'c1 begins', 'a2 begins', 'a3 begins']);
   });
 
-  it('leave a second place to other sessions only', async () => {
+  it('go round the users, however many sessions one of them has', async () => {
+    const { run, log } = stage();
+    await Promise.all([run('a1', '1'), run('a2', '2'), run('a3', '3'), run('b', 'other')]);
+    expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['1 begins', 'other begins', '2 begins', '3 begins']);
+  });
+
+  it('leave a second place to other users only', async () => {
     const { run, log } = stage({ atOnce: 2 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
@@ -87,7 +93,7 @@ describe('the turns of the console’s lists', () => {
     const slow = run('a', 'slow', () => promise);
     expect(await problemOf(run('b', 'late'))).to.equal('unavailable: The server is busy with other lists.');
     const waiting = [1, 2, 3].map((n) => problemOf(run('a', `waiting ${n}`)));
-    expect(await problemOf(run('a', 'too many'))).to.equal('too-many-requests: This session is waiting for too many lists.');
+    expect(await problemOf(run('a', 'too many'))).to.equal('too-many-requests: You are waiting for too many lists.');
     await Promise.all(waiting);
     resolve();
     await slow;
