@@ -36,7 +36,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
       );
     case 'too-late': {
       const message = 'Must be in the future.';
-      throw new Problem('invalid', `The body is wrong at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
+      throw new Problem('invalid', `Invalid body at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
     }
     default:
       throw refusal(placement.kind);

@@ -65,7 +65,7 @@ export function createManagementApp(deps: {
 const misdirected = {
   title: 'Misdirected Request',
   status: 421,
-  detail: 'This listener does not have the name in Host. Ask by its IP address, or set MANAGEMENT_HOST to the name.',
+  detail: "The Host header doesn't name this listener. Use its IP address, or set MANAGEMENT_HOST to that name.",
 };
 
 /**
