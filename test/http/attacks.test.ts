@@ -119,6 +119,33 @@ describe('attacks', () => {
       });
     });
 
+    it('large bodies are parsed one in a turn of the event loop, so that small ones pass a flood of them', async () => {
+      const body = { contact: { phone: somePhone() }, variables: { large: 'x'.repeat(60_000) } };
+      const place = () => placeCall(core.url, tenants.campaign.id, key, body);
+      await Promise.all(Array.from({ length: 10 }, place));
+      const { parse } = JSON;
+      const parsedIn: number[] = [];
+      let turn = 0;
+      let isOver = false;
+      const count = () => {
+        turn++;
+        if (!isOver) setImmediate(count);
+      };
+      count();
+      JSON.parse = (text: string) => {
+        if (text.length > 60_000) parsedIn.push(turn);
+        return parse(text);
+      };
+      try {
+        await Promise.all(Array.from({ length: 10 }, place));
+      } finally {
+        JSON.parse = parse;
+        isOver = true;
+      }
+      expect(parsedIn).to.have.length(10);
+      expect(new Set(parsedIn).size).to.equal(10);
+    });
+
     it('a text that is too long is refused before it is normalised, which takes the square of its length', async () => {
       const marks = '\u0316\u0315'.repeat(1_900);
       const expiration = { kind: 'none' };
