@@ -133,6 +133,8 @@ export function fileGuard(filename: string): FileGuard {
       const found = statOf(filename);
       if (!found || identityOf(found) !== atFirst) throw moved(filename, 'put the file back with its -wal, and start it again');
       if (found.nlink > 1n) throw linked(file);
+      // A core that has noticed it reopens its connections, and the checkpoint of those can hide it from the other cores.
+      if (existsSync(markerOf(file))) harm ??= overwrittenError(file);
       if (harm) throw harm;
       if (open === 0) return;
       checkCompanions();

@@ -205,6 +205,14 @@ describe('the writer of a SQLite file', () => {
     expect([has(String(phone)), has('a secret note')]).to.deep.equal([false, false]);
   });
 
+  it('takes no more calls once another core has noticed that it was overwritten', async () => {
+    expect(await place('before')).to.equal('placed');
+    writeFileSync(`${filename()}-overwritten`, '');
+    expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
+    rmSync(`${filename()}-overwritten`);
+    direct = await openDirect(await freshDatabase('sqlite'));
+  });
+
   it('is not taken for overwritten while checkpoints write it, its own or those of another process', async () => {
     const other = await openDirect(database);
     for (let round = 0; round < 20; round++) {
