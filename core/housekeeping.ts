@@ -49,31 +49,43 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function sweepEachHour(): Promise<void> {
     const before = await retention.recordDays(days);
     if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
-    const now = ports.clock.now();
     try {
-      // The same instant for all of it: the clock could step meanwhile.
-      if (await clockWatch.isTrusted(now.toMillis()))
-        await deleteOld({ ...ports, clock: { now: () => now, millis: () => now.toMillis() } });
+      for (const step of deletions) await byTrustedClock(step);
     } finally {
       await sealAudit();
     }
     await apiKeys.compactCounts();
   }
 
-  async function deleteOld(ports: Ports): Promise<void> {
-    // Before all that erases nothing: a step that keeps failing must not keep contact data.
-    const ended = await endOverdueCalls(dialing, ports.clock, signal);
-    if (ended > 0) log.info({ calls: ended }, 'overdue calls ended');
-    if (days.contacts !== null) {
-      const erased = await eraseOldContacts(ports, operator, days.contacts, signal);
-      if (erased > 0) log.info({ calls: erased }, 'contact data erased');
-    }
-    await sweepSessions(ports);
-    await ports.throttle.sweep(ports.clock.millis());
-    await forgetOldCounts(retention, ports.clock, signal);
-    const pruned = days.auditEvents === null ? 0 : await pruneAudit(ports, operator, days.auditEvents, signal);
-    if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
+  /**
+   * Each step has an instant of its own: one may take hours, and sessions that began after it would look as if they came from a clock that was
+   * ahead. A step keeps its instant, since the clock could change while it runs.
+   */
+  async function byTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
+    const now = ports.clock.now();
+    if (await clockWatch.isTrusted(now.toMillis())) await step({ ...ports, clock: { now: () => now, millis: () => now.toMillis() } });
   }
+
+  /** First what erases contact data: a step that keeps failing must not prevent that. */
+  const deletions: readonly ((ports: Ports) => Promise<void>)[] = [
+    async ({ clock }) => {
+      const ended = await endOverdueCalls(dialing, clock, signal);
+      if (ended > 0) log.info({ calls: ended }, 'overdue calls ended');
+    },
+    async (atOneInstant) => {
+      const erased = days.contacts === null ? 0 : await eraseOldContacts(atOneInstant, operator, days.contacts, signal);
+      if (erased > 0) log.info({ calls: erased }, 'contact data erased');
+    },
+    sweepSessions,
+    ({ throttle, clock }) => throttle.sweep(clock.millis()),
+    async ({ clock }) => {
+      await forgetOldCounts(retention, clock, signal);
+    },
+    async (atOneInstant) => {
+      const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
+      if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
+    },
+  ];
 
   /** In the log, which others keep: who changes the database cannot change the seal there. `admin audit verify` compares them. */
   async function sealAudit(): Promise<void> {

@@ -1,8 +1,10 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { Duration } from 'luxon';
+import { pino } from 'pino';
 import { operator } from '../../core/domain/audit.ts';
-import { acceptClock, longestPause } from '../../core/domain/clock.ts';
+import { acceptClock, longestPause, watchClock } from '../../core/domain/clock.ts';
+import { startHousekeeping } from '../../core/housekeeping.ts';
 import type { CallRow } from '../../core/storage/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -159,6 +161,34 @@ describe('a running core', () => {
       await passAnHour();
       await until(async () => (await database().read('calls').where({ contact_id: 'another', state: 'lapsed' })).length === 1);
       expect(logged(/^The clock/)).to.equal(0);
+    });
+
+    it('keeps sessions that begin while the step before theirs takes long', async () => {
+      await start();
+      const { ports } = harness.direct;
+      const log = pino({ level: 'silent' });
+      const { promise: swept, resolve, reject } = Promise.withResolvers<void>();
+      mock.method(log, 'warn', ({ err }: { err: Error }) => reject(err));
+      const retention = {
+        ...ports.stores.retention,
+        async erase() {
+          clock.advance({ minutes: 10 });
+          await signIn(harness.core.url, 'ada@example.com');
+          return 0;
+        },
+        // After the sessions.
+        async forgetCounts() {
+          resolve();
+          return 0;
+        },
+      };
+      const withSlowStep = { ...ports, stores: { ...ports.stores, retention } };
+      const trusted = watchClock(ports.stores.clock, () => undefined);
+      const housekeeping = startHousekeeping(withSlowStep, { contacts: 90, auditEvents: 30 }, trusted, log);
+      await swept.finally(housekeeping.close);
+      expect(await database().read('sessions').where({ started_at: clock.millis() }).pluck('user_id')).to.deep.equal([
+        harness.tenants.users.account.id,
+      ]);
     });
 
     it('places and cancels while the clock is too far ahead, dials nothing, and dials what is left once the clock is right', async () => {
