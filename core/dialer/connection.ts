@@ -32,9 +32,9 @@ export function openConnections(timeout: number): Connections {
   const notSent = new WeakSet<Error>();
   const connect: buildConnector.connector = (options, callback) => {
     openOne(options, (...[error, socket]: buildConnector.CallbackArgs) => {
-      if (error) notSent.add(error);
-      if (error) callback(error, null);
-      else callback(null, socket);
+      if (!error) return callback(null, socket);
+      notSent.add(error);
+      callback(error, null);
     });
   };
   return {

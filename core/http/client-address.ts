@@ -13,10 +13,9 @@ export function clientAddress(
   proxies: readonly string[],
   onIgnored: (peer: string) => void,
 ): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
-  const isTrusted = proxyAddress.compile([...proxies]);
+  const isTrusted = proxyTrust(proxies);
   const isProxy = (req: IncomingMessage, peer: string) => {
-    // Without proxies there is nothing to compile or read: each refused key asks for this.
-    if (proxies.length > 0 && isTrusted(peer, 0)) return true;
+    if (isTrusted(peer)) return true;
     if (req.headers['x-forwarded-for'] !== undefined) onIgnored(peer);
     return false;
   };
@@ -27,7 +26,7 @@ export function clientAddress(
       for (const hop of String(req.headers['x-forwarded-for'] ?? '')
         .split(',')
         .reverse()) {
-        if (!isTrusted(address, 0)) break;
+        if (!isTrusted(address)) break;
         if (hop.trim() === '') continue;
         const named = canonicalAddress(hop.trim());
         // A proxy may write something other than an address, such as `unknown`. What comes before it could be from anyone.
@@ -55,7 +54,7 @@ export function peerOf({ socket }: { socket: Socket }): string {
 /** Whether an address is that of a trusted proxy. */
 export function proxyTrust(proxies: readonly string[]): (address: string) => boolean {
   const isTrusted = proxyAddress.compile([...proxies]);
-  return (address) => proxies.length > 0 && isIP(address) !== 0 && isTrusted(address, 0);
+  return (address) => isTrusted(address, 0);
 }
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
