@@ -144,7 +144,7 @@ describe('restore', () => {
         await json('migrate');
         const direct = await openDirect(url);
         const { write } = direct.storage.database;
-        const last = '017-recorded-retention-additive';
+        const last = '013-recorded-retention-additive';
         await write.raw('DROP TABLE recorded_retention');
         await write('schema_migrations').where({ name: last }).delete();
         await json('backup', file);

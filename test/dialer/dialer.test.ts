@@ -117,11 +117,11 @@ describe('the dialer', () => {
         expect(receiver.received).to.have.length(1);
       });
 
-      it('does not hand off again when the answer is lost: the call becomes unknown', async () => {
+      it('does not hand off again when the response is lost: the call becomes unknown', async () => {
         await start({}, (_, response) => void response.destroy());
         const contactId = textAt(await place(), 'contactId');
         const ended = await untilState(contactId, 'unknown');
-        expect(ended['detail']).to.contain('answer was lost');
+        expect(ended['detail']).to.contain('response was lost');
         expect(receiver.received).to.have.length(1);
         // Until the provider tells, late, what happened.
         expect((await outcome({ handoffId: contactId, state: 'completed', detail: 'Talked.' })).status).to.equal(204);

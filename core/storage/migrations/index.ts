@@ -12,10 +12,10 @@ import * as useAndOutcomes from './006-use-and-outcomes.ts';
 import * as oneIndexOfTheQueue from './007-one-index-of-the-queue.ts';
 import * as disabledUsers from './008-disabled-users.ts';
 import * as auditChain from './009-audit-chain.ts';
-import * as deletedUsers from './013-deleted-users-additive.ts';
-import * as clock from './015-clock-additive.ts';
-import * as lateOutcomes from './016-late-outcomes-additive.ts';
-import * as recordedRetention from './017-recorded-retention-additive.ts';
+import * as deletedUsers from './010-deleted-users-additive.ts';
+import * as clock from './011-clock-additive.ts';
+import * as lateOutcomes from './012-late-outcomes-additive.ts';
+import * as recordedRetention from './013-recorded-retention-additive.ts';
 
 /**
  * In order. A released migration never changes: add the next one. Where the cores of the release before go on working without it, end its name
@@ -31,10 +31,10 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '007-one-index-of-the-queue', up: oneIndexOfTheQueue.up },
   { name: '008-disabled-users', up: disabledUsers.up },
   { name: '009-audit-chain', up: auditChain.up },
-  { name: '013-deleted-users-additive', up: deletedUsers.up },
-  { name: '015-clock-additive', up: clock.up },
-  { name: '016-late-outcomes-additive', up: lateOutcomes.up },
-  { name: '017-recorded-retention-additive', up: recordedRetention.up },
+  { name: '010-deleted-users-additive', up: deletedUsers.up },
+  { name: '011-clock-additive', up: clock.up },
+  { name: '012-late-outcomes-additive', up: lateOutcomes.up },
+  { name: '013-recorded-retention-additive', up: recordedRetention.up },
 ];
 
 export const migrationsTable = 'schema_migrations';
