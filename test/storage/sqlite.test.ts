@@ -209,6 +209,7 @@ describe('the writer of a SQLite file', () => {
     expect(await place('before')).to.equal('placed');
     writeFileSync(`${filename()}-overwritten`, '');
     expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
+    await direct.close();
     rmSync(`${filename()}-overwritten`);
     direct = await openDirect(await freshDatabase('sqlite'));
   });
