@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { keyValueLookalike, keyValuePrefix } from '#contract/key-value.ts';
+import { safeJson, stripControls } from '#contract/terminal-text.ts';
 
 /** Standard output carries answers and nothing else; standard error carries every message to the user. */
 export type Output = {
@@ -33,21 +34,21 @@ export function createOutput(
 ): Output {
   let lastAnswer: string | undefined;
   const note = (text: string) => stderr.write(`${stripControls(redact(text))}\n`);
-  const result = (object: object) => stdout.write(`${JSON.stringify(object)}\n`);
+  const result = (object: object) => stdout.write(`${safeJson(object)}\n`);
   return {
     json,
     forPrograms: json || !stdout.isTTY,
     verbose,
     lost,
     answer(object, text) {
-      lastAnswer = json ? JSON.stringify(object) : stripControls(redact(text));
+      lastAnswer = json ? safeJson(object) : stripControls(redact(text));
       stdout.write(`${lastAnswer}\n`);
     },
     result,
     note,
     error({ code, message, exitCode }) {
       const text = stripControls(redact(message));
-      if (json) stderr.write(`${JSON.stringify({ error: { code, message: text, exitCode } })}\n`);
+      if (json) stderr.write(`${safeJson({ error: { code, message: text, exitCode } })}\n`);
       else stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${text}\n`);
     },
     trace: (text) => verbose && note(text),
@@ -58,11 +59,6 @@ export function createOutput(
 /** Replaces key values, which may come from a mistyped argument, a URL or a server's answer. */
 export function redact(text: string): string {
   return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[redacted]`));
-}
-
-/** Removes control characters but tabs and line ends: text from a server or a file must not steer the terminal. */
-export function stripControls(text: string): string {
-  return text.replace(/[^\P{Cc}\t\n]/gu, '');
 }
 
 export function formatCount(count: number): string {

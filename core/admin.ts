@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
+import { stripControls } from '#contract/terminal-text.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import { accountCommands } from './admin/account.ts';
 import { auditCommands } from './admin/audit.ts';
@@ -15,7 +16,7 @@ import { importCommand } from './admin/import.ts';
 import { keyCommands } from './admin/key.ts';
 import { migrateCommand } from './admin/migrate.ts';
 import { operatorOf } from './admin/operator.ts';
-import { type Output, outputTo, stripControls } from './admin/output.ts';
+import { type Output, outputTo } from './admin/output.ts';
 import { partnerCommands } from './admin/partner.ts';
 import { restoreCommand } from './admin/restore.ts';
 import { retentionCommands } from './admin/retention.ts';

@@ -25,14 +25,14 @@ function runtime(): string {
   if (existsSync(file())) return file();
   if (ELECTRON_OVERRIDE_DIST_PATH !== undefined)
     fail(
-      `The Electron runtime in ${ELECTRON_OVERRIDE_DIST_PATH}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it doesn't exist.`,
+      `${ELECTRON_OVERRIDE_DIST_PATH} contains no Electron runtime. Set ELECTRON_OVERRIDE_DIST_PATH to a folder that does, or unset it.`,
     );
-  process.stderr.write('Downloading Electron’s runtime, this once …\n');
+  process.stderr.write('Downloading the Electron runtime, only this once…\n');
   const { status, stderr } = spawnSync(process.execPath, [join(installed, 'install.js')], { encoding: 'utf8' });
   const [reason = ''] = /^\w*Error: .*/m.exec(stderr) ?? [];
   if (status !== 0)
     fail(
-      `Electron’s runtime could not be downloaded (${reason}): check the network, or name a folder that has it in ELECTRON_OVERRIDE_DIST_PATH.`,
+      `Couldn’t download the Electron runtime (${reason}). Check the network, or set ELECTRON_OVERRIDE_DIST_PATH to a folder that contains it.`,
     );
   return file();
 }
@@ -49,13 +49,13 @@ async function start(electron: string): Promise<never> {
   const [code]: unknown[] = await once(child, 'close');
   if (isForbidden)
     fail(
-      'This system forbids the sandbox of Electron, without which the console does not start: allow unprivileged user namespaces (desktop/README.md).',
+      'This system forbids Electron’s sandbox, and the console doesn’t start without it. Allow unprivileged user namespaces: see desktop/README.md.',
     );
   process.exit(typeof code === 'number' ? code : 1);
 }
 
 if (process.platform === 'linux' && process.getuid?.() === 0)
-  fail('The console does not start as root, for whom Electron has no sandbox: start it as another user.');
+  fail('The console doesn’t start as root, because Electron’s sandbox doesn’t work for root. Start it as another user.');
 const electron = runtime();
 const vite = join(dirname(resolve('electron-vite/package.json')), 'bin/electron-vite.js');
 const built = spawnSync(process.execPath, [vite, 'build', '--config', 'desktop/electron.vite.config.ts', '--logLevel', 'warn'], {

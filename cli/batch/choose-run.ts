@@ -134,7 +134,7 @@ function placedAlready(name: string, { count, first }: PlacedLines): CallkeyErro
   return new CallkeyError(
     'conflict',
     `${name} has ${counted(count, 'line')} that ${count === 1 ? 'was' : 'were'} placed before: ${named.join(', ')}${more}. Placing ${contacts} twice. ` +
-      'Nothing was sent. Put the other lines in a file of their own; or add --again to place every line of the file.',
+      'Nothing was sent. Put the other lines in a separate file, or add --again to place every line in the file.',
     { code: 'file-changed' },
   );
 }

@@ -32,7 +32,7 @@ export const headers = {
   'WWW-Authenticate': { required: true, schema: text, example: 'ApiKey realm="callkey"' },
   'Set-Cookie': {
     description:
-      'Two cookies, `callkey_session` and `callkey_session.sig`: set at sign-in, cleared at sign-out, and reissued after a change of `SESSION_SECRETS`. Over HTTPS, their names start with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, by which a known browser is not locked out.',
+      "Two cookies, `callkey_session` and `callkey_session.sig`: set at sign-in, cleared at sign-out, and reissued after a change of `SESSION_SECRETS`. Over HTTPS, their names start with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, so that a known browser isn't locked out.",
     schema: text,
   },
 };

@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { oneLine, outputTo, stripControls } from '../../core/admin/output.ts';
+import { stripControls } from '#contract/terminal-text.ts';
+import { oneLine, outputTo } from '../../core/admin/output.ts';
 import { shortName, table } from '../../core/admin/table.ts';
 
 describe('a table of admin', () => {

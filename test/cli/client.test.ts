@@ -63,7 +63,7 @@ describe('CallkeyClient', () => {
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
 
-  it('ends a request at once when its signal aborts, and finds the call again under request ID', async function () {
+  it('ends a request at once when its signal aborts, and finds the call again by its request ID', async function () {
     // Less than the client would wait for an answer by itself.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();

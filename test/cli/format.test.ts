@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
-import { formatCount, redact, stripControls } from '../../cli/output.ts';
+import { formatCount, redact } from '../../cli/output.ts';
 import { shellCommand } from '../../cli/shell-command.ts';
 import { xdgFolders } from '../../cli/xdg.ts';
 
@@ -13,10 +13,6 @@ describe('formatting', () => {
     const [one, other] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
     expect(redact(`a ${one} b https://x/?k=${other}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
     expect(redact('a key is svc_sk_live_ and letters')).to.equal('a key is svc_sk_live_ and letters');
-  });
-
-  it('strips control characters, C1 too, and keeps tabs, line ends and text', () => {
-    expect(stripControls('\u001b[31mé\u0007\u009b2J\tü\r\n\u0000ok')).to.equal('[31mé2J\tü\nok');
   });
 
   it('groups the digits of a count by thousands', () => {

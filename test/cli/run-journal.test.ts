@@ -184,7 +184,7 @@ describe('the journals of runs', () => {
     expect(String(failure)).to.contain(`Couldn't read ${file}: it is a folder. Nothing was sent. Specify a folder`);
   });
 
-  it('know a line by what it asks for, whatever request ID and the order of its variables', () => {
+  it('know a line by what it asks for, whatever its request ID and the order of its variables', () => {
     const contact = { phone: '+493012345678', name: 'Ada' };
     const digest = callDigest({ contact, variables: { a: '1', b: '2' } });
     expect(digest).to.match(/^[0-9a-f]{20}$/);

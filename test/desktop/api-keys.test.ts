@@ -209,13 +209,13 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue}\n`);
     await button('Find key').click();
     await harness.page.getByText('The oldest').waitFor();
-    await button(/Revoke …/).click();
+    await button(/Revoke…/).click();
     await dialog('Revoke API Key?').waitFor();
     await button('Cancel').click();
     await harness.page.getByLabel('Search by name').fill('The oldest');
     await harness.page.getByText('No matching API keys').waitFor();
-    await button('next Also list the 500').click();
-    await button('Also list the 201 older').click();
+    await button('Load the next 500').click();
+    await button('Load the other 201').click();
     await row('The oldest').waitFor();
     await button('Refresh').click();
     await harness.page.locator('button[aria-label="Refresh"][aria-disabled="false"]').waitFor();
@@ -231,7 +231,7 @@ describeDesktop('API keys in the console', () => {
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue.slice(0, -1));
     await button('Find key').click();
-    await harness.page.getByText('This is not a key value').waitFor();
+    await harness.page.getByText('This isn’t a key value').waitFor();
     await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find key').click();
     await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
@@ -256,7 +256,7 @@ describeDesktop('API keys in the console', () => {
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(keyValue);
     await button('Find key').click();
-    await harness.page.getByText('None of the keys that you can see').waitFor();
+    await harness.page.getByText('None of the keys you can see').waitFor();
   });
 
   describe('revoking', () => {

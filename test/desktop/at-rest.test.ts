@@ -61,7 +61,7 @@ describeBrowser('a page that nobody touches', () => {
       return Number(await page.evaluate('runs'));
     };
     await page.goto(harness.core.url);
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
     expect(await runsInAMinute()).to.be.below(10);
     await open();
     expect(await runsInAMinute()).to.be.below(50);

@@ -148,7 +148,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByText('50 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Show older calls').click();
-    await page.getByText('You see what was loaded before.').waitFor();
+    await page.getByText('Showing the last data loaded.').waitFor();
     expect(await page.locator('tbody tr').count()).to.equal(50);
     network.faults.length = 0;
     await page.getByText('51 calls').waitFor();
@@ -164,14 +164,14 @@ describeDesktop('calls and users in the console', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Must not be empty.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('E-mail', { exact: true }).fill(tenants.users.account.email);
+    await page.getByLabel('Email', { exact: true }).fill(tenants.users.account.email);
     await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     await page
       .getByRole('alert')
       .getByText(/already/)
       .waitFor();
-    await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
+    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
     await button("I've Saved It").click();
@@ -189,8 +189,8 @@ describeDesktop('calls and users in the console', () => {
     await button('Users').click();
     await button('Create user').click();
     await page.getByLabel('Type').selectOption('Partner user');
-    expect(await page.getByLabel('Tied to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
-    expect(await page.getByLabel('Tied to').inputValue()).to.equal(harness.tenants.account.id);
+    expect(await page.getByLabel('Limited to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
+    expect(await page.getByLabel('Limited to').inputValue()).to.equal(harness.tenants.account.id);
   });
 
   it('marks a user who is disabled', async () => {

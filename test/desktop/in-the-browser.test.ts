@@ -132,11 +132,11 @@ describeBrowser('the console in a browser', () => {
     return page.getByLabel('Key value').inputValue();
   }
 
-  it('asks for e-mail and password alone', async () => {
+  it('asks for email and password alone', async () => {
     await page.goto(harness.core.url);
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
     expect(await page.locator('form input').count()).to.equal(2);
-    await page.getByText('This browser stays signed in').waitFor();
+    await page.getByText('You stay signed in to this browser').waitFor();
   });
 
   it('keeps session and device in cookies that no script and no other site gets', async () => {
@@ -168,7 +168,7 @@ describeBrowser('the console in a browser', () => {
 
   it('can be used with the keyboard alone, from the sign-in form to a new key', async () => {
     await page.goto(harness.core.url);
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
     await page.keyboard.type(harness.tenants.users.account.email);
     await page.keyboard.press('Tab');
     await page.keyboard.type(password);
@@ -285,7 +285,7 @@ describeBrowser('the console in a browser', () => {
       await context.grantPermissions(['clipboard-read', 'clipboard-write']);
       await open();
       const keyValue = await createKey();
-      await page.getByText('a web page cannot clear the clipboard later.').first().waitFor();
+      await page.getByText('a web page can’t clear your clipboard.').first().waitFor();
       await button('Copy').click();
       await button('Copied').waitFor();
       expect(await clipboardText()).to.equal(keyValue);
@@ -296,7 +296,7 @@ describeBrowser('the console in a browser', () => {
       const keyValue = await createKey();
       await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
       await button('Copy').click();
-      await page.getByText('The browser did not allow copying.').waitFor();
+      await page.getByText('Your browser blocked copying.').waitFor();
       expect(await page.evaluate('getSelection().toString()')).to.equal(keyValue);
     });
 
@@ -358,13 +358,13 @@ describeBrowser('the console in a browser', () => {
     await page.getByText(/^Saved \d+ rows?\.$/).waitFor();
   });
 
-  it('copies an id', async () => {
+  it('copies an ID', async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open();
     await page.getByRole('row', { name: 'Practice software' }).first().click();
     const id = await page.getByRole('complementary').locator('code').innerText();
-    await button('Copy id').click();
-    await page.getByText('Id copied.').waitFor();
+    await button('Copy ID').click();
+    await page.getByText('Copied the ID.').waitFor();
     expect(await clipboardText()).to.equal(id);
   });
 
@@ -372,12 +372,12 @@ describeBrowser('the console in a browser', () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open();
     await page.getByRole('row', { name: 'Practice software' }).first().click();
-    await button('Copy id').click();
-    await page.getByText('Id copied.').waitFor();
+    await button('Copy ID').click();
+    await page.getByText('Copied the ID.').waitFor();
     await button('Create API Key').click();
     await page.getByRole('dialog').waitFor();
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
-    expect(await page.getByText('Id copied.').count()).to.equal(0);
+    expect(await page.getByText('Copied the ID.').count()).to.equal(0);
   });
 
   describe('the charts', () => {
@@ -410,12 +410,12 @@ describeBrowser('the console in a browser', () => {
         await page.locator(`[data-id="${apiKeyId}"], tr`, { hasText: 'Charted' }).first().click();
         const used = await tips();
         await button('Calls').click();
-        await page.getByLabel('Outcomes of 30 days').waitFor();
+        await page.getByLabel('Outcomes in the last 30 days').waitFor();
         const ofCampaign = await tips();
         await context.clearCookies();
         await open(harness.core.url, 'partner');
         await button('Calls').click();
-        await page.getByLabel('Outcomes of 30 days').waitFor();
+        await page.getByLabel('Outcomes in the last 30 days').waitFor();
         const ofAll = await tips();
         for (const [which, of] of Object.entries({ used, ofCampaign, ofAll })) {
           expect(of, which).to.have.length(1);
@@ -429,7 +429,7 @@ describeBrowser('the console in a browser', () => {
     it('share a session: signing in, another tenancy and signing out show in all of them', async () => {
       const other = await context.newPage();
       await other.goto(harness.core.url);
-      await other.getByLabel('E-mail').waitFor();
+      await other.getByLabel('Email').waitFor();
       // A tab in the background draws, and so answers, once a second.
       await page.bringToFront();
       await signInOnForm('staff');
@@ -460,9 +460,9 @@ describeBrowser('the console in a browser', () => {
         .update({ tenancy_kind: 'partner', tenancy_id: harness.tenants.otherPartner.id });
       await createKey();
       await button("I've Saved It").click();
-      await page.getByRole('row', { name: 'Canary' }).waitFor();
+      await page.getByRole('row', { name: /Canary .*You/ }).waitFor();
       expect(await page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1);
-      const [made] = await write('api_keys').where({ name: 'Canary' });
+      const [made] = await write('api_keys').where({ name: 'Canary', creator_id: harness.tenants.users.staff.id });
       expect(made?.account_id).to.equal(harness.tenants.account.id);
     });
 
@@ -472,7 +472,7 @@ describeBrowser('the console in a browser', () => {
       const other = await context.newPage();
       await other.goto(harness.core.url);
       await other.getByRole('button', { name: 'Sign out', exact: true }).click();
-      await other.getByLabel('E-mail').waitFor();
+      await other.getByLabel('Email').waitFor();
       expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
       await button("I've Saved It").click();
       await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
@@ -483,7 +483,7 @@ describeBrowser('the console in a browser', () => {
     await open();
     await page.route('**/console/session', (route) => route.abort());
     await button('Sign out').click();
-    await page.getByText('it did not end your session').waitFor();
+    await page.getByText('your session wasn’t ended').waitFor();
   });
 
   it('over http from another machine, says that others can read along, and hashes and copies nothing', async () => {
@@ -493,13 +493,13 @@ describeBrowser('the console in a browser', () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Pasted in the clear');
     await page.getByLabel('Key value').fill(keyValue);
     await button('Find key').click();
-    await page.getByText('Your browser hashes only over https.').waitFor();
+    await page.getByText('Your browser allows this only over HTTPS.').waitFor();
     await button('Close').click();
     await createKey();
     await button('Copy').click();
-    await page.getByText('The browser did not allow copying.').waitFor();
+    await page.getByText('Your browser blocked copying.').waitFor();
     await button("I've Saved It").click();
     await button('Sign out').click();
-    await page.getByText('This connection is not encrypted').waitFor();
+    await page.getByText('This connection isn’t encrypted').waitFor();
   });
 });

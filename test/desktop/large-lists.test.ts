@@ -50,17 +50,17 @@ describeBrowser('the console, where there are more campaigns, users and calls th
   it('finds a user on the server, and loads more at a press', async () => {
     await open('#/users');
     await page.getByText('500 users so far').waitFor();
-    await page.getByLabel('Search by name or e-mail').fill('user 0699');
+    await page.getByLabel('Search by name or email').fill('user 0699');
     await row('Üser 0699').waitFor();
     await page.getByText('1 user', { exact: true }).waitFor();
-    await page.getByLabel('Search by name or e-mail').fill('');
+    await page.getByLabel('Search by name or email').fill('');
     await button('Show more users').click();
     await page.getByText('705 users', { exact: true }).waitFor();
   });
 
   it('shows how many keys a deletion ends, and offers to cancel their calls', async () => {
     await open('#/users');
-    await page.getByLabel('Search by name or e-mail').fill('user 0001');
+    await page.getByLabel('Search by name or email').fill('user 0001');
     await button('Delete Üser 0001').click();
     await page.getByText('700 API keys stop working').waitFor();
     await page.getByText('These are the newest 500.').waitFor();
@@ -114,8 +114,8 @@ describeBrowser('the console, where there are more campaigns, users and calls th
       });
     });
     await open(`#/calls/${id}`);
-    await page.getByPlaceholder('Contact, phone number or request id').fill('r777');
-    await page.getByText('No call matches so far').waitFor();
+    await page.getByPlaceholder('Contact, phone number, or request ID').fill('r777');
+    await page.getByText('No matching calls so far').waitFor();
     expect(await violationsOn(page)).to.deep.equal([]);
     await button('Search older calls').click();
     await page.getByText('1 call, newest first').waitFor();

@@ -127,28 +127,28 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('No calls yet').waitFor();
     await network.close();
     await button('API keys').click();
-    await harness.page.getByText('You see what was loaded before.').waitFor();
+    await harness.page.getByText('Showing the last data loaded.').waitFor();
     await row('One').waitFor();
   });
 
-  it('show a key’s reach, its calls by day and its activity', async () => {
+  it('show what a key has access to, its calls by day and its activity', async () => {
     await list(['One']);
     await row('One').click();
-    await panel().getByText('Every campaign of Blue Clinic').waitFor();
-    await panel().getByText('No call placed in 30 days').waitFor();
+    await panel().getByText('All campaigns in Blue Clinic').waitFor();
+    await panel().getByText('No calls placed in the last 30 days').waitFor();
     await panel().getByText('Created by Ada Account').waitFor();
   });
 
-  it('say what a key reaches where it is saved, and before it is revoked', async () => {
+  it('say what a key has access to when it is saved, and before it is revoked', async () => {
     await list(['One']);
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();
-    await dialog('Save your key').getByText('It reaches all campaigns in Blue Clinic, and works until it was revoked.').waitFor();
+    await dialog('Save your key').getByText('This key has access to all campaigns in Blue Clinic and works until it is revoked.').waitFor();
     await button("I've Saved It").click();
     await button('Revoke Two').click();
-    await dialog('Revoke API Key?').getByText('It reaches all campaigns in Blue Clinic.').waitFor();
+    await dialog('Revoke API Key?').getByText('It has access to all campaigns in Blue Clinic.').waitFor();
   });
 
   it('revoke several keys at once, and name each with its creator', async () => {
@@ -157,7 +157,7 @@ describeDesktop('the lists of the console', () => {
       await row(name).focus();
       await press('Space');
     }
-    await button('Revoke 2 keys …').click();
+    await button('Revoke 2 keys…').click();
     const named = await dialog('Revoke 2 API keys?').locator('tbody tr').allInnerTexts();
     expect(named.map((text) => text.split(/\s*\t\s*/).slice(0, 2))).to.deep.equal([
       ['One', 'Ada Account'],
@@ -165,7 +165,7 @@ describeDesktop('the lists of the console', () => {
     ]);
     await focusIn(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
     await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
-    await harness.page.getByText('2 keys are revoked.').waitFor();
+    await harness.page.getByText('2 keys were revoked.').waitFor();
     await row('One').waitFor({ state: 'detached' });
     expect(await names()).to.deep.equal(['Two']);
   });
@@ -184,7 +184,7 @@ describeDesktop('the lists of the console', () => {
     await pick('Key 11');
     await button('Next page').click();
     await pick('Key 0');
-    await button('Revoke 2 keys …').click();
+    await button('Revoke 2 keys…').click();
     const named = await dialog('Revoke 2 API keys?').locator('tbody th').allInnerTexts();
     expect(named).to.deep.equal(['Key 11', 'Key 0']);
     await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
@@ -197,7 +197,7 @@ describeDesktop('the lists of the console', () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     await list([]);
     await harness.page.getByLabel('Select all on this page').check();
-    await button('Revoke 11 keys …').click();
+    await button('Revoke 11 keys…').click();
     const confirm = dialog('Revoke 11 API keys?').getByRole('button', { name: 'Revoke 11 keys' });
     await confirm.click({ force: true });
     expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
@@ -210,9 +210,9 @@ describeDesktop('the lists of the console', () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { expiration: { kind: 'years', years: 2 } });
     await list([]);
     await row('Zapier').click();
-    await button('Replace …').click();
+    await button('Replace…').click();
     await harness.page.getByRole('radio', { name: '2 Years', checked: true }).waitFor();
-    await harness.page.getByText('The old key reaches all campaigns in Blue Clinic.').waitFor();
+    await harness.page.getByText('The old key has access to all campaigns in Blue Clinic.').waitFor();
     await button('Create Key').click();
     await button("I've Saved It").click();
     await panel().getByText('Keys with this name').waitFor();
@@ -237,7 +237,7 @@ describeDesktop('the lists of the console', () => {
     await list(['Zapier']);
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
-    await harness.page.getByText('A key of this name exists already.').waitFor();
+    await harness.page.getByText('A key with this name already exists.').waitFor();
     await harness.page.mouse.click(5, 5);
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ZAPIER');
   });
@@ -285,7 +285,7 @@ describeDesktop('the lists of the console', () => {
   it('put the focus into the password when it was wrong', async () => {
     const { page, core, tenants } = harness;
     await page.getByLabel('Server address').fill(core.url);
-    await page.getByLabel('E-mail').fill(tenants.users.account.email);
+    await page.getByLabel('Email').fill(tenants.users.account.email);
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Incorrect email address or password.').waitFor();
@@ -313,7 +313,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('The password of Tom Teammate was reset.').waitFor();
   });
 
-  it('ask for the e-mail address before they delete a user with more than ten keys', async () => {
+  it('ask for the email address before they delete a user with more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Key ${index}`);
     await signInAs(harness, 'partner');
     await button('Users').click();

@@ -61,7 +61,7 @@ describeDesktop('several servers', () => {
   it('sign out one by one', async () => {
     await signInToBoth();
     await button('Sign out').click();
-    await desktop.page.getByLabel('E-mail').waitFor();
+    await desktop.page.getByLabel('Email').waitFor();
     await button('Switch server').click();
     await entry(second).getByText('Signed out').waitFor();
     await entry(first).click();
@@ -104,7 +104,7 @@ describeDesktop('several servers', () => {
     const later = await launchConsole({ userData });
     await later.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await later.page.getByLabel('Server address').inputValue()).to.equal(first.core.url);
-    expect(await later.page.getByLabel('E-mail').inputValue()).to.equal('ada@example.com');
+    expect(await later.page.getByLabel('Email').inputValue()).to.equal('ada@example.com');
     await later.close();
   });
 });

@@ -81,7 +81,7 @@ describeDesktop('a session of the console', () => {
     await button('Activity').click();
     await button('Discard and sign out').click();
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
+    expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
   it('is not ended by a slow sign-out from the previous one', async () => {
@@ -103,7 +103,7 @@ describeDesktop('a session of the console', () => {
     await through();
     network.faults.push({ status: 503 });
     await button('Activity').click();
-    await harness.page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
     // Without a click: the console retries every few seconds.
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
@@ -113,11 +113,11 @@ describeDesktop('a session of the console', () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
     await chooseCommand(harness.desktop, 'refresh');
-    await harness.page.getByText('You see what was loaded before.').waitFor();
+    await harness.page.getByText('Showing the last data loaded.').waitFor();
     await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.length = 0;
     await button('Try again').click();
-    await harness.page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
+    await harness.page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
   });
 
   it('keeps a form’s input when sending it fails', async () => {
@@ -127,7 +127,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 502 });
     await button('Create Key').click();
-    await harness.page.getByText('The console cannot reach the server.').waitFor();
+    await harness.page.getByText('Can’t reach the server.').waitFor();
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
@@ -183,7 +183,7 @@ describeDesktop('a session of the console', () => {
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);
     await button('Create Key').click();
-    await harness.page.getByText('Creating …').waitFor();
+    await harness.page.getByText('Creating…').waitFor();
     await harness.page.keyboard.press('Escape');
     await button('Cancel').click({ force: true });
     held.resolve();
@@ -197,7 +197,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('lose the answer');
     await button('Create Key').click();
-    await harness.page.getByText('The server may have created the key nevertheless').waitFor();
+    await harness.page.getByText('The server may still have created the key').waitFor();
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 

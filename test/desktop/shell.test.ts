@@ -316,7 +316,7 @@ describeDesktop('crash recovery', () => {
       const questions = await answerQuestions(running, 0);
       await crash();
       expect(await questions()).to.deep.equal([
-        { message: 'The window has stopped working.', detail: 'You’re still signed in.', buttons: ['Open Again', 'Quit'] },
+        { message: 'The window has stopped working.', detail: 'You’re still signed in.', buttons: ['Reopen', 'Quit'] },
       ]);
       expect(await inPage('callkey.getStartupState().then(({ session }) => session)')).to.equal(null);
     });
@@ -366,7 +366,7 @@ describeDesktop('crash recovery', () => {
         dialog.showMessageBox = async (...args: unknown[]) => {
           const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
           asked.push(message);
-          return { response: buttons.indexOf('Open Again'), checkboxChecked: false };
+          return { response: buttons.indexOf('Reopen'), checkboxChecked: false };
         };
         setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
       });

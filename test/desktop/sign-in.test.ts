@@ -24,7 +24,7 @@ describeDesktop('signing in to the console', () => {
   async function submit(server: string, email: string, secret = password): Promise<void> {
     const { page } = harness;
     await page.getByLabel('Server address').fill(server);
-    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Email').fill(email);
     await page.getByLabel('Password').fill(secret);
     await page.getByRole('button', { name: 'Sign in' }).click();
   }
@@ -63,13 +63,13 @@ describeDesktop('signing in to the console', () => {
     await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
     await harness.page.getByText('Incorrect email address or password.').waitFor();
     expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
-    expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
+    expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
   it('says what to enter in every empty field', async () => {
     await submit('', '', '');
     await harness.page.getByText('Enter the address of your server.').waitFor();
-    for (const label of ['Server address', 'E-mail', 'Password']) {
+    for (const label of ['Server address', 'Email', 'Password']) {
       expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
     }
     await harness.page.getByLabel('Server address').and(harness.page.locator(':focus')).waitFor();
@@ -77,7 +77,7 @@ describeDesktop('signing in to the console', () => {
 
   it('sends nothing over plain http to another machine', async () => {
     await submit('http://calls.example.com', 'ada@example.com');
-    await harness.page.getByText('would cross the network in the clear').waitFor();
+    await harness.page.getByText('would cross the network unencrypted').waitFor();
   });
 
   it('says why it cannot reach a server', async () => {
@@ -88,7 +88,7 @@ describeDesktop('signing in to the console', () => {
   });
 
   const others: readonly (readonly [string, RequestListener, string])[] = [
-    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This is not a Callkey server'],
+    ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This isn’t a Callkey server'],
     ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This server is too old for this console'],
     [
       'a core of the next generation',
@@ -107,7 +107,7 @@ describeDesktop('signing in to the console', () => {
       await harness.page.getByRole('heading', { name: title }).waitFor();
       await harness.page.getByRole('button', { name: 'Use another server' }).click();
       expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(url);
-      expect(await harness.page.getByLabel('E-mail').inputValue()).to.equal('ada@example.com');
+      expect(await harness.page.getByLabel('Email').inputValue()).to.equal('ada@example.com');
     });
   }
 
@@ -117,7 +117,7 @@ describeDesktop('signing in to the console', () => {
     await page.getByRole('button', { name: 'Users' }).click();
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
+    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     const oneTime = await page.getByLabel('One-time password').inputValue();
@@ -148,7 +148,7 @@ describeDesktop('signing in to the console', () => {
     const again = await launchConsole({ userData });
     await again.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await again.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
-    expect(await again.page.getByLabel('E-mail').inputValue()).to.equal(harness.tenants.users.account.email);
+    expect(await again.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
     expect(await again.page.getByLabel('Password').inputValue()).to.equal('');
     await again.close();
   });

@@ -17,7 +17,7 @@ describe('npm run desktop', () => {
     if (!isRoot) skip(this, 'this user is not root');
     expect(start({})).to.deep.equal({
       status: 1,
-      lines: ['The console does not start as root, for whom Electron has no sandbox: start it as another user.'],
+      lines: ['The console doesn’t start as root, because Electron’s sandbox doesn’t work for root. Start it as another user.'],
     });
   });
 
@@ -27,7 +27,7 @@ describe('npm run desktop', () => {
     const env = { ...process.env, ELECTRON_OVERRIDE_DIST_PATH: folder };
     expect(start({ env, ...user })).to.deep.equal({
       status: 1,
-      lines: [`The Electron runtime in ${folder}: let ELECTRON_OVERRIDE_DIST_PATH name the folder of one, or unset it doesn't exist.`],
+      lines: [`${folder} contains no Electron runtime. Set ELECTRON_OVERRIDE_DIST_PATH to a folder that does, or unset it.`],
     });
   });
 });

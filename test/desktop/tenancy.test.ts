@@ -71,7 +71,7 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
     expect((await names()).toSorted()).to.deep.equal(['Key of account', 'Key of sibling']);
     await page.getByRole('button', { name: 'Northwind Voice' }).click();
-    await page.getByRole('button', { name: 'Select none' }).click();
+    await page.getByRole('button', { name: 'Clear selection' }).click();
     await page.getByText('Choose an account or partner first').waitFor();
   });
 

@@ -60,7 +60,7 @@ export type UserName = keyof Tenants['users'];
 
 /** Signs in through the form, in the app or in a browser, and waits for the home screen. */
 export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'core' | 'tenants' | 'page'>, user: UserName): Promise<void> {
-  const email = page.getByLabel('E-mail');
+  const email = page.getByLabel('Email');
   await email.waitFor();
   if (await asksForServer(page)) await page.getByLabel('Server address').fill(core.url);
   await email.fill(tenants.users[user].email);

@@ -17,12 +17,12 @@ export async function showOneTimePasswords(page: Page, account: string): Promise
   await button('Users').click();
   await button('Create user').click();
   await page.getByLabel('Name', { exact: true }).fill('Canary');
-  await page.getByLabel('E-mail', { exact: true }).fill('canary@example.com');
+  await page.getByLabel('Email', { exact: true }).fill('canary@example.com');
   await page.getByLabel('Account', { exact: true }).selectOption(account);
   await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
   const first = await shown();
   await page.getByRole('row', { name: 'Canary' }).click();
-  await button('Reset password …').click();
+  await button('Reset password…').click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click();
   const second = await shown();
   for (const screen of ['Activity', 'API keys', 'Users']) await button(screen).click();

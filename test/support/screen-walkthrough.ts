@@ -78,7 +78,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
   };
 
   try {
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
     const namesServer = await asksForServer(page);
     yield stop('sign-in');
     await button('Sign in').click();
@@ -86,10 +86,10 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('sign-in-incomplete');
     if (namesServer) await page.getByLabel('Server address').fill('http://127.0.0.1:1');
     else network.faults.push({ status: 502 });
-    await page.getByLabel('E-mail').fill('ada@example.com');
+    await page.getByLabel('Email').fill('ada@example.com');
     await page.getByLabel('Password').fill('secret');
     await button('Sign in').click();
-    await page.getByText('The console cannot reach the server.').waitFor();
+    await page.getByText('Can’t reach the server.').waitFor();
     yield stop('sign-in-unreachable');
 
     await signInAs(behindNetwork, 'account');
@@ -109,26 +109,26 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.locator('time').first().focus();
     yield stop('api-keys-exact-time');
     await page.getByRole('row', { name: 'Reminder service' }).click();
-    await page.getByRole('img', { name: /calls placed in 30 days/ }).waitFor();
+    await page.getByRole('img', { name: /placed in the last 30 days/ }).waitFor();
     yield stop('api-key-details');
-    await button('Replace …').click();
+    await button('Replace…').click();
     await page.getByRole('dialog', { name: 'Replace API key' }).waitFor();
     yield stop('replace-key');
     await button('Cancel').click();
     await button('Close details').click();
     await page.getByLabel('Select all on this page').check();
-    await page.getByRole('button', { name: /^Revoke \d+ keys …$/ }).click();
+    await page.getByRole('button', { name: /^Revoke \d+ keys…$/ }).click();
     await page.getByRole('alertdialog', { name: /API keys\?/ }).waitFor();
     yield stop('revoke-several');
     await button('Cancel').click();
     await button('Clear').click();
     if (namesServer) {
       await button('Switch server').click();
-      await page.getByText('Open now').waitFor();
+      await page.getByText('Current', { exact: true }).waitFor();
       yield stop('switch-server');
       await button('Close').click();
     }
-    await button('Go to …').click();
+    await button('Go to…').click();
     await page.getByRole('dialog').getByRole('combobox').fill('re');
     await page.getByRole('option', { name: /Reminder service/ }).waitFor();
     yield stop('palette');
@@ -153,15 +153,15 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     if (choose) {
       network.faults.push({ status: 502 }, { status: 502 });
       await choose('refresh');
-      await page.getByText('You see what was loaded before.').waitFor();
+      await page.getByText('Showing the last data loaded.').waitFor();
       yield stop('api-keys-stale');
       network.faults.length = 0;
       await button('Try again').click();
-      await page.getByText('You see what was loaded before.').waitFor({ state: 'detached' });
+      await page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
     }
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Activity').click();
-    await page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor();
+    await page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;
     await button('Try again').click();
@@ -196,7 +196,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
-    await page.getByRole('alertdialog', { name: /too new|another release/ }).waitFor();
+    await page.getByRole('alertdialog', { name: /too new|match the server’s version/ }).waitFor();
     yield stop('core-became-too-new');
     await button('Try again').click();
     // Every reload has finished by then.
@@ -223,7 +223,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('api-keys-of-a-tenancy');
     await button('Sign out').click();
 
-    await page.getByLabel('E-mail').fill('nora@example.com');
+    await page.getByLabel('Email').fill('nora@example.com');
     await page.getByLabel('Password').fill(oneTimePassword);
     await button('Sign in').click();
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
@@ -239,14 +239,14 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     ] as const) {
       network.faults.push({ status, headers: { 'callkey-contract': generation }, body: '{}' });
       if (namesServer) await page.getByLabel('Server address').fill(network.url);
-      await page.getByLabel('E-mail').fill('nora@example.com');
+      await page.getByLabel('Email').fill('nora@example.com');
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByRole('heading', { name: /too (old|new) for this console|another release|not a Callkey server/ }).waitFor();
+      await page.getByRole('heading', { name: /too (old|new) for this console|match the server’s version|isn’t a Callkey server/ }).waitFor();
       yield stop(name);
       await button(namesServer ? 'Use another server' : 'Try again').click();
       // The fault that comes next is not for what loads this form.
-      await page.getByLabel('E-mail').waitFor();
+      await page.getByLabel('Email').waitFor();
     }
   } finally {
     await close();
@@ -283,11 +283,11 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
     await button('Find key').click();
-    await page.getByText('This is not a key value').waitFor();
+    await page.getByText('This isn’t a key value').waitFor();
     yield stop('which-key');
     await page.getByLabel('Key value').fill(keyValue);
     await button('Find key').click();
-    await page.getByText('None of the keys that you can see').waitFor();
+    await page.getByText('None of the keys you can see').waitFor();
     yield stop('which-key-none');
     await page.getByLabel('Key value').fill(ownKeyValue);
     await button('Find key').click();
@@ -317,7 +317,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Cancel').click();
     await button('Create user').click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('E-mail', { exact: true }).fill('nora@example.com');
+    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
     await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
     yield stop('create-user');
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();

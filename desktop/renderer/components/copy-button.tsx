@@ -4,15 +4,15 @@ import { Icon } from './icons.tsx';
 /**
  * Copies a text that is no secret.
  *
- * @property what names the text: "Id"
+ * @property what names the text: "request ID"
  */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   async function copy(): Promise<void> {
     await window.callkey.copyText(text);
-    announce(`${what} copied.`);
+    announce(`Copied the ${what}.`);
   }
   return (
-    <button type="button" class="quiet icon-only" aria-label={`Copy ${what.toLowerCase()}`} data-tip="Copy" onClick={() => void copy()}>
+    <button type="button" class="quiet icon-only" aria-label={`Copy ${what}`} data-tip="Copy" onClick={() => void copy()}>
       <Icon name="copy" />
     </button>
   );

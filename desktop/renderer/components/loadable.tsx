@@ -57,7 +57,7 @@ export function useFreshResource<Value>(
 
 type LoadableProps<Value> = {
   resource: Resource<Value>;
-  /** Completes "Loading …": "your API keys". */
+  /** Completes "Loading…": "your API keys". */
   what: string;
   children: (value: Value) => ComponentChildren;
 };
@@ -101,7 +101,7 @@ function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; wh
   }
   return (
     <div class="panel" role="alert">
-      <h2>{loaded.failure.kind === 'unreachable' ? 'Cannot reach the server' : 'Couldn’t load this page'}</h2>
+      <h2>{loaded.failure.kind === 'unreachable' ? 'Can’t reach the server' : 'Couldn’t load this page'}</h2>
       <p>{loaded.failure.kind === 'unreachable' ? loaded.failure.detail : describeFailure(loaded.failure)}</p>
       <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
         Try again

@@ -69,7 +69,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
       'ID',
       <span key="id" class="copyable">
         <code>{id}</code>
-        <CopyButton text={id} what="Id" />
+        <CopyButton text={id} what="ID" />
       </span>,
     ],
   ];

@@ -72,7 +72,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
     setSelected(new Set());
     setOpenId(null);
     const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} already gone.`;
-    announce(`${pluralize(revoked.length, 'key is', 'keys are')} revoked.${others}`);
+    announce(`${pluralize(revoked.length, 'key was', 'keys were')} revoked.${others}`);
     void resource.refresh().then(() => focusRow(null));
   }
 

@@ -51,8 +51,8 @@ function factsOf(call: CallView): Fact[] {
         'Another user’s key'
       ),
     ],
-    ['Request ID', <Copyable key="request" text={requestId} what="Request ID" />],
-    ['Contact ID', <Copyable key="contact" text={contactId} what="Contact ID" />],
+    ['Request ID', <Copyable key="request" text={requestId} what="request ID" />],
+    ['Contact ID', <Copyable key="contact" text={contactId} what="contact ID" />],
   ];
 }
 

@@ -226,7 +226,7 @@ function NoCalls({ isFiltered, searchedBackTo }: { isFiltered: boolean; searched
       </Empty>
     );
   }
-  if (isFiltered) return <Empty title="No call matches" />;
+  if (isFiltered) return <Empty title="No matching calls" />;
   return (
     <Empty title="No calls yet">
       <p>Calls that your systems place with an API key appear here.</p>

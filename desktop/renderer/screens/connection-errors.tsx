@@ -21,7 +21,7 @@ const explanations: Readonly<Record<Core, Explanation>> = {
     text: 'Update the console to the same version as your server.',
   },
   unknown: {
-    title: 'This is not a Callkey server',
+    title: 'This isn’t a Callkey server',
     text: 'A different kind of server is running at this address. Check the address.',
   },
 };
@@ -85,7 +85,7 @@ export function Unreachable({ detail }: { detail: string }) {
     retry();
     return () => clearTimeout(timer);
   }, []);
-  return <ErrorCard title="Cannot reach the server" text={`${detail} The console retries every few seconds.`} retry={loadStartupState} />;
+  return <ErrorCard title="Can’t reach the server" text={`${detail} The console retries every few seconds.`} retry={loadStartupState} />;
 }
 
 /** Shows until the core has answered for the stored session. */

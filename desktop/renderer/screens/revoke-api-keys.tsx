@@ -41,7 +41,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
       <DangerActions
         verb={`Revoke ${count} keys`}
-        verbing="Revoking …"
+        verbing="Revoking…"
         isBusy={isBusy}
         isReady={isReady}
         onCancel={close}

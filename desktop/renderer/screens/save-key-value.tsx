@@ -41,7 +41,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
       <div class="field">
         <div class="label-row">
           <h3>Example call</h3>
-          <CopyButton text={snippet} what="Command" />
+          <CopyButton text={snippet} what="command" />
         </div>
         <pre>{snippet}</pre>
       </div>

@@ -13,7 +13,7 @@ export function UserDetails({ user, isYou, onReset, onDelete, onClose }: UserDet
     <Details title={user.name} badge={<span class="badge">{userTypeLabels[user.userType]}</span>} onClose={onClose}>
       <Facts
         facts={[
-          ['E-mail', <bdi key="email">{user.email}</bdi>],
+          ['Email', <bdi key="email">{user.email}</bdi>],
           ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
           ['API keys', formatNumber(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],

@@ -23,12 +23,12 @@ describe('the description of a network error', () => {
 
   for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']) {
     it(`is about trust for ${code}`, () => {
-      expect(describeNetworkError(withCode(code))).to.match(/^This computer does not trust the server’s certificate\./);
+      expect(describeNetworkError(withCode(code))).to.match(/^This computer doesn’t trust the server’s certificate\./);
     });
   }
 
   it('names an unknown code, and never quotes the message', () => {
-    expect(describeNetworkError(withCode('EWEIRD'))).to.equal('The connection failed (EWEIRD). Check the address and the network.');
+    expect(describeNetworkError(withCode('EWEIRD'))).to.equal('Connection failed (EWEIRD). Check the address and your network connection.');
   });
 
   for (const thrown of [new Error('no code'), 'a string', null]) {
