@@ -127,10 +127,10 @@ describeDesktop('signing in to the console', () => {
     await submit(core.url, 'nora@example.com', oneTime);
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     expect(await page.getByLabel('Current password').count()).to.equal(0);
-    await page.getByLabel('New password').fill('short');
+    await page.getByLabel('New password', { exact: true }).fill('short');
     await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByText('Must be at least 8 characters.').waitFor();
-    await page.getByLabel('New password').fill('four words are plenty');
+    await page.getByLabel('New password', { exact: true }).fill('four words are plenty');
     await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
     await signOut();
@@ -139,7 +139,7 @@ describeDesktop('signing in to the console', () => {
     await signOut();
   });
 
-  it('remembers the address and the e-mail, and nothing else, for the next start', async () => {
+  it('remembers the address and the email, and nothing else, for the next start', async () => {
     await signInAs(harness, 'account');
     const { userData } = harness.desktop;
     await harness.desktop.close();

@@ -33,7 +33,7 @@ describe('the description of a network error', () => {
 
   for (const thrown of [new Error('no code'), 'a string', null]) {
     it(`is general for ${String(thrown)}`, () => {
-      expect(describeNetworkError(thrown)).to.equal('The connection failed. Check the address and the network.');
+      expect(describeNetworkError(thrown)).to.equal('Connection failed. Check the address and your network connection.');
     });
   }
 });
