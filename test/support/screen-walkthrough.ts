@@ -242,7 +242,9 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
       await page.getByLabel('Email').fill('nora@example.com');
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
-      await page.getByRole('heading', { name: /too (old|new) for this console|match the server’s version|isn’t a Callkey server/ }).waitFor();
+      await page
+        .getByRole('heading', { name: /too (old|new) for this console|match the server’s version|isn’t a Callkey server/ })
+        .waitFor();
       yield stop(name);
       await button(namesServer ? 'Use another server' : 'Try again').click();
       // The fault that comes next is not for what loads this form.
