@@ -38,6 +38,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     ports,
     refusals: deps.refusals,
     dialer: deps.dialer,
+    isDraining: deps.isDraining,
     ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
   };
   const inConsole = consoleRoutes(httpDeps);

@@ -8,4 +8,8 @@ export const systemRandomness: Randomness = {
   bytes: (size) => randomBytes(size),
   // UUIDv7 (RFC 9562 §5.7): a timestamp first, then 74 random bits.
   id: () => randomUUIDv7(),
+  firstIdAt(millis) {
+    const time = Math.max(0, millis).toString(16).padStart(12, '0');
+    return `${time.slice(0, 8)}-${time.slice(8)}`;
+  },
 };

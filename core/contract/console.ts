@@ -23,6 +23,30 @@ export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 const cursorSchema = identifierSchema.optional();
 const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Must not contain control characters.' }).default('');
 
+const daySchema = z.iso
+  .date({ error: 'Must be a date in the format YYYY-MM-DD.' })
+  .refine((day) => day >= '1970-01-01' && day <= '9998-12-31', { error: 'Must be a date from 1970-01-01 to 9998-12-31.' });
+
+/** Calendar days of a zone, both included. */
+const dayRange = {
+  from: daySchema.optional(),
+  to: daySchema.optional(),
+  timeZone: timeZoneSchema.default('UTC'),
+};
+
+/** Days as YYYY-MM-DD sort as text. */
+function isRange({ value: { from, to }, issues }: z.core.ParsePayload<{ from?: string | undefined; to?: string | undefined }>): void {
+  if (from !== undefined && to !== undefined && from > to)
+    issues.push({ code: 'custom', path: ['from'], message: 'Must not be after to.', input: from });
+}
+
+/** How many match in all, up to 10,000. Absent from earlier cores. */
+const totals = {
+  total: z.number().int().optional(),
+  /** Whether there are, or may be, more than `total`. */
+  totalIsMore: z.boolean().optional(),
+};
+
 export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
 
@@ -223,12 +247,24 @@ export type CampaignInDirectoryView = z.infer<typeof campaignInDirectorySchema>;
 
 // Calls
 
-export const callsQuerySchema = z.strictObject({
-  state: z.enum(callStates, { error: `Must be one of ${callStates.join(', ')}.` }).optional(),
-  /** Found in the contact's name or phone number, or in the request id. */
-  search: searchSchema,
-  cursor: cursorSchema,
-});
+const stateError = { error: `Must be one of ${callStates.join(', ')}.` };
+const stateSchema = z.enum(callStates, stateError);
+
+const callFilter = {
+  ...dayRange,
+  /** One or several. */
+  state: z
+    .union([stateSchema, z.array(stateSchema).max(callStates.length)], stateError)
+    .optional()
+    .transform((given) => (given === undefined ? [] : [given].flat())),
+  /** The id of the key that placed the call. */
+  apiKey: identifierSchema.optional(),
+};
+/** Found in the contact's name or phone number, or in the request id. */
+const callSearch = { search: searchSchema };
+
+export const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
+export const callsQuerySchema = z.strictObject({ ...callFilter, ...callSearch, cursor: cursorSchema }).check(isRange);
 
 export const callSchema = z.object({
   requestId: z.string(),
@@ -244,6 +280,8 @@ export const callSchema = z.object({
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
   /** No phone rang: the core made the outcome up. */
   simulated: z.boolean(),
+  /** Absent from earlier cores. */
+  campaign: namedSchema.optional(),
 });
 export type CallView = z.infer<typeof callSchema>;
 
@@ -252,6 +290,7 @@ export const callsSchema = z.object({
   nextCursor: z.string().nullable(),
   /** Present where the search took too long to find a whole page: it has looked at the calls placed since then. The next page goes on. */
   searchedBackTo: instantSchema.optional(),
+  ...totals,
 });
 export type CallsView = z.infer<typeof callsSchema>;
 
@@ -276,9 +315,11 @@ export const callDetailsSchema = z.object({
 export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 
 /** The calendar days of a chart are those of this zone. */
-export const chartQuerySchema = z.strictObject({ timeZone: timeZoneSchema });
-/** Of the campaigns on the same page of the list of campaigns. */
-export const allCallsSummaryQuerySchema = directoryQuerySchema.extend(chartQuerySchema.shape);
+const chartZone = { timeZone: timeZoneSchema };
+export const chartQuerySchema = z.strictObject(chartZone);
+export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch, ...chartZone }).check(isRange);
+/** Of the campaigns on the same page of the list of campaigns, which `search` and `cursor` choose. */
+export const allCallsSummaryQuerySchema = z.strictObject({ ...callFilter, ...directoryQuerySchema.shape, ...chartZone }).check(isRange);
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
@@ -286,9 +327,16 @@ const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int())
 const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
 export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
 
+/** Present if there are too many calls to count them all: those placed since then are counted. */
+const countedBackTo = { countedBackTo: instantSchema.optional() };
+
 export const callsSummarySchema = z.object({
-  /** The last 30 days, today included, the oldest first. A call counts on the day it was placed; a state that no call has is left out. */
+  /**
+   * The days of the range, the oldest first, without one the last 30 with today. A call counts on the day it was placed; a state that no call has
+   * is left out.
+   */
   days: z.array(z.object({ day: z.iso.date(), states: callsByStateSchema })),
+  ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,
 });
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
@@ -296,6 +344,7 @@ export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 export const allCallsSummarySchema = z.object({
   /** The same days. A campaign without a call on a day is left out there. */
   days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
+  ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,
 });
 export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;
@@ -358,7 +407,20 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 // Activity
 
-export const activityQuerySchema = z.strictObject({ cursor: cursorSchema });
+const activityFilter = {
+  ...dayRange,
+  /** The id of the user who did it; `operator` for the operator, on the machine itself. */
+  actor: identifierSchema.optional(),
+  /** As events have it, such as `api-key.created`. */
+  action: z.string().max(limits.identifier).refine(isPrintable, { error: 'Must not contain control characters.' }).optional(),
+  /** The id of what it was done to. */
+  subject: identifierSchema.optional(),
+};
+export const activityExportQuerySchema = z.strictObject(activityFilter).check(isRange);
+export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: cursorSchema }).check(isRange);
+
+/** The `actor` of a filter that means the operator. */
+export const operatorActor = 'operator';
 
 export const eventSchema = z.object({
   id: identifierSchema,
@@ -371,8 +433,16 @@ export const eventSchema = z.object({
 });
 export type EventView = z.infer<typeof eventSchema>;
 
-export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable() });
+export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable(), ...totals });
 export type ActivityView = z.infer<typeof activitySchema>;
+
+/** What the events in the viewer's scope can be filtered by. */
+export const activityFacetsSchema = z.object({
+  /** The people who did something there, under their latest names. `operator` is the operator. */
+  actors: z.array(namedSchema),
+  actions: z.array(z.string()),
+});
+export type ActivityFacetsView = z.infer<typeof activityFacetsSchema>;
 
 /** The console has saved a list as a file. It says so by itself: the core has only answered the list's requests. */
 export const recordExportSchema = z.strictObject({

@@ -12,6 +12,12 @@ export const limits = {
   chartDays: 30,
   /** In days: so long before its end, a key is said to end soon. */
   endsSoon: 30,
+  /** Days in a chart of a range of days that the viewer chose: the newest ones of a longer range. */
+  chosenChartDays: 366,
+  /** So many matches of a list are counted. */
+  countedMatches: 10_000,
+  /** Rows that an export reads at a time. */
+  exportPage: 1_000,
   /** Bytes in a request body: in that of a call, and in any other, which strangers send, too. */
   bodyBytes: 64 * 1024,
   otherBodyBytes: 8 * 1024,

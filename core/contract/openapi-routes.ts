@@ -51,6 +51,7 @@ export const namedSchemas = {
   Deletion: inConsole.deletionSchema,
   ResetPassword: inConsole.resetPasswordSchema,
   Activity: inConsole.activitySchema,
+  ActivityFacets: inConsole.activityFacetsSchema,
   RecordExport: inConsole.recordExportSchema,
   Handoff: handoffSchema,
   Outcome: outcomeSchema,
@@ -78,7 +79,8 @@ export type DescribedRoute = {
   query?: z.ZodObject;
   body?: SchemaName;
   status: 200 | 201 | 202 | 204;
-  answer?: SchemaName;
+  /** A schema of JSON, or a file of comma-separated values. */
+  answer?: SchemaName | 'csv';
   /** Those of this route alone. `problemsOf` in openapi.ts has the others. */
   problems?: readonly ProblemCode[];
 };
@@ -375,11 +377,43 @@ export const describedRoutes: readonly DescribedRoute[] = [
   },
   {
     ...session,
+    id: 'listAllCalls',
+    method: 'GET',
+    path: paths.allCalls,
+    summary: 'List the calls of all campaigns, newest first',
+    query: inConsole.callsQuerySchema,
+    status: 200,
+    answer: 'Calls',
+  },
+  {
+    ...session,
+    id: 'exportCalls',
+    method: 'GET',
+    path: paths.callsCsv,
+    summary: "Export a campaign's calls. A complete file ends with the line `# complete, N rows`",
+    query: inConsole.callsExportQuerySchema,
+    status: 200,
+    answer: 'csv',
+    problems: ['too-many-requests'],
+  },
+  {
+    ...session,
+    id: 'exportAllCalls',
+    method: 'GET',
+    path: paths.allCallsCsv,
+    summary: 'Export the calls of all campaigns. A complete file ends with the line `# complete, N rows`',
+    query: inConsole.callsExportQuerySchema,
+    status: 200,
+    answer: 'csv',
+    problems: ['too-many-requests'],
+  },
+  {
+    ...session,
     id: 'summarizeCalls',
     method: 'GET',
     path: paths.callsSummary,
-    summary: "Count a campaign's calls in the last 30 days",
-    query: inConsole.chartQuerySchema,
+    summary: "Count a campaign's calls by day, in the last 30 days or a range of days",
+    query: inConsole.callsSummaryQuerySchema,
     status: 200,
     answer: 'CallsSummary',
   },
@@ -388,7 +422,7 @@ export const describedRoutes: readonly DescribedRoute[] = [
     id: 'summarizeAllCalls',
     method: 'GET',
     path: paths.allCallsSummary,
-    summary: 'Count the calls of the last 30 days in each campaign of a page',
+    summary: 'Count calls by day in each campaign of a page, in the last 30 days or a range of days',
     query: inConsole.allCallsSummaryQuerySchema,
     status: 200,
     answer: 'AllCallsSummary',
@@ -475,6 +509,26 @@ export const describedRoutes: readonly DescribedRoute[] = [
     query: inConsole.activityQuerySchema,
     status: 200,
     answer: 'Activity',
+  },
+  {
+    ...session,
+    id: 'listActivityFacets',
+    method: 'GET',
+    path: paths.activityFacets,
+    summary: 'List the people and actions that there are in the activity',
+    status: 200,
+    answer: 'ActivityFacets',
+  },
+  {
+    ...session,
+    id: 'exportActivity',
+    method: 'GET',
+    path: paths.activityCsv,
+    summary: 'Export events. A complete file ends with the line `# complete, N rows`',
+    query: inConsole.activityExportQuerySchema,
+    status: 200,
+    answer: 'csv',
+    problems: ['too-many-requests'],
   },
   {
     ...session,

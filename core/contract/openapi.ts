@@ -93,9 +93,11 @@ function successOf({ id, by, status, answer }: DescribedRoute): Json {
   return {
     description: STATUS_CODES[status],
     headers: sent,
-    ...(answer ? { content: jsonContent(answer) } : {}),
+    ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(answer) } : {}),
   };
 }
+
+const csvContent = { 'text/csv': { schema: { type: 'string' } } };
 
 function headersWhere(sent: readonly [boolean, HeaderName][]): Json {
   return Object.fromEntries(sent.flatMap(([applies, name]) => (applies ? [[name, reference('headers', name)]] : [])));

@@ -115,3 +115,18 @@ export const emailSchema = z
 export function folded(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
+
+/**
+ * The digits of a phone number that someone searches for as people write it, such as `+49 (0)30 2000-1` or `030 2000`, as they are in E.164. Null
+ * if it doesn't look like one.
+ */
+export function phoneDigits(search: string): string | null {
+  if (!/^[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;
+  const digits = search
+    .replace(/\(0\)/g, '')
+    .replace(/[^\d+]/g, '')
+    .replace(/^00/, '+');
+  // A number without its country begins with a zero that E.164 has not.
+  const found = digits.replace(/^0(?=\d)/, '');
+  return found.replace('+', '').length < 3 ? null : found;
+}

@@ -1,7 +1,9 @@
 import type { RecordExport } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
 import { auditEvent } from './audit.ts';
-import type { Actor, ListedEvent, Viewer } from './model.ts';
-import { type Page, pageOf, rowsForPage } from './paging.ts';
+import { capped } from './call-list.ts';
+import type { ActivityFilter, Actor, ListedEvent, Viewer } from './model.ts';
+import { type Page, pageOf, pageOfSize, rowsForPage } from './paging.ts';
 import type { Ports } from './ports.ts';
 import { scopeOf } from './scope.ts';
 import { countExport } from './throttle.ts';
@@ -9,10 +11,36 @@ import { countExport } from './throttle.ts';
 /** The console says that it has saved a list as a file. */
 export async function recordExport(ports: Ports, viewer: Viewer, actor: Actor, { list, rows }: RecordExport): Promise<void> {
   await countExport(ports, viewer.id);
-  const subject = { kind: 'list', id: list, name: `${list} (${rows} rows)` } as const;
+  await recordListExport(ports, viewer, actor, list, `${list} (${rows} rows)`);
+}
+
+/** The core is about to send a list as a file. Recorded first: one that breaks off has been read, too. */
+export async function recordListExport(ports: Ports, viewer: Viewer, actor: Actor, list: string, name: string): Promise<void> {
+  const subject = { kind: 'list', id: list, name } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeOf(viewer).owningScope));
 }
 
-export async function listActivity(ports: Ports, viewer: Viewer, cursor: string | null): Promise<Page<ListedEvent>> {
-  return pageOf(await ports.stores.activity.list(scopeOf(viewer).activity, cursor, rowsForPage), ({ id }) => id);
+type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
+
+export async function listActivity(ports: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null): Promise<ActivityPage> {
+  const { activity } = scopeOf(viewer);
+  const page = pageOf(await ports.stores.activity.list(activity, filter, cursor, rowsForPage), ({ id }) => id);
+  const isAll = cursor === null && page.nextCursor === null;
+  const total = isAll ? page.items.length : await ports.stores.activity.count(activity, filter, limits.countedMatches + 1);
+  return { ...page, ...capped(total) };
+}
+
+export async function exportActivity(
+  ports: Ports,
+  viewer: Viewer,
+  filter: ActivityFilter,
+  cursor: string | null,
+): Promise<Page<ListedEvent>> {
+  const rows = await ports.stores.activity.list(scopeOf(viewer).activity, filter, cursor, limits.exportPage + 1);
+  return pageOfSize(limits.exportPage, rows, ({ id }) => id);
+}
+
+/** The people and actions that there are in the viewer's activity. */
+export function activityFacets(ports: Ports, viewer: Viewer) {
+  return ports.stores.activity.facets(scopeOf(viewer).activity);
 }

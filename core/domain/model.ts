@@ -141,6 +141,7 @@ export type ListedCall = {
   /** The key that placed it, revoked or not; null if the viewer does not see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
+  campaign: Named;
 };
 
 /** What storage knows a call by. */
@@ -185,14 +186,29 @@ export type CallDetails = {
 /** A page of a list: what its items have to contain, and after which one it begins. */
 export type ListFilter = { search: string; cursor: string | null };
 
-export type CallFilter = ListFilter & { state: CallState | null };
+/**
+ * What happened from one instant until before another, in epoch milliseconds; null without an end. Identifiers sort by time, so those that can be
+ * in the range are one stretch of an index; the instants decide.
+ */
+export type InstantRange = { from: number | null; before: number | null; ids: { from: string | null; before: string | null } };
 
-/** The matching calls in a stretch of a campaign. */
-export type CallStretch = {
-  calls: ListedCall[];
-  /** The oldest call that was looked at; null if there are no older ones. */
-  end: { contactId: string; placedAt: DateTime<true> } | null;
+/** @property states empty for all of them */
+export type CallFilter = { placed: InstantRange; states: readonly CallState[]; apiKey: string | null; search: string };
+
+export type ActivityFilter = {
+  at: InstantRange;
+  /** Null for everyone; its `id` is null for the operator. */
+  actor: { id: string | null } | null;
+  action: string | null;
+  /** The id of what it was done to. */
+  subject: string | null;
 };
+
+/** The oldest call of a stretch that was looked through; null if there are no older ones. */
+export type StretchEnd = { contactId: string; placedAt: DateTime<true> } | null;
+
+/** The matching calls in a stretch. */
+export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
 
 export type AuditAction =
   | 'session.started'

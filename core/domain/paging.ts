@@ -17,7 +17,7 @@ export function directoryPage<Item>(found: readonly Item[], cursorOf: (item: Ite
   return pageOfSize(limits.directoryPage, found, cursorOf);
 }
 
-function pageOfSize<Item>(size: number, found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+export function pageOfSize<Item>(size: number, found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
   const items = found.slice(0, size);
   const last = items.at(-1);
   return { items, nextCursor: found.length > size && last !== undefined ? cursorOf(last) : null };

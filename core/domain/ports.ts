@@ -4,6 +4,7 @@ import type { OutcomeState } from '#contract/dialer.ts';
 import type { Conclusion, Settlement } from './call-states.ts';
 import type {
   Account,
+  ActivityFilter,
   ApiKey,
   ApiKeyDetails,
   AuditEvent,
@@ -27,6 +28,7 @@ import type {
   ImportChange,
   ImportedThing,
   ImportKind,
+  InstantRange,
   KeyUsage,
   ListedEvent,
   ListedUser,
@@ -40,6 +42,7 @@ import type {
   RetentionDays,
   Seal,
   Session,
+  StretchEnd,
   Tenancy,
   UserChange,
 } from './model.ts';
@@ -58,6 +61,8 @@ export type Randomness = {
   bytes(size: number): Uint8Array;
   /** A new identifier. It sorts after those of earlier milliseconds, so that tables grow at their end. */
   id(): string;
+  /** A text that sorts before all identifiers made from this instant on, and after all made before; null if it's not known. */
+  firstIdAt(millis: number): string | null;
 };
 
 export type Passwords = {
@@ -172,16 +177,26 @@ export type CallListStore = {
    * The newest first, from after the cursor, up to `limit`. Looks for matches in a stretch of some thousand calls, so that each statement is
    * short however many calls the campaign has.
    */
-  list(campaignId: string, filter: CallFilter, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
+  list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
+  /** How many calls match, if all do that were placed in the range; up to `most`. */
+  countPlaced(scope: CallScope, placed: InstantRange, most: number): Promise<number>;
+  /** How many calls match in a stretch like that of `list`, by the quarter of an hour in which they were placed. */
+  count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
+  /** Whether the viewer sees the key, active or revoked. */
+  seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
   /** @returns null if the campaign has no such call */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** The calls placed since an instant in epoch milliseconds. */
   summary(campaignId: string, since: number): Promise<CallCount[]>;
   /** The same of some campaigns, counted by day. @param days their first instants, the oldest first */
-  summaryOfAll(campaignIds: readonly string[], days: readonly number[]): Promise<(CallCount & { campaignId: string })[]>;
+  summaryOfAll(campaignIds: readonly string[], days: readonly number[]): Promise<CountOfCampaign[]>;
   /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */
   compactCounts(): Promise<void>;
 };
+
+/** Whose calls are listed: those of one campaign, of some, or of all that a viewer sees. */
+export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | CampaignAccess;
+export type CountOfCampaign = CallCount & { campaignId: string };
 
 /** The result of one hand-off. `detail` may have the provider's own words, and `reason` has none of them. */
 export type HandoffResult =
@@ -282,7 +297,11 @@ export type ContactStore = {
 export type ActivityStore = {
   record(event: AuditEvent): Promise<void>;
   /** The newest first, from after the cursor. */
-  list(visibility: ActivityVisibility, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+  list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+  /** How many match, up to `most`. */
+  count(visibility: ActivityVisibility, filter: ActivityFilter, most: number): Promise<number>;
+  /** The people who did something, under their latest names, and what. */
+  facets(visibility: ActivityVisibility): Promise<{ actors: (Named | null)[]; actions: string[] }>;
   /** The visible events about a key, the newest first. */
   listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { paths } from '#contract/paths.ts';
+import type { Turn } from '../domain/call-list.ts';
 import { Problem } from '../domain/problem.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
@@ -49,6 +51,9 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', pat
   ['POST', paths.directoryCampaigns, directory.createCampaign],
   ['PATCH', paths.directoryCampaign, directory.renameCampaign],
   ['GET', paths.calls, calls.list],
+  ['GET', paths.allCalls, calls.list],
+  ['GET', paths.callsCsv, calls.exportCsv],
+  ['GET', paths.allCallsCsv, calls.exportCsv],
   ['GET', paths.callsSummary, calls.summarize],
   ['GET', paths.allCallsSummary, calls.summarizeAll],
   ['GET', paths.call, calls.show],
@@ -59,8 +64,13 @@ const routes: readonly [method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', pat
   ['DELETE', paths.user, users.deleteUser],
   ['POST', paths.userPassword, users.resetPassword],
   ['GET', paths.activity, activity.list],
+  ['GET', paths.activityFacets, activity.listFacets],
+  ['GET', paths.activityCsv, activity.exportCsv],
   ['POST', paths.exports, activity.recordExport],
 ];
+
+/** Each part of an export takes a turn, and not the export: a client may take its time. */
+const takingTurns: readonly Handler[] = [calls.exportCsv, activity.exportCsv];
 
 /** All that a user who signed in with a one-time password can do until they have chosen another. */
 const allowedWithOneTimePassword: readonly Handler[] = [sessions.show, sessions.signOut, sessions.changePassword];
@@ -72,27 +82,32 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   router.post(paths.session, matched(paths.session), refuseCrossSite, consoleAnswer, (ctx) => sessions.signIn(ctx, deps));
   const turns = new ConsoleTurns();
   for (const [method, path, handler] of routes) {
-    const isList = method === 'GET' && path !== paths.session;
+    const isExport = takingTurns.includes(handler);
+    const isList = method === 'GET' && path !== paths.session && !isExport;
     const handle = async (ctx: Context) => {
       await takeTenancy(ctx, deps.ports);
+      if (isExport) ctx.state.takeTurn = (work) => inTurn(turns, ctx, null, work);
       await handler(ctx, deps);
     };
     const run: Middleware = async (ctx) => {
       if (sessionOf(ctx).data.passwordChangeDue && !allowedWithOneTimePassword.includes(handler)) throw passwordChangeDue();
-      await (isList ? inTurn(turns, ctx, () => handle(ctx)) : handle(ctx));
+      await (isList ? inTurn(turns, ctx, searchOf(ctx), () => handle(ctx)) : handle(ctx));
     };
     router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
   return router;
 }
 
-function inTurn(turns: ConsoleTurns, ctx: Context, work: () => Promise<void>): Promise<void> {
-  const search = ctx.query['search'] ? ctx.path : null;
+function inTurn(turns: ConsoleTurns, ctx: Context, search: string | null, work: (turn: Turn) => Promise<void>): Promise<void> {
   const { id, data } = sessionOf(ctx);
   return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, (turn) => {
     ctx.state.turn = turn;
-    return work();
+    return work(turn);
   });
+}
+
+function searchOf(ctx: Context): string | null {
+  return ctx.query['search'] ? ctx.path : null;
 }
 
 /** Names the route for metrics and logs, refusals included. */
@@ -121,7 +136,7 @@ const consoleAnswer: Middleware = async (ctx, next) => {
   setRequestId(ctx);
   await next();
   const view: unknown = ctx.body;
-  if (typeof view !== 'object' || view === null) return;
+  if (typeof view !== 'object' || view === null || view instanceof Readable) return;
   ctx.body = jsonLine(view);
   ctx.type = 'application/json';
 };

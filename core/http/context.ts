@@ -12,6 +12,8 @@ export type State = {
   requestId?: string;
   /** The share of the database's time that a list or search of the console has. */
   turn?: Turn;
+  /** Of an export: has some work done in a turn of its own. */
+  takeTurn?: (work: (turn: Turn) => Promise<void>) => Promise<void>;
   /** RFC 3339: the end of the key that was accepted, if that is soon. */
   keyExpiresAt?: string;
 };
@@ -37,6 +39,7 @@ export type HttpDeps = {
   addressOf(ctx: Context): string;
   isSecure(ctx: Context): boolean;
   refusals: ObserveRefusals;
+  isDraining(): boolean;
   /** What places the calls. */
   dialer: NonNullable<SessionView['dialer']>;
 };

@@ -103,12 +103,17 @@ export async function readBodyInSession<Schema extends z.ZodType>(
   schema: Schema,
 ): Promise<z.output<Schema>> {
   const body = await readBody(ctx, schema);
+  await renewSession(ctx, ports);
+  return body;
+}
+
+/** Looks at the session again, where a request takes long. @throws Problem `unauthorized` if it has ended */
+export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
   const { id } = sessionOf(ctx);
   const data = await resumeSession(ports, id);
   if (!data) throw new Problem('unauthorized', unauthorizedDetail);
   koaSession(ctx).signedIn = { id, data };
   await takeTenancy(ctx, ports);
-  return body;
 }
 
 /**

@@ -72,6 +72,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
     endedAt: call.endedAt && timestamp(call.endedAt),
     apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
     simulated: call.isSimulated,
+    campaign: call.campaign,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { AuditEvent, ListedEvent } from '../domain/model.ts';
+import type { ActivityFilter, AuditEvent, ListedEvent } from '../domain/model.ts';
 import type { ActivityStore } from '../domain/ports.ts';
 import type { ActivityVisibility } from '../domain/scope.ts';
 import { instant, required } from './columns.ts';
@@ -37,11 +37,37 @@ export function activityStore({ read, write }: Database): ActivityStore {
       await write.transaction((trx) => recordAudit(trx, event));
     },
 
-    async list(visibility, cursor, limit) {
-      const events = narrowToActivity(read('audit_events'), visibility).orderBy('id', 'desc').limit(limit);
+    async list(visibility, filter, cursor, limit) {
+      const events = matching(narrowToActivity(read('audit_events'), visibility), filter)
+        .orderBy('id', 'desc')
+        .limit(limit);
       if (cursor !== null) events.where('id', '<', cursor);
       const rows: AuditEventRow[] = await events;
       return rows.map(eventOf);
+    },
+
+    async count(visibility, filter, most) {
+      const some = matching(narrowToActivity(read('audit_events'), visibility), filter)
+        .select('id')
+        .limit(most);
+      const [row]: { events: number | string }[] = await read.from(some.as('matching')).count({ events: '*' });
+      return Number(row?.events ?? 0);
+    },
+
+    async facets(visibility) {
+      const actorIds = await distinct(read, visibility, 'actor_id');
+      const actors = await Promise.all(
+        actorIds.map(async (id) => {
+          if (id === null) return null;
+          const [latest]: { actor_name: string | null }[] = await narrowToActivity(read('audit_events'), visibility)
+            .where('actor_id', id)
+            .orderBy('id', 'desc')
+            .limit(1)
+            .select('actor_name');
+          return { id, name: required(latest?.actor_name ?? null, 'actor_name') };
+        }),
+      );
+      return { actors, actions: (await distinct(read, visibility, 'action')).flatMap((action) => action ?? []) };
     },
 
     async listOfApiKey(visibility, id, limit) {
@@ -62,6 +88,33 @@ function eventOf(row: AuditEventRow): ListedEvent {
     subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
     address: row.address,
   };
+}
+
+function matching(events: Knex.QueryBuilder, { at, actor, action, subject }: ActivityFilter): Knex.QueryBuilder {
+  if (at.from !== null) events.where('at', '>=', at.from);
+  if (at.before !== null) events.where('at', '<', at.before);
+  if (at.ids.from !== null) events.where('id', '>=', at.ids.from);
+  if (at.ids.before !== null) events.where('id', '<', at.ids.before);
+  if (actor) events.where('actor_id', actor.id);
+  if (action !== null) events.where({ action });
+  if (subject !== null) events.where('subject_id', subject);
+  return events;
+}
+
+/**
+ * The values of a column among the visible events. One step of an index leads from each value to the next: a scope may have ten million events, and
+ * few people and actions.
+ */
+async function distinct(read: Knex, visibility: ActivityVisibility, column: 'actor_id' | 'action'): Promise<(string | null)[]> {
+  const visible = () => narrowToActivity(read('audit_events'), visibility);
+  const [without]: unknown[] = await visible().whereNull(column).select('id').limit(1);
+  const found: (string | null)[] = without === undefined ? [] : [null];
+  for (let after = ''; ; ) {
+    const [row]: Record<string, string>[] = await visible().where(column, '>', after).orderBy(column).limit(1).select(column);
+    if (!row) return found;
+    after = row[column] ?? '';
+    found.push(after);
+  }
 }
 
 function narrowToActivity(events: Knex.QueryBuilder, visibility: ActivityVisibility): Knex.QueryBuilder {

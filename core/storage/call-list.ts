@@ -1,17 +1,19 @@
 import type { Knex } from 'knex';
+import type { Named } from '#contract/console.ts';
+import { phoneDigits } from '#contract/text.ts';
 import { type Stage, waitingStages } from '../domain/call-states.ts';
-import type { CallDetails, CallStretch, ListedCall } from '../domain/model.ts';
-import type { CallListStore } from '../domain/ports.ts';
+import type { CallDetails, CallFilter, InstantRange, ListedCall, StretchEnd } from '../domain/model.ts';
+import type { CallListStore, CallScope } from '../domain/ports.ts';
 import type { KeyVisibility } from '../domain/scope.ts';
 import { keysById, narrowToVisible } from './api-keys.ts';
-import { instant, instantOrNull } from './columns.ts';
-import type { Database } from './database.ts';
+import { instant, instantOrNull, required } from './columns.ts';
+import type { Database, Dialect, Value } from './database.ts';
 import type { CallRow } from './tables.ts';
 import { campaignsOf } from './tenancies.ts';
-import { either, matching } from './text-search.ts';
+import { both, type Condition, either, matching } from './text-search.ts';
 
 const listedColumns = [
-  ...(['request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
+  ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
   ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider'] as const),
 ];
 type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
@@ -32,28 +34,45 @@ export function callListStore(database: Database): CallListStore {
       return found !== undefined;
     },
 
-    async list(campaignId, { state, search, cursor }, visibility, limit) {
-      const isFiltered = state !== null || search !== '';
-      const end = isFiltered ? await endOfStretch(database, campaignId, cursor) : null;
-      const calls = read('calls').select(listedColumns).where('campaign_id', campaignId).orderBy('contact_id', 'desc').limit(limit);
-      if (cursor !== null) calls.where('contact_id', '<', cursor);
-      if (end !== null) calls.where('contact_id', '>=', end.contactId);
-      if (state !== null) calls.where({ state });
-      if (search !== '') {
-        const { sql, values } = either(...searchedColumns.map((column) => matching(kind, column, search, 'anywhere')));
-        calls.whereRaw(sql, values);
-      }
-      const rows: ListedRow[] = await calls;
-      const keys = await visibleKeys(read, visibility, [...new Set(rows.map((row) => row.api_key_id))]);
-      return { calls: rows.map((row) => listedCall(row, keys.get(row.api_key_id))), end };
+    async list(scope, filter, cursor, visibility, limit) {
+      const stretch = await stretchOf(database, scope, filter, cursor, limit);
+      const { sql, values } = stretch.calls;
+      const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
+      const rows = await database.query<ListedRow>(
+        `SELECT ${columns} FROM calls WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`,
+        values,
+      );
+      return { calls: await withNames(read, visibility, rows), end: stretch.end };
+    },
+
+    async countPlaced(scope, placed, most) {
+      const { sql, values } = both(within(scope), placedIn(placed));
+      const [row] = await database.query<{ calls: number | string }>(
+        `SELECT count(*) AS calls FROM (SELECT 1 FROM calls WHERE ${sql} LIMIT ${most}) AS matching`,
+        values,
+      );
+      return Number(row?.calls ?? 0);
+    },
+
+    async count(scope, filter, cursor) {
+      const { calls, end } = await stretchOf(database, scope, filter, cursor, 0);
+      const rows = await database.query<CountRow & { campaign_id: string }>(
+        `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls WHERE ${calls.sql} GROUP BY 1, 2, 3`,
+        calls.values,
+      );
+      return { counts: rows.map(countOfCampaign), end };
+    },
+
+    async seesKey(visibility, id) {
+      return (await visibleKeys(read, visibility, [id])).size > 0;
     },
 
     async find(campaignId, contactId, visibility) {
       const columns = [...listedColumns, ...shownColumns];
       const [row]: ShownRow[] = await read('calls').select(columns).where({ campaign_id: campaignId, contact_id: contactId }).limit(1);
       if (!row) return null;
-      const keys = await visibleKeys(read, visibility, [row.api_key_id]);
-      return callDetails(row, keys.get(row.api_key_id));
+      const [call] = await withNames(read, visibility, [row]);
+      return call ? callDetails(row, call) : null;
     },
 
     async summary(campaignId, since) {
@@ -72,7 +91,7 @@ export function callListStore(database: Database): CallListStore {
       );
       const bounds = days.flatMap((from, index) => [from, days[index + 1] ?? Number.MAX_SAFE_INTEGER]);
       const rows = await database.query<CountRow & { campaign_id: string }>(sql, [...bounds, ...campaignIds, days[0] ?? 0]);
-      return rows.map(({ campaign_id, quarter_at, state, calls }) => ({ campaignId: campaign_id, quarterAt: quarter_at, state, calls }));
+      return rows.map(countOfCampaign);
     },
 
     async compactCounts() {
@@ -82,6 +101,10 @@ export function callListStore(database: Database): CallListStore {
 }
 
 type CountRow = Pick<CallRow, 'state'> & { quarter_at: number; calls: number };
+
+function countOfCampaign({ campaign_id, quarter_at, state, calls }: CountRow & { campaign_id: string }) {
+  return { campaignId: campaign_id, quarterAt: quarter_at, state, calls };
+}
 
 /**
  * Ended calls as they were counted, and the open ones themselves: those are in the index of what is due. One statement, since a call may end
@@ -122,18 +145,105 @@ const compaction = `WITH moved AS (DELETE FROM call_count_changes RETURNING camp
 
 const searchedColumns = ['phone', 'name', 'request_id'];
 
-/** Calls in a stretch: SQLite and PostgreSQL search them in 10 to 30 ms. */
-const stretch = 5_000;
+function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): Condition[] {
+  const conditions: Condition[] = [];
+  if (states.length > 0) conditions.push({ sql: `state IN (${states.map(() => '?').join(', ')})`, values: [...states] });
+  if (apiKey !== null) conditions.push({ sql: 'api_key_id = ?', values: [apiKey] });
+  if (search === '') return conditions;
+  const found = searchedColumns.map((column) => matching(kind, column, search, 'anywhere'));
+  const digits = phoneDigits(search);
+  if (digits !== null) found.push(matching(kind, 'phone', digits, 'anywhere'));
+  return [...conditions, either(...found)];
+}
 
-/** The oldest call of the stretch that begins after the cursor; null if it has the campaign's oldest one in it. */
-async function endOfStretch(database: Database, campaignId: string, cursor: string | null): Promise<CallStretch['end']> {
-  const before = cursor === null ? '' : 'AND contact_id < ?';
-  const [row] = await database.query<{ contact_id: string; placed_at: number }>(
-    `SELECT contact_id, placed_at FROM calls WHERE campaign_id = ? AND contact_id =
-       (SELECT contact_id FROM calls WHERE campaign_id = ? ${before} ORDER BY contact_id DESC LIMIT 1 OFFSET ${stretch - 1})`,
-    [campaignId, campaignId, ...(cursor === null ? [] : [cursor])],
+/** Identifiers narrow the search to one stretch of the primary key; the instant decides. */
+function placedIn({ from, before, ids }: InstantRange): Condition {
+  const bounds: [string, Value][] = [
+    ['contact_id >= ?', ids.from],
+    ['contact_id < ?', ids.before],
+    ['placed_at >= ?', from],
+    ['placed_at < ?', before],
+  ];
+  return both(...bounds.flatMap(([sql, value]) => (value === null ? [] : [{ sql, values: [value] }])));
+}
+
+function within(scope: CallScope): Condition {
+  const { sql, values } = campaignsIn(scope);
+  const isOne = scope.kind === 'campaigns' && scope.ids.length === 1;
+  return isOne ? { sql: 'campaign_id = ?', values: [...scope.ids] } : { sql: `campaign_id IN (SELECT s.id ${sql})`, values };
+}
+
+/** The campaigns of a scope, as `s`. */
+function campaignsIn(scope: CallScope): Condition {
+  switch (scope.kind) {
+    case 'campaigns':
+      return { sql: `FROM campaigns s WHERE s.id IN (${scope.ids.map(() => '?').join(', ') || 'NULL'})`, values: [...scope.ids] };
+    case 'account':
+      return { sql: 'FROM campaigns s WHERE s.account_id = ?', values: [scope.accountId] };
+    case 'partner':
+      return { sql: 'FROM accounts o JOIN campaigns s ON s.account_id = o.id WHERE o.partner_id = ?', values: [scope.partnerId] };
+    case 'nothing':
+      return { sql: 'FROM campaigns s WHERE 1 = 0', values: [] };
+  }
+}
+
+/** Calls that one statement looks through: SQLite and PostgreSQL do it in 10 to 30 ms. */
+const stretchOfAll = 5_000;
+/** Of each campaign, at least. */
+const stretchOfOne = 200;
+
+/**
+ * The next calls after the cursor that match, and where the stretch ends in which they are: so each statement is short, however many calls there
+ * are. Of each campaign a stretch has some calls at most, and of one of them as many; so its calls are the newest ones of all campaigns.
+ *
+ * @param limit calls that are wanted: enough for a stretch where all in the range match
+ */
+async function stretchOf(database: Database, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number) {
+  const conditions = matchingCalls(database.kind, filter);
+  const isDense = conditions.length === 0 && (filter.placed.from === null || filter.placed.ids.from !== null);
+  const length = isDense && limit > 0 ? limit : await sparseLength(database, scope);
+  const after: Condition = cursor === null ? { sql: '1 = 1', values: [] } : { sql: 'contact_id < ?', values: [cursor] };
+  const placed = placedIn(filter.placed);
+  const { ids } = filter.placed;
+  const ahead = both(after, placedIn({ from: null, before: null, ids }));
+  const end = await endOfStretch(database, scope, ahead, length);
+  const from: Condition = end === null ? { sql: '1 = 1', values: [] } : { sql: 'contact_id >= ?', values: [end.contactId] };
+  return { calls: both(within(scope), after, from, placed, ...conditions), end };
+}
+
+async function sparseLength(database: Database, scope: CallScope): Promise<number> {
+  if (scope.kind === 'campaigns' && scope.ids.length === 1) return stretchOfAll;
+  const { sql, values } = campaignsIn(scope);
+  const [row] = await database.query<{ campaigns: number | string }>(`SELECT count(*) AS campaigns ${sql}`, values);
+  return Math.max(stretchOfOne, Math.ceil(stretchOfAll / Math.max(1, Number(row?.campaigns ?? 1))));
+}
+
+/** The oldest call of the stretch; null if it has the oldest ones of all campaigns in it. */
+async function endOfStretch(database: Database, scope: CallScope, ahead: Condition, length: number): Promise<StretchEnd> {
+  const campaigns = campaignsIn(scope);
+  const [row] = await database.query<{ contact_id: string | null }>(
+    `SELECT max(contact_id) AS contact_id FROM (SELECT (
+       SELECT contact_id FROM calls WHERE campaign_id = s.id AND ${ahead.sql} ORDER BY contact_id DESC LIMIT 1 OFFSET ${length - 1}
+     ) AS contact_id ${campaigns.sql}) AS ends`,
+    [...ahead.values, ...campaigns.values],
   );
-  return row ? { contactId: row.contact_id, placedAt: instant(row.placed_at) } : null;
+  const contactId = row?.contact_id ?? null;
+  if (contactId === null) return null;
+  const { sql, values } = within(scope);
+  const [oldest] = await database.query<{ placed_at: number }>(`SELECT placed_at FROM calls WHERE ${sql} AND contact_id = ?`, [
+    ...values,
+    contactId,
+  ]);
+  return { contactId, placedAt: instant(required(oldest?.placed_at ?? null, 'placed_at')) };
+}
+
+/** With the names of their keys, as far as the viewer sees them, and of their campaigns. */
+async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly ListedRow[]): Promise<ListedCall[]> {
+  const keys = await visibleKeys(read, visibility, [...new Set(rows.map((row) => row.api_key_id))]);
+  const campaignIds = [...new Set(rows.map((row) => row.campaign_id))];
+  const campaigns: Named[] = await read('campaigns').select('id', 'name').whereIn('id', campaignIds);
+  const names = new Map(campaigns.map(({ id, name }) => [id, name]));
+  return rows.map((row) => listedCall(row, keys.get(row.api_key_id), names.get(row.campaign_id) ?? ''));
 }
 
 /** The visible ones among these keys, active and revoked. */
@@ -147,11 +257,11 @@ async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[])
   return new Map(found.flat().map((key) => [key.id, key]));
 }
 
-function callDetails(row: ShownRow, key: KeyRow | undefined): CallDetails {
+function callDetails(row: ShownRow, call: ListedCall): CallDetails {
   const stage: Stage | null = row.state === 'dialing' ? row.handoff : row.state;
   const isWaiting = waitingStages.some((waiting) => waiting === stage);
   return {
-    call: listedCall(row, key),
+    call,
     timeZone: row.time_zone,
     variables: row.variables === null ? null : Object.fromEntries(JSON.parse(row.variables)),
     notBefore: instantOrNull(row.not_before),
@@ -164,7 +274,7 @@ function callDetails(row: ShownRow, key: KeyRow | undefined): CallDetails {
   };
 }
 
-function listedCall(row: ListedRow, key: KeyRow | undefined): ListedCall {
+function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: string): ListedCall {
   return {
     requestId: row.request_id,
     contactId: row.contact_id,
@@ -177,5 +287,6 @@ function listedCall(row: ListedRow, key: KeyRow | undefined): ListedCall {
     endedAt: instantOrNull(row.ended_at),
     apiKey: key ? { id: key.id, name: key.name, creator: { id: key.creator_id, name: key.creator_name } } : null,
     isSimulated: row.provider === 'simulated',
+    campaign: { id: row.campaign_id, name: campaignName },
   };
 }

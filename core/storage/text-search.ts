@@ -58,3 +58,8 @@ export function either(...conditions: readonly Condition[]): Condition {
 export function equal(column: string, value: string): Condition {
   return { sql: `${column} = ?`, values: [value] };
 }
+
+/** All of them; true if there are none. */
+export function both(...conditions: readonly Condition[]): Condition {
+  return { sql: conditions.map(({ sql }) => sql).join(' AND ') || '1 = 1', values: conditions.flatMap(({ values }) => values) };
+}

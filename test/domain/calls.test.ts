@@ -189,6 +189,7 @@ describe('the calls of a campaign', () => {
   const listed = (contactId: string): ListedCall => ({
     ...{ requestId: contactId, contactId, phone: null, name: null, state: 'queued', detail: null },
     ...{ placedAt: at('2026-11-21T09:00:00Z'), dialedAt: null, endedAt: null, apiKey: null, isSimulated: false },
+    campaign: { id: 'g', name: 'G' },
   });
   const placedAt = at('2026-11-21T08:00:00Z');
   const nothing = { count: 0, isInScope: true, ends: [] as string[], summary: [] as CallCount[], details: null as CallDetails | null };
@@ -208,6 +209,8 @@ describe('the calls of a campaign', () => {
           end: end ? { contactId: end, placedAt } : null,
         };
       },
+      countPlaced: async () => 10_001,
+      count: async () => ({ counts: [{ campaignId: 'g', quarterAt: 0, state: 'busy' as const, calls: 70 }], end: null }),
       find: async (...given: unknown[]) => {
         asked.push(given);
         return details;
@@ -224,33 +227,42 @@ describe('the calls of a campaign', () => {
     const listCampaigns = async () => ['g', 'h'].map((id) => ({ id, name: id, account: { id: 'a1', name: 'A' } }));
     return { ports: fakePorts({ stores: { callList, tenancies: { listCampaigns } } }), asked };
   };
-  const filter = { state: null, search: '', cursor: null };
+  const always = { from: null, before: null, ids: { from: null, before: null } };
+  const filter = { placed: always, states: [], apiKey: null, search: '' };
+  const query = { campaignId: 'g', cursor: null, filter };
+  const scope = { kind: 'campaigns', ids: ['g'] };
   const forEver = { goOn: async () => true };
 
   it('are searched stretch by stretch until a page is full, or all have been searched', async () => {
     const { ports, asked } = portsOf({ count: 49, ends: ['e1', 'e2'] });
-    const { items, nextCursor, searchedBackTo } = await listCalls(ports, account, 'g', { ...filter, search: 'x' }, forEver);
+    const { items, nextCursor, searchedBackTo } = await listCalls(
+      ports,
+      account,
+      { ...query, filter: { ...filter, search: 'x' } },
+      forEver,
+    );
     expect([items.length, nextCursor, searchedBackTo]).to.deep.equal([50, 'c47', null]);
-    expect(asked.slice(1).map((each) => (each as unknown[]).toSpliced(2, 1))).to.deep.equal([
-      ['g', { ...filter, search: 'x' }, 51],
-      ['g', { ...filter, search: 'x', cursor: 'e1' }, 50],
-      ['g', { ...filter, search: 'x', cursor: 'e2' }, 49],
+    expect(asked.slice(1).map((each) => (each as unknown[]).toSpliced(3, 1))).to.deep.equal([
+      [scope, { ...filter, search: 'x' }, null, 51],
+      [scope, { ...filter, search: 'x' }, 'e1', 50],
+      [scope, { ...filter, search: 'x' }, 'e2', 49],
     ]);
   });
 
   it('are what was found until the turn ended, with the place where the search stopped', async () => {
     const { ports } = portsOf({ ends: ['e1', 'e2'] });
-    const { items, nextCursor, searchedBackTo } = await listCalls(ports, account, 'g', filter, { goOn: async () => false });
-    expect([items.length, nextCursor, searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
+    const found = await listCalls(ports, account, query, { goOn: async () => false });
+    expect([found.items.length, found.nextCursor, found.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
+    expect([found.total, found.totalIsMore]).to.deep.equal([1, true]);
   });
 
   it('are a page of fifty, with a cursor to the next one', async () => {
     const { ports, asked } = portsOf({ count: 51 });
-    const { items, nextCursor } = await listCalls(ports, account, 'g', filter, forEver);
-    expect([items.length, nextCursor]).to.deep.equal([50, 'c49']);
+    const { items, nextCursor, total, totalIsMore } = await listCalls(ports, account, query, forEver);
+    expect([items.length, nextCursor, total, totalIsMore]).to.deep.equal([50, 'c49', 10_000, true]);
     expect(asked).to.deep.equal([
       [{ kind: 'account', accountId: 'a1' }, 'g'],
-      ['g', filter, { kind: 'own', userId: 'ada' }, 51],
+      [scope, filter, null, { kind: 'own', userId: 'ada' }, 51],
     ]);
   });
 
@@ -283,13 +295,14 @@ describe('the calls of a campaign', () => {
       count('2026-11-21T01:00:00Z', 'queued', 4),
     ];
     const { ports, asked } = portsOf({ summary: found });
-    const days = await summarizeCalls(ports, account, 'g', 'Europe/Berlin');
+    const chart = { days: { timeZone: 'Europe/Berlin' }, filter };
+    const { days } = await summarizeCalls(ports, account, 'g', chart, forEver);
     expect(days.slice(-2)).to.deep.equal([
       { day: '2026-11-20', states: {} },
       { day: '2026-11-21', states: { busy: 3, queued: 4 } },
     ]);
     expect(asked[1]).to.deep.equal(['g', Date.parse('2026-10-22T22:00:00Z')]);
-    const all = await summarizeAllCalls(ports, account, 'Europe/Berlin', { search: '', cursor: null });
+    const { days: all } = await summarizeAllCalls(ports, account, { search: '', cursor: null }, chart, forEver);
     const states = { busy: 3, queued: 4 };
     expect(all.slice(-2)).to.deep.equal([
       { day: '2026-11-20', campaigns: [] },
@@ -307,8 +320,8 @@ describe('the calls of a campaign', () => {
   it('of a campaign out of scope are not there', async () => {
     const { ports } = portsOf({ isInScope: false });
     const refusal = "not-found: This campaign doesn't exist, or you don't have access to it.";
-    expect(await problemOf(listCalls(ports, account, 'g', filter, forEver))).to.equal(refusal);
+    expect(await problemOf(listCalls(ports, account, query, forEver))).to.equal(refusal);
     expect(await problemOf(showCall(ports, account, 'g', 'c'))).to.equal(refusal);
-    expect(await problemOf(summarizeCalls(ports, account, 'g', 'UTC'))).to.equal(refusal);
+    expect(await problemOf(summarizeCalls(ports, account, 'g', { days: { timeZone: 'UTC' }, filter }, forEver))).to.equal(refusal);
   });
 });

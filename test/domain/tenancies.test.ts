@@ -33,7 +33,7 @@ function portsOf() {
         listCampaigns: list,
         search: list,
       },
-      activity: { list },
+      activity: { list, count: async () => 0 },
     },
   });
   return { ports, asked, events };
@@ -84,12 +84,15 @@ describe('partners, accounts and campaigns', () => {
     expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal("not-found: The account a9 doesn't exist.");
   });
 
+  const always = { from: null, before: null, ids: { from: null, before: null } };
+  const everything = { at: always, actor: null, action: null, subject: null };
+
   it('are listed as the viewer sees them', async () => {
     const { ports, asked } = portsOf();
     const filter = { search: 'x', cursor: null };
     await listAccounts(ports, partner, filter);
     await listCampaigns(ports, account, filter);
-    await listActivity(ports, staff, 'cursor');
+    await listActivity(ports, staff, everything, 'cursor');
     expect(asked).to.deep.equal([
       { kind: 'partner', partnerId: 'p1' },
       filter,
@@ -98,6 +101,7 @@ describe('partners, accounts and campaigns', () => {
       filter,
       501,
       { kind: 'service' },
+      everything,
       'cursor',
       51,
     ]);
@@ -106,7 +110,14 @@ describe('partners, accounts and campaigns', () => {
   it('leave a page of events, with a cursor to the next one', async () => {
     const event = auditEvent(fakePorts(), operator, 'partner.added', { kind: 'partner', id: 'p', name: 'P' }, null);
     const list = async () => Array.from({ length: 51 }, (_, n) => ({ ...event, id: `e${n}` }));
-    expect((await listActivity(fakePorts({ stores: { activity: { list } } }), staff, null)).nextCursor).to.equal('e49');
+    const count = async () => 10_001;
+    const { nextCursor, total, totalIsMore } = await listActivity(
+      fakePorts({ stores: { activity: { list, count } } }),
+      staff,
+      everything,
+      null,
+    );
+    expect([nextCursor, total, totalIsMore]).to.deep.equal(['e49', 10_000, true]);
   });
 
   it('are searched by staff alone, fifty at most', async () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import {
   accountsSchema,
+  activityFacetsSchema,
   allCallsSummarySchema,
   apiKeyDetailsSchema,
   apiKeysSchema,
@@ -204,9 +205,12 @@ describe('who sees, revokes and reaches what', () => {
         it(`${viewer} ${inScope ? 'sees' : 'does not see'} the calls of the ${place} and their outcomes`, async () => {
           const url = `${core.url}/console/campaigns/${tenants[place].id}/calls`;
           const statuses: number[] = [];
-          for (const what of ['', '/summary?timeZone=UTC', `/${calls.get(place)}`])
+          for (const what of ['', '/summary?timeZone=UTC', `/${calls.get(place)}`, '.csv'])
             statuses.push((await ask('GET', url + what, as(viewer))).status);
-          expect(statuses).to.deep.equal(inScope ? [200, 200, 200] : [404, 404, 404]);
+          expect(statuses).to.deep.equal(Array(4).fill(inScope ? 200 : 404));
+          const listed = await ask('GET', `${core.url}/console/calls`, as(viewer));
+          const campaignIds = callsSchema.parse(listed.json).calls.map(({ campaign }) => campaign?.id);
+          expect(campaignIds.includes(tenants[place].id)).to.equal(inScope);
           const all = await ask('GET', `${core.url}/console/calls/summary?timeZone=UTC`, as(viewer));
           const counted = allCallsSummarySchema.parse(all.json).days.flatMap(({ campaigns }) => campaigns.map(({ id }) => id));
           expect(counted.includes(tenants[place].id)).to.equal(inScope);
@@ -342,6 +346,25 @@ describe('who sees, revokes and reaches what', () => {
           const calls = `${core.url}/console/campaigns/${tenants.otherCampaign.id}/calls`;
           expect((await ask('GET', calls, inTenancy(session, tenancyOf('otherAccount')))).status).to.equal(200);
           expect((await ask('GET', calls, inTenancy(session, tenancyOf('account')))).status).to.equal(404);
+          for (const [tenancy, place] of [
+            ['otherAccount', 'otherCampaign'],
+            ['account', 'campaign'],
+          ] as const) {
+            const all = await ask('GET', `${core.url}/console/calls`, inTenancy(session, tenancyOf(tenancy)));
+            const campaignIds = callsSchema.parse(all.json).calls.map(({ campaign }) => campaign?.id);
+            expect([...new Set(campaignIds)]).to.deep.equal([tenants[place].id]);
+            const { text } = await ask('GET', `${core.url}/console/calls.csv`, inTenancy(session, tenancyOf(tenancy)));
+            expect([text.includes('"Inspections"'), text.includes('"Appointment reminders"')]).to.deep.equal([
+              tenancy === 'otherAccount',
+              tenancy === 'account',
+            ]);
+            const facets = await ask('GET', `${core.url}/console/activity/facets`, inTenancy(session, tenancyOf(tenancy)));
+            const names = activityFacetsSchema.parse(facets.json).actors.map(({ name }) => name);
+            expect([names.includes('Oda Other'), names.includes('Ada Account')]).to.deep.equal([
+              tenancy === 'otherAccount',
+              tenancy === 'account',
+            ]);
+          }
         });
 
         it(`creates and revokes keys there, and nowhere else, whatever the session of ${session} has selected`, async () => {

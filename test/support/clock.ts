@@ -28,4 +28,5 @@ export function at(instant: string): DateTime<true> {
   return parsed;
 }
 
-export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7() };
+/** Its identifiers have the time of the machine, whatever a test's own clock says. */
+export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7(), firstIdAt: () => null };

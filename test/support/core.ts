@@ -8,7 +8,7 @@ import { readConfig } from '../../core/config.ts';
 import { type Core, startCore } from '../../core/core.ts';
 import type { Clock, Passwords } from '../../core/domain/ports.ts';
 import { createLog } from '../../core/log.ts';
-import { systemClock } from '../../core/system.ts';
+import { systemClock, systemRandomness } from '../../core/system.ts';
 import { testRandomness } from './clock.ts';
 import { bareEnvironment } from './commands.ts';
 import { cheapPasswords } from './passwords.ts';
@@ -44,7 +44,8 @@ export async function startCoreHere(
   const core = await startCore(config, config.sessionSecrets ?? [], {
     log: createLog(config.logLevel, lines),
     clock,
-    randomness: testRandomness,
+    // A clock of the test's own knows nothing of the times in ids.
+    randomness: clock === systemClock ? systemRandomness : testRandomness,
     passwords,
   });
   return { ...core, log };

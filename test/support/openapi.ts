@@ -81,7 +81,7 @@ function bodyErrors({ content }: Response, pointer: string, { headers, text }: A
   if (text === '') return content ? ['The body is missing.'] : [];
   const mediaType = String(headers['content-type']).replace(/;.*/, '');
   if (!content?.[mediaType]) return [`A body of ${mediaType} is not described.`];
-  return schemaErrors(`${pointer}/content/${escaped(mediaType)}/schema`, JSON.parse(text));
+  return schemaErrors(`${pointer}/content/${escaped(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
 }
 
 /** A name within a JSON pointer in a URI fragment. */

@@ -19,7 +19,7 @@ export function fakePorts({
   let ids = 0;
   return {
     clock: fakeClock(),
-    randomness: { bytes: (size) => Uint8Array.from({ length: size }, (_, index) => index), id: () => `id${++ids}` },
+    randomness: { bytes: (size) => Uint8Array.from({ length: size }, (_, index) => index), id: () => `id${++ids}`, firstIdAt: () => null },
     passwords: {
       hash: async (password) => `hash of ${password}`,
       verify: async (find) => {

@@ -1,6 +1,8 @@
 import type { SessionView, UserType, UserView } from '#contract/console.ts';
 import type { CallState } from '#contract/states.ts';
 
+export { callStateLabels } from '#contract/states.ts';
+
 export const userTypeLabels: Readonly<Record<UserType, string>> = {
   account: 'Account user',
   partner: 'Partner user',
@@ -11,19 +13,6 @@ export const userTypeLabels: Readonly<Record<UserType, string>> = {
 export function membershipOf({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
   return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
 }
-
-/** What became of a call, in a word. */
-export const callStateLabels: Readonly<Record<CallState, string>> = {
-  queued: 'Queued',
-  dialing: 'Dialing',
-  completed: 'Completed',
-  no_answer: 'No answer',
-  busy: 'Busy',
-  failed: 'Failed',
-  unknown: 'Unknown',
-  cancelled: 'Cancelled',
-  lapsed: 'Lapsed',
-};
 
 /** The colour of a call's badge. */
 export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' | ''>> = {

@@ -1,0 +1,104 @@
+import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/csv.ts';
+import { recordListExport } from '../../domain/activity.ts';
+import type { Turn } from '../../domain/call-list.ts';
+import type { DayRange } from '../../domain/days.ts';
+import type { Viewer } from '../../domain/model.ts';
+import { Problem } from '../../domain/problem.ts';
+import { countExport } from '../../domain/throttle.ts';
+import type { Context, HttpDeps } from '../context.ts';
+import { actorOf, renewSession, viewerOf } from '../session.ts';
+
+type Part = { rows: string[][]; nextCursor: string | null };
+
+type Export = {
+  list: 'calls' | 'activity';
+  days: DayRange;
+  head: readonly string[];
+  /** Reads the rows after the cursor. */
+  read: (viewer: Viewer, cursor: string | null, turn: Turn) => Promise<Part>;
+};
+
+/**
+ * Sends a list as a file. Its parts are read one after the other, each in a turn of its own and with the session as it is then, when the client has
+ * taken the one before: no connection of the database waits for a slow client. The last line says whether all rows are there.
+ */
+export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Promise<void> {
+  ctx.type = 'text/csv; charset=utf-8';
+  ctx.attachment(`${wanted.list}.csv`);
+  if (ctx.method === 'HEAD') {
+    ctx.body = '';
+    return;
+  }
+  // Before the status is sent: what is refused is no file.
+  const first = await readPart(ctx, wanted, null);
+  await countExport(deps.ports, viewerOf(ctx).id);
+  await recordListExport(deps.ports, viewerOf(ctx), actorOf(deps, ctx), wanted.list, nameOf(wanted));
+  ctx.body = Readable.from(linesOf(ctx, deps, wanted, first), { objectMode: false });
+}
+
+/** Without what was searched for: it may be a phone number. */
+function nameOf({ list, days: { from, to } }: Export): string {
+  const range = [from && `from ${from}`, to && `to ${to}`].filter((text) => text !== undefined).join(' ');
+  return range === '' ? list : `${list} (${range})`;
+}
+
+async function* linesOf(ctx: Context, deps: HttpDeps, wanted: Export, first: Part): AsyncGenerator<string> {
+  let sent = 0;
+  try {
+    yield csvStart + csvRow(wanted.head);
+    for (let part = first; ; ) {
+      if (part.rows.length > 0) yield part.rows.map(csvRow).join('');
+      sent += part.rows.length;
+      if (part.nextCursor === null) break;
+      part = await readNext(ctx, deps, wanted, part.nextCursor);
+    }
+    yield completeLine(sent);
+  } catch (error) {
+    const isExpected = error instanceof Problem && error.status < 500;
+    if (!isExpected) deps.refusals.onNotServed(error, { route: ctx.state.route });
+    yield incompleteLine(sent, reasonOf(error));
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Problem)) return 'The server failed. Export again.';
+  return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
+}
+
+/** How often a part is tried where the server is busy, and the pause between two tries in ms. */
+const tries = 10;
+const pause = 1_000;
+
+async function readNext(ctx: Context, deps: HttpDeps, wanted: Export, cursor: string): Promise<Part> {
+  for (let tried = 1; ; tried++) {
+    if (deps.isDraining()) throw new Problem('unavailable', 'The server is stopping. Export again.', { retryAfter: 1 });
+    try {
+      await renewSession(ctx, deps.ports);
+      return await readPart(ctx, wanted, cursor);
+    } catch (error) {
+      const isBusy = error instanceof Problem && (error.code === 'unavailable' || error.code === 'too-many-requests');
+      if (!isBusy || tried === tries || ctx.res.destroyed) throw error;
+      await setTimeout(pause);
+    }
+  }
+}
+
+async function readPart(ctx: Context, wanted: Export, cursor: string | null): Promise<Part> {
+  let part: Part | null = null;
+  await takeTurn(ctx, async (turn) => {
+    part = await wanted.read(viewerOf(ctx), cursor, turn);
+  });
+  return part ?? closed();
+}
+
+/** Where nobody waits any more, a turn does nothing. */
+function closed(): never {
+  throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
+}
+
+function takeTurn(ctx: Context, work: (turn: Turn) => Promise<void>): Promise<void> {
+  if (!ctx.state.takeTurn) throw new Error('This route takes no turns.');
+  return ctx.state.takeTurn(work);
+}

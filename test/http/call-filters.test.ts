@@ -1,0 +1,205 @@
+import { expect } from 'chai';
+import { activityFacetsSchema, activitySchema, callsSchema, callsSummarySchema } from '#contract/console.ts';
+import { fakeClock } from '../support/clock.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+
+describe('calls and activity in the console, filtered', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let close: CoreHarness['close'];
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let cookie: string;
+    let partner: string;
+    let key: { id: string; keyValue: string };
+    let otherKey: { id: string; keyValue: string };
+
+    const at = (instant: string) => clock.set(instant);
+    const signedIn = async () => {
+      cookie = await signIn(core.url, 'ada@example.com');
+      partner = await signIn(core.url, 'pat@example.com');
+    };
+    const place = async (requestId: string, more: object = {}, by = key, campaign = tenants.campaign.id) => {
+      const body = { requestId, contact: { phone: '+493012345678', ...more } };
+      expect((await placeCall(core.url, campaign, by.keyValue, body)).status).to.equal(202);
+    };
+
+    before(async () => {
+      at('2026-11-07T20:00:00.000Z');
+      ({ core, direct, tenants, close } = await openCore({ kind, clock, environment: { DIALER: 'off', RETENTION_DAYS: '3650' } }));
+      await signedIn();
+      key = await createKey(core.url, cookie, 'Orders');
+      otherKey = await createKey(core.url, partner, 'Recalls');
+      // 23:00 in UTC is midnight in Berlin.
+      at('2026-11-07T22:59:59.999Z');
+      await place('before');
+      at('2026-11-07T23:00:00.000Z');
+      await place('first', { name: 'Zoë', phone: '+49302000456' });
+      await place('recall', {}, otherKey, tenants.siblingCampaign.id);
+      at('2026-11-08T22:59:59.999Z');
+      await place('last', {}, otherKey);
+      at('2026-11-08T23:00:00.000Z');
+      await place('after');
+      const cancel = `${core.url}/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand/by-request-id/first`;
+      expect((await ask('DELETE', cancel, { key: key.keyValue })).status).to.equal(200);
+      at('2026-11-21T09:00:00.000Z');
+      await signedIn();
+    });
+    after(() => close());
+
+    const get = (path: string, as = cookie) => ask('GET', core.url + path, { cookie: as });
+    const the8th = 'from=2026-11-08&to=2026-11-08&timeZone=Europe/Berlin';
+    const own = () => `/console/campaigns/${tenants.campaign.id}/calls`;
+    const found = async (path: string, as = cookie) => {
+      const answer = await get(path, as);
+      expect(answer.status, answer.text).to.equal(200);
+      const { calls, total, totalIsMore } = callsSchema.parse(answer.json);
+      expect([total, totalIsMore]).to.deep.equal([calls.length, false]);
+      return calls.map(({ requestId }) => requestId);
+    };
+
+    it('have the calls of a day of the zone, to the millisecond', async () => {
+      expect(await found(`${own()}?${the8th}`)).to.deep.equal(['last', 'first']);
+      expect(await found(`${own()}?from=2026-11-08`)).to.deep.equal(['after', 'last']);
+      expect(await found(`${own()}?to=2026-11-07`)).to.deep.equal(['first', 'before']);
+    });
+
+    it('have the calls of all campaigns in scope, newest first, with their campaigns', async () => {
+      expect(await found('/console/calls')).to.deep.equal(['after', 'last', 'first', 'before']);
+      expect(await found(`/console/calls?${the8th}`, partner)).to.deep.equal(['last', 'recall', 'first']);
+      const { calls } = callsSchema.parse((await get('/console/calls?search=recall', partner)).json);
+      expect(calls.map(({ campaign }) => campaign)).to.deep.equal([{ id: tenants.siblingCampaign.id, name: 'Recalls' }]);
+    });
+
+    it('have the calls in some states, and of a key', async () => {
+      expect(await found(`${own()}?state=cancelled`)).to.deep.equal(['first']);
+      expect(await found(`${own()}?state=cancelled&state=queued&${the8th}`)).to.deep.equal(['last', 'first']);
+      expect(await found(`/console/calls?apiKey=${otherKey.id}`, partner)).to.deep.equal(['last', 'recall']);
+      expect((await get(`${own()}?apiKey=${otherKey.id}`)).status).to.equal(404);
+    });
+
+    for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456'])
+      it(`finds ${number} as people write it`, async () => {
+        expect(await found(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
+      });
+
+    it('count by day what the same filter lists', async () => {
+      const days = async (query: string) => {
+        const { days } = callsSummarySchema.parse((await get(`${own()}/summary?${query}`)).json);
+        return days.map(({ day, states }) => [day, states]);
+      };
+      expect(await days(the8th)).to.deep.equal([['2026-11-08', { cancelled: 1, queued: 1 }]]);
+      expect(await days(`${the8th}&apiKey=${key.id}`)).to.deep.equal([['2026-11-08', { cancelled: 1 }]]);
+      expect(await days(`${the8th}&search=last&state=queued`)).to.deep.equal([['2026-11-08', { queued: 1 }]]);
+      const range = 'from=2026-10-01&to=2026-11-07&timeZone=UTC';
+      expect((await days(range)).at(-1)).to.deep.equal(['2026-11-07', { cancelled: 1, queued: 1 }]);
+      expect(await days(range)).to.have.length(38);
+    });
+
+    for (const [query, field] of [
+      ['from=2026-02-30', 'from'],
+      ['to=yesterday', 'to'],
+      ['from=2026-11-09&to=2026-11-08', 'from'],
+      ['from=2026-11-08&timeZone=Nowhere', 'timeZone'],
+    ] as const) {
+      it(`are refused for ${query}, with the field`, async () => {
+        for (const path of [own(), `${own()}.csv`, '/console/calls', '/console/calls.csv', '/console/activity', '/console/activity.csv']) {
+          const answer = await get(`${path}?${query}`);
+          expect([answer.status, codeOf(answer)], path).to.deep.equal([400, 'malformed-request']);
+          expect(answer.json['detail']).to.match(new RegExp(` at ${field}: `));
+        }
+      });
+    }
+
+    it('are refused for a state that there is not', async () => {
+      for (const query of ['state=ringing', 'state=busy&state=ringing']) {
+        const answer = await get(`/console/calls?${query}`);
+        expect([answer.status, answer.json['detail']]).to.deep.equal([
+          400,
+          'Invalid query at state: Must be one of queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed.',
+        ]);
+      }
+    });
+
+    it('are exported whole, with a last line that says so, and recorded', async () => {
+      const answer = await get(`/console/calls.csv?${the8th}`, partner);
+      expect(answer.headers['content-type']).to.equal('text/csv; charset=utf-8');
+      const lines = answer.text.split('\r\n');
+      expect(lines.map((line) => line.split(',').slice(0, 2).join())).to.deep.equal([
+        '"Campaign","Request ID"',
+        '"Appointment reminders","last"',
+        '"Recalls","recall"',
+        '"Appointment reminders","first"',
+        '# complete, 3 rows',
+        '',
+      ]);
+      expect(answer.text).to.include(`"'+49302000456"`);
+      const { events } = activitySchema.parse((await get('/console/activity?action=list.exported', partner)).json);
+      expect(events.map(({ subject }) => subject.name)).to.deep.equal(['calls (from 2026-11-08 to 2026-11-08)']);
+    });
+
+    it('have the events of a person, an action, a subject and a day', async () => {
+      const events = async (query: string) => {
+        const view = activitySchema.parse((await get(`/console/activity?${query}`, partner)).json);
+        expect(view.total).to.equal(view.events.length);
+        return view.events.map(({ action, subject }) => `${action} ${subject.name}`);
+      };
+      const { account, partner: pat } = tenants.users;
+      expect(await events(`action=api-key.created`)).to.deep.equal(['api-key.created Recalls', 'api-key.created Orders']);
+      expect(await events(`action=api-key.created&actor=${account.id}`)).to.deep.equal(['api-key.created Orders']);
+      expect(await events(`subject=${key.id}`)).to.deep.equal(['api-key.created Orders']);
+      expect(await events(`actor=${pat.id}&from=2026-11-07&to=2026-11-07&action=api-key.created`)).to.have.length(1);
+      expect(await events(`action=api-key.created&from=2026-11-08`)).to.deep.equal([]);
+      expect((await events('actor=operator&action=account.added')).length).to.equal(2);
+      expect(await events('action=nothing')).to.deep.equal([]);
+    });
+
+    it('offer the people and actions that there are in scope', async () => {
+      const facets = activityFacetsSchema.parse((await get('/console/activity/facets', partner)).json);
+      expect(facets.actors.map(({ name }) => name)).to.have.members(['The operator', 'Ada Account', 'Pat Partner']);
+      expect(facets.actions).to.include.members(['account.added', 'api-key.created', 'session.started', 'user.added']);
+      const mine = activityFacetsSchema.parse((await get('/console/activity/facets')).json);
+      expect(mine.actors.map(({ name }) => name)).to.deep.equal(['Ada Account']);
+    });
+
+    it('export events alike', async () => {
+      const { text } = await get('/console/activity.csv?action=api-key.created', partner);
+      expect(
+        text
+          .split('\r\n')
+          .slice(1)
+          .map((line) => line.split(',')[4]),
+      ).to.deep.equal(['"Recalls"', '"Orders"', undefined, undefined]);
+      expect(text).to.match(/\r\n# complete, 2 rows\r\n$/);
+    });
+
+    it('say in the last line of a file that it breaks off, and how many rows it has', async () => {
+      const { id } = tenants.otherCampaign;
+      const count = 20_500;
+      const numbers =
+        kind === 'postgres'
+          ? `generate_series(1, ${count}) AS n(i)`
+          : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
+      await direct.storage.database.write.raw(
+        `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, name, placed_at, ended_at)
+         SELECT 'c' || (100000 + i), '${id}', '${tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(600)}', ${clock.millis()}, ${clock.millis()}
+         FROM ${numbers}`,
+      );
+      const oda = await signIn(core.url, 'oda@example.com');
+      expect((await get('/console/calls.csv?to=2026-11-21', oda)).text.split('\r\n').at(-2)).to.equal(`# complete, ${count} rows`);
+      // So long a file fits into no buffer: the core waits for whoever reads it, and sees that the session has ended then.
+      const response = await fetch(`${core.url}/console/calls.csv`, { headers: { Cookie: oda } });
+      await ask('DELETE', `${core.url}/console/session`, { cookie: oda });
+      const lines = (await response.text()).split('\r\n').slice(1);
+      const [, rows = ''] = /^# INCOMPLETE, (\d+) rows: The session has ended\./.exec(lines.at(-2) ?? '') ?? [];
+      expect(Number(rows))
+        .to.equal(lines.length - 2)
+        .and.to.be.below(count);
+    });
+  });
+});
