@@ -13,7 +13,7 @@ export async function emptyLog({ kind, write }: Database): Promise<void> {
   const connection: Connection = await write.client.acquireConnection();
   const execute = promisify<string, void>(connection.exec.bind(connection));
   try {
-    await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.statement}`);
+    await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.lock}`);
   } catch (error) {
     // It may have the short timeout still.
     markBroken(connection, error);

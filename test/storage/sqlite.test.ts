@@ -6,6 +6,7 @@ import type { Database as Connection, Statement } from 'sqlite3';
 import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
 import { placeCall } from '../../core/domain/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
+import { emptyLog } from '../../core/storage/erased.ts';
 import { longestTurn } from '../../core/storage/writer-turns.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
@@ -96,7 +97,8 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['later']);
   });
 
-  it('gives up a statement in the time that requests leave for one', async () => {
+  it('gives up a statement in the time that requests leave for one, also after the log was emptied', async () => {
+    await emptyLog(direct.storage.database);
     const rows: { timeout: number }[] = await direct.storage.database.write.raw('PRAGMA busy_timeout');
     expect(rows).to.deep.equal([{ timeout: deadlines.lock }]);
   });
