@@ -398,13 +398,13 @@ describeDesktop('the restrictions on the page', () => {
       '/__proto__',
     ]) {
       it(`do not include ${path}`, async () => {
-        expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, "This file doesn't exist."]);
+        expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'File not found.']);
       });
     }
 
     for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
       it(`are not served at ${host}`, async () => {
-        expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, "This file doesn't exist."]);
+        expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'File not found.']);
       });
     }
 

@@ -124,7 +124,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Clear').click();
     if (namesServer) {
       await button('Switch server').click();
-      await page.getByText('Current', { exact: true }).waitFor();
+      await page.getByText(/^Current · /).waitFor();
       yield stop('switch-server');
       await button('Close').click();
     }
