@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  accountInDirectorySchema,
   accountsSchema,
   activitySchema,
   allCallsSummarySchema,
@@ -8,11 +9,21 @@ import {
   callDetailsSchema,
   callsSchema,
   callsSummarySchema,
+  campaignInDirectorySchema,
   campaignsSchema,
+  changedUserSchema,
   createdApiKeySchema,
+  createdSetupSchema,
   createdUserSchema,
   deletionSchema,
+  directoryAccountSchema,
+  directoryAccountsSchema,
+  directoryCampaignSchema,
+  directoryCampaignsSchema,
+  directoryPartnerSchema,
+  directoryPartnersSchema,
   identifiedApiKeySchema,
+  partnerInDirectorySchema,
   resetPasswordSchema,
   revocationSchema,
   revokedApiKeysSchema,
@@ -24,9 +35,9 @@ import {
 import { isKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { failed } from './core-answers.ts';
-import type { Channels, Deletion, Result, SignIn } from './ipc.ts';
+import type { Channels, Deletion, DirectoryEntry, DirectoryKind, DirectoryPage, Result, SignIn } from './ipc.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** @property schema checks the answer and gives its value */
 export type CoreRequest<Value> = { method: Method; path: string; schema: z.ZodType<Value>; body?: unknown };
@@ -55,6 +66,47 @@ export const requests = {
   getSession: () => get(paths.session, sessionSchema),
   signOut: (): CoreRequest<null> => ({ method: 'DELETE', path: paths.session, schema: nothing }),
 };
+
+const partnerEntry = directoryPartnerSchema.transform(({ id, name, accounts }): DirectoryEntry => {
+  return { kind: 'partner', id, name, partner: null, account: null, count: accounts };
+});
+const accountEntry = directoryAccountSchema.transform(({ id, name, partner, campaigns }): DirectoryEntry => {
+  return { kind: 'account', id, name, partner, account: null, count: campaigns };
+});
+const campaignEntry = directoryCampaignSchema.transform(({ id, name, partner, account }): DirectoryEntry => {
+  return { kind: 'campaign', id, name, partner, account, count: null };
+});
+
+/** Where partners, accounts and campaigns are, and how their answers become entries. */
+const directory = {
+  partner: {
+    list: paths.directoryPartners,
+    one: paths.directoryPartner,
+    parent: null,
+    page: directoryPartnersSchema
+      .extend({ partners: z.array(partnerEntry) })
+      .transform(({ partners, nextCursor }): DirectoryPage => ({ entries: partners, nextCursor })),
+    entry: partnerInDirectorySchema.extend({ partner: partnerEntry }).transform(({ partner }) => partner),
+  },
+  account: {
+    list: paths.directoryAccounts,
+    one: paths.directoryAccount,
+    parent: 'partner',
+    page: directoryAccountsSchema
+      .extend({ accounts: z.array(accountEntry) })
+      .transform(({ accounts, nextCursor }): DirectoryPage => ({ entries: accounts, nextCursor })),
+    entry: accountInDirectorySchema.extend({ account: accountEntry }).transform(({ account }) => account),
+  },
+  campaign: {
+    list: paths.directoryCampaigns,
+    one: paths.directoryCampaign,
+    parent: 'account',
+    page: directoryCampaignsSchema
+      .extend({ campaigns: z.array(campaignEntry) })
+      .transform(({ campaigns, nextCursor }): DirectoryPage => ({ entries: campaigns, nextCursor })),
+    entry: campaignInDirectorySchema.extend({ campaign: campaignEntry }).transform(({ campaign }) => campaign),
+  },
+} as const satisfies Record<DirectoryKind, object>;
 
 /** In ms. During a rush, the core lets in who comes back. */
 const signInPatience = 10_000;
@@ -91,6 +143,10 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     changePassword: (input) => send(post(paths.password, nothing, input)),
 
     selectTenancy: (choice) => send({ method: 'PUT', path: paths.sessionTenancy, schema: sessionSchema, body: choice }),
+    async setUp(names) {
+      const made = await send(post(paths.setup, createdSetupSchema, names));
+      return made.ok ? send(requests.getSession()) : made;
+    },
     searchTenancies: (search) => send(get(`${paths.tenancies}${queryOf({ search })}`, tenanciesSchema)),
 
     listApiKeys: () => send(get(paths.apiKeys, apiKeysSchema)),
@@ -126,10 +182,24 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
 
     summarizeAllCalls: (query) => send(get(`${paths.allCallsSummary}${queryOf(query)}`, allCallsSummarySchema)),
 
+    listDirectory: ({ kind, parentId, search, cursor }) => {
+      const { list, parent, page } = directory[kind];
+      return send(get(`${list}${queryOf({ ...(parent === null ? {} : { [parent]: parentId }), search, cursor })}`, page));
+    },
+    createEntry: ({ kind, name, parentId }) => {
+      const { list, parent, entry } = directory[kind];
+      return send(post(list, entry, { name, ...(parent === null ? {} : { [`${parent}Id`]: parentId }) }));
+    },
+    renameEntry: ({ kind, id, name }) => {
+      const { one, entry } = directory[kind];
+      return send({ method: 'PATCH', path: pathTo(one, { id }), schema: entry, body: { name } });
+    },
+
     listUsers: (query) => send(get(`${paths.users}${queryOf(query)}`, usersSchema)),
     createUser: (input) => requestSecret(post(paths.users, createdUserSchema, input), ({ password }) => password),
     resetPassword: (id) => requestSecret(post(pathTo(paths.userPassword, { id }), resetPasswordSchema), ({ password }) => password),
     previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),
+    changeUser: ({ id, ...change }) => send({ method: 'PATCH', path: pathTo(paths.user, { id }), schema: changedUserSchema, body: change }),
     deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
 
     recordExport: (input) => send(post(paths.exports, nothing, input)),

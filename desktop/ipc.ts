@@ -9,9 +9,11 @@ import type {
   CallsSummaryView,
   CallsView,
   CampaignsView,
+  ChangedUserView,
   CreateApiKey,
   CreatedApiKeyView,
   DeletionView,
+  Named,
   PasswordChange,
   RecordExport,
   ResetPasswordView,
@@ -19,6 +21,7 @@ import type {
   RevokeApiKeys,
   RevokedApiKeysView,
   SessionView,
+  Setup,
   TenanciesView,
   TenancyKind,
   UsersView,
@@ -64,7 +67,17 @@ export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
 /** A page of a list: what its names contain, and after which place it begins. */
 export type ListQuery = { search: string; cursor: string | null };
 type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
+export type DirectoryKind = 'partner' | 'account' | 'campaign';
+/** A partner, account or campaign. `count` is how many accounts or campaigns it has; null for a campaign. */
+export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
+export type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
+/** @property parentId the partner whose accounts are listed, or the account whose campaigns are; null for all */
+export type DirectoryQuery = ListQuery & { kind: DirectoryKind; parentId: string | null };
+/** @property parentId its partner, or its account; empty for a partner */
+export type NewEntry = { kind: DirectoryKind; name: string; parentId: string };
 type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
+/** Only what is given changes. */
+export type UserChange = { id: string; name?: string | undefined; disabled?: boolean | undefined; accountId?: string | null | undefined };
 export type Deletion = { id: string; cancelQueuedCalls: boolean };
 
 /** What differs between the app and a browser. Screens ask for these, and never where they run. */
@@ -95,6 +108,8 @@ export type Channels = {
   signOut(): Promise<Result<null>>;
   changePassword(input: PasswordChange): Promise<Result<null>>;
   selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
+  /** Creates the first partner, account and campaign. The session has the account selected. */
+  setUp(names: Setup): Promise<Result<SessionView>>;
   searchTenancies(search: string): Promise<Result<TenanciesView>>;
   /** The newest ones. */
   listApiKeys(): Promise<Result<ApiKeysView>>;
@@ -116,12 +131,16 @@ export type Channels = {
   summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
   /** Of the campaigns that `listCampaigns` returns for the same query. */
   summarizeAllCalls(query: ListQuery & { timeZone: string }): Promise<Result<AllCallsSummaryView>>;
+  listDirectory(query: DirectoryQuery): Promise<Result<DirectoryPage>>;
+  createEntry(input: NewEntry): Promise<Result<DirectoryEntry>>;
+  renameEntry(input: { kind: DirectoryKind; id: string; name: string }): Promise<Result<DirectoryEntry>>;
   listUsers(query: ListQuery): Promise<Result<UsersView>>;
   /** Protects the window like `createApiKey`, for the one-time password. */
   createUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
   /** Ends the user's sessions. Protects the window like `createApiKey`, for the new one-time password. */
   resetPassword(id: string): Promise<Result<ResetPasswordView>>;
   previewDeletion(id: string): Promise<Result<DeletionView>>;
+  changeUser(input: UserChange): Promise<Result<ChangedUserView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(cursor: string | null): Promise<Result<ActivityView>>;
   /** Leaves an event that a list was saved as a file. */
@@ -148,6 +167,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   signOut: 'signOut',
   changePassword: 'changePassword',
   selectTenancy: 'selectTenancy',
+  setUp: 'setUp',
   searchTenancies: 'searchTenancies',
   listApiKeys: 'listApiKeys',
   listOlderApiKeys: 'listOlderApiKeys',
@@ -164,10 +184,14 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   getCall: 'getCall',
   summarizeCalls: 'summarizeCalls',
   summarizeAllCalls: 'summarizeAllCalls',
+  listDirectory: 'listDirectory',
+  createEntry: 'createEntry',
+  renameEntry: 'renameEntry',
   listUsers: 'listUsers',
   createUser: 'createUser',
   resetPassword: 'resetPassword',
   previewDeletion: 'previewDeletion',
+  changeUser: 'changeUser',
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
   recordExport: 'recordExport',

@@ -1,4 +1,4 @@
-import type { UserType } from '#contract/console.ts';
+import type { SessionView, UserType } from '#contract/console.ts';
 
 type ScreenDeclaration = {
   /** Its menu command is `show-` and this name. */
@@ -13,6 +13,8 @@ type ScreenDeclaration = {
   shortcut: string;
   /** Who may open the screen. This only hides it: the core is what refuses a request. */
   userTypes: readonly UserType[];
+  /** Not for partner users who are limited to one account. */
+  needsWholePartner?: true;
   /** Service staff must select an account or a partner before the screen has anything to show. */
   needsTenancy: boolean;
 };
@@ -49,6 +51,16 @@ export const screens = [
     userTypes: everybody,
     needsTenancy: false,
   },
+  {
+    name: 'directory',
+    label: 'Directory',
+    menuLabel: '&Directory',
+    icon: 'folder',
+    shortcut: 'CmdOrCtrl+5',
+    userTypes: ['partner', 'staff'],
+    needsWholePartner: true,
+    needsTenancy: false,
+  },
 ] as const satisfies readonly ScreenDeclaration[];
 
 type Screen = (typeof screens)[number];
@@ -63,6 +75,8 @@ export function isShowCommand(command: string): command is ShowCommand {
   return screens.some(({ name }) => showCommand(name) === command);
 }
 
-export function screensFor(userType: UserType): readonly Screen[] {
-  return screens.filter(({ userTypes }: ScreenDeclaration) => userTypes.includes(userType));
+export function screensFor({ userType, account }: Pick<SessionView['viewer'], 'userType' | 'account'>): readonly Screen[] {
+  return screens.filter(
+    ({ userTypes, needsWholePartner }: ScreenDeclaration) => userTypes.includes(userType) && !(needsWholePartner && account !== null),
+  );
 }

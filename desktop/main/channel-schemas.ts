@@ -8,6 +8,7 @@ import { type Channels, commands } from '../ipc.ts';
 const text = z.string().max(10_000);
 const nothing = z.undefined();
 const listQuery = { search: text, cursor: identifierSchema.nullable() };
+const directoryKind = z.enum(['partner', 'account', 'campaign']);
 const deletion = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boolean() });
 
 type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
@@ -25,6 +26,7 @@ export const channelSchemas: ChannelSchemas = {
   signOut: nothing,
   changePassword: z.strictObject({ currentPassword: text.optional(), newPassword: text }),
   selectTenancy: z.union([z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })]),
+  setUp: z.strictObject({ partner: text, account: text, campaign: text }),
   searchTenancies: text,
   listApiKeys: nothing,
   listOlderApiKeys: identifierSchema,
@@ -46,10 +48,19 @@ export const channelSchemas: ChannelSchemas = {
   getCall: z.strictObject({ campaignId: identifierSchema, contactId: identifierSchema }),
   summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
   summarizeAllCalls: z.strictObject({ ...listQuery, timeZone: text }),
+  listDirectory: z.strictObject({ ...listQuery, kind: directoryKind, parentId: identifierSchema.nullable() }),
+  createEntry: z.strictObject({ kind: directoryKind, name: text, parentId: text }),
+  renameEntry: z.strictObject({ kind: directoryKind, id: identifierSchema, name: text }),
   listUsers: z.strictObject(listQuery),
   createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
   resetPassword: identifierSchema,
   previewDeletion: identifierSchema,
+  changeUser: z.strictObject({
+    id: identifierSchema,
+    name: text.optional(),
+    disabled: z.boolean().optional(),
+    accountId: identifierSchema.nullable().optional(),
+  }),
   deleteUser: deletion,
   listActivity: identifierSchema.nullable(),
   recordExport: recordExportSchema,

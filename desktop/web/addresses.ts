@@ -28,7 +28,7 @@ export function followAddresses(): void {
   }
   effect(() => {
     if (!session.value) return;
-    const available = screensFor(session.value.viewer.userType).map(({ name }) => name);
+    const available = screensFor(session.value.viewer).map(({ name }) => name);
     const [home] = screens;
     screen.value = available.includes(screen.value) ? screen.value : home.name;
     const address = addressOf({ name: screen.value, campaignId: chosenCampaign.value });

@@ -87,6 +87,7 @@ export function webBridge(): Bridge {
     forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
     signOut: () => tellOtherTabs(send(requests.signOut())),
+    setUp: (names) => tellOtherTabs(channels.setUp(names)),
     selectTenancy: (choice) => tellOtherTabs(channels.selectTenancy(choice)),
 
     copySecret: (secret) => navigator.clipboard.writeText(secret),

@@ -18,12 +18,18 @@ describe('the screens', () => {
 
   for (const userType of userTypes) {
     it(`begin with the same home for users of type ${userType}`, () => {
-      expect(screensFor(userType)[0]).to.equal(screens[0]);
+      expect(screensFor({ userType, account: null })[0]).to.equal(screens[0]);
     });
   }
 
   it('leave out the users for an account user, who manages none', () => {
-    const names = screensFor('account').map(({ name }) => name);
+    const names = screensFor({ userType: 'account', account: { id: 'a1', name: 'A' } }).map(({ name }) => name);
     expect(names).not.to.include('users');
+  });
+
+  it('leave out the directory for a partner user who is limited to one account', () => {
+    const namesFor = (account: { id: string; name: string } | null) => screensFor({ userType: 'partner', account }).map(({ name }) => name);
+    expect(namesFor(null)).to.include('directory');
+    expect(namesFor({ id: 'a1', name: 'A' })).not.to.include('directory');
   });
 });

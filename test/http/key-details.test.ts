@@ -55,7 +55,7 @@ describe('the details of an API key', () => {
     it('tell a partner whose keys they are', async () => {
       const { id } = await createKey(core.url, cookie);
       const { apiKey } = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
-      expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account' });
+      expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });
     });
 
     it('say what the key reaches now, which a tied creator makes more than where it was created', async () => {

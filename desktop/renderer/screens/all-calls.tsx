@@ -2,6 +2,7 @@ import type { AllCallsSummaryView, CampaignsView } from '#contract/console.ts';
 import { folded } from '#contract/text.ts';
 import { Clip } from '../components/clip.tsx';
 import { DataTable } from '../components/data-table.tsx';
+import { DialerOff } from '../components/dialer-off.tsx';
 import { DialerTrouble } from '../components/dialer-trouble.tsx';
 import { Empty, Loadable } from '../components/loadable.tsx';
 import { MoreButton } from '../components/more-button.tsx';
@@ -39,6 +40,7 @@ export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
         </>
       }
     >
+      <DialerOff />
       {isMany && (
         <search class="toolbar">
           <label class="grow">

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
 import { type CallState, callStates } from '#contract/states.ts';
+import { DialerOff } from '../components/dialer-off.tsx';
 import { DialerTrouble } from '../components/dialer-trouble.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
@@ -127,6 +128,7 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
         }
         foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
       >
+        <DialerOff />
         <Outcomes campaignId={campaignId} />
         <search class="toolbar">
           <label class="grow">

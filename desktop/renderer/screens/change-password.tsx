@@ -40,6 +40,7 @@ type PasswordFormProps = { isDue?: true; cancel: string; onCancel: () => void; o
 function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
+  const [isShown, setShown] = useState(false);
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
 
@@ -73,8 +74,16 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         label="New password"
         error={fieldError(failure, 'newPassword')}
         hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length matters most: use a few words.`}
-        aside={<span class="counter">{length > 0 ? length : ''}</span>}
-        type="password"
+        aside={
+          <span class="counter">
+            {length > 0 ? length : ''}{' '}
+            <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+              {isShown ? 'Hide' : 'Show'} password
+            </button>
+          </span>
+        }
+        type={isShown ? 'text' : 'password'}
+        spellcheck={false}
         autocomplete="new-password"
         value={newPassword}
         onInput={setNew}

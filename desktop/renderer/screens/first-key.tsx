@@ -8,7 +8,7 @@ export function FirstKey({ onCreate }: { onCreate: () => void }) {
   return (
     <Empty title="No API keys yet">
       <p>With an API key, your systems can place and cancel calls without anyone signing in. Each call is one request:</p>
-      <pre>{exampleCall(server.value, '{campaignId}')}</pre>
+      <pre>{exampleCall(server.value, '{campaignId}', 'order-4711')}</pre>
       <button type="button" class="primary" onClick={onCreate}>
         <Icon name="plus" /> Create your first key
       </button>

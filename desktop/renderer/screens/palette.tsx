@@ -56,7 +56,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
 
 function commandOptions(session: SessionView): Option[] {
   const { userType } = session.viewer;
-  const screens = screensFor(userType).map(({ name, label }): [Command, string, string] => [showCommand(name), label, 'Screen']);
+  const screens = screensFor(session.viewer).map(({ name, label }): [Command, string, string] => [showCommand(name), label, 'Screen']);
   const commands: [Command, string, string][] = [
     ...(canUseKeys(session)
       ? ([

@@ -22,7 +22,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret } = shown;
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
   const [campaign] = campaigns.state.value.value?.campaigns ?? [];
-  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}');
+  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
   const { expiresAt, expiryTimeZone } = apiKey;
   return (
     <SecretDialog
@@ -40,10 +40,19 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
     >
       <div class="field">
         <div class="label-row">
-          <h3>Example call</h3>
+          <h3>
+            {campaign ? (
+              <>
+                Try it: place a test call in <bdi>{campaign.name}</bdi>
+              </>
+            ) : (
+              'Example call'
+            )}
+          </h3>
           <CopyButton text={snippet} what="command" />
         </div>
         <pre>{snippet}</pre>
+        <p class="hint">Paste it into a terminal, and then the key when it asks.</p>
       </div>
       <p class="hint">
         This key has access to {keyAccessOf(session)} and works until{' '}

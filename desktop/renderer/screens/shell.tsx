@@ -3,7 +3,7 @@ import { useCallback, useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
 import type { Command } from '../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../screens.ts';
-import { Empty } from '../components/loadable.tsx';
+import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { Page } from '../components/page.tsx';
 import { canUseKeys, useCommands } from '../state/commands.ts';
 import { openDialog, type ScreenProps, screen, showScreen } from '../state/navigation.ts';
@@ -13,8 +13,10 @@ import { Activity } from './activity.tsx';
 import { ApiKeys } from './api-keys.tsx';
 import { Calls } from './calls.tsx';
 import { ChangePassword } from './change-password.tsx';
+import { Directory } from './directory.tsx';
 import { Palette } from './palette.tsx';
 import { Servers } from './servers.tsx';
+import { SetUp } from './set-up.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { TenancySwitcher } from './tenancy-switcher.tsx';
 import { Users } from './users.tsx';
@@ -25,12 +27,12 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   calls: Calls,
   users: Users,
   activity: Activity,
+  directory: Directory,
 };
 
 /** The frame around every screen: navigation, tenancy and viewer. */
 export function Shell({ session }: { session: SessionView }) {
-  const { userType } = session.viewer;
-  const available = screensFor(userType);
+  const available = screensFor(session.viewer);
   const current = available.find(({ name }) => name === screen.value) ?? screens[0];
   useCommands(useCallback((command) => runCommand(command, session), [session]));
   // A screen reader announces the screen after signing in.
@@ -106,7 +108,7 @@ const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: 
 function runCommand(command: Command, session: SessionView): void {
   if (document.querySelector('dialog[open]')) return;
   if (isShowCommand(command)) {
-    const allowed = screensFor(session.viewer.userType).find(({ name }) => showCommand(name) === command);
+    const allowed = screensFor(session.viewer).find(({ name }) => showCommand(name) === command);
     if (allowed) showScreen(allowed.name);
   } else commandHandlers[command](session);
 }
@@ -116,7 +118,19 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
   openDialog.value = dialog;
 }
 
+/** Staff have selected nothing yet. On a new server, there is nothing to select: they create it first. */
 function NoTenancy({ title }: { title: string }) {
+  const first = useFreshResource('any-partner', () => window.callkey.listDirectory(anyPartner));
+  return (
+    <Loadable resource={first} what="accounts">
+      {({ entries }) => (entries.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />)}
+    </Loadable>
+  );
+}
+
+const anyPartner = { kind: 'partner', parentId: null, search: '', cursor: null } as const;
+
+function ChooseTenancy({ title }: { title: string }) {
   return (
     <Page title={title}>
       <Empty title="Choose an account or partner first">

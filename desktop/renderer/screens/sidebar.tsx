@@ -22,7 +22,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
       <Place session={session} />
       <nav aria-label="Screens">
         <ul>
-          {screensFor(session.viewer.userType).map(({ name, icon, label, shortcut }) => (
+          {screensFor(session.viewer).map(({ name, icon, label, shortcut }) => (
             <li key={name}>
               <button type="button" aria-current={name === current ? 'page' : undefined} onClick={() => showScreen(name)}>
                 <Icon name={icon} />

@@ -46,7 +46,13 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
       <p class="visually-hidden" role="status">
         {found ? pluralize(found.length, 'match', 'matches') : 'Searching'}
       </p>
-      {found?.length === 0 && <p class="hint">No account or partner matches “{search.trim()}”.</p>}
+      {found?.length === 0 && (
+        <p class="hint">
+          {search.trim() === ''
+            ? 'There are no accounts yet. Create them in Directory.'
+            : `No account or partner matches “${search.trim()}”.`}
+        </p>
+      )}
       <div class="actions">
         {session.tenancy && (
           <button type="button" onClick={() => void select({ kind: null }, '')}>

@@ -34,7 +34,7 @@ const offeredCommands = computed((): Command[] => {
   if (!now || now.passwordChangeDue || dialogCount.value > 0) return [];
   const isStaff = now.viewer.userType === 'staff';
   return [
-    ...screensFor(now.viewer.userType).map(({ name }) => showCommand(name)),
+    ...screensFor(now.viewer).map(({ name }) => showCommand(name)),
     ...(canUseKeys(now) ? (['new-api-key', 'which-key'] as const) : []),
     ...(isStaff ? (['switch-tenancy'] as const) : []),
     ...(window.callkey.capabilities.choosesServer ? (['switch-server'] as const) : []),

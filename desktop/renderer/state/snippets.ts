@@ -4,14 +4,21 @@ import { paths, pathTo } from '#contract/paths.ts';
 /** The variable that the command line reads the key from, too. */
 const keyVariable = 'CALLKEY_API_KEY';
 
-const body = JSON.stringify({ contact: { phone: '+493012345678' } });
+/** From the numbers that North America reserves for fiction: nobody has it. */
+const phone = '+12025550143';
 
-/** A request that places a call, for a shell. The key's value comes from the environment: typed, it would stay in the shell's history. */
-export function exampleCall(server: string, campaignId: string): string {
+/**
+ * A command for a shell that asks for the key and places a call. The key's value is in neither the shell's history nor the list of processes:
+ * `read` and `printf` belong to the shell, and curl reads the header from its input.
+ *
+ * @param requestId another one for each key: the same one again places no second call
+ */
+export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo(paths.placeCall, { campaignId }));
-  return `curl ${url} \\
-  -H "${apiKeyHeader}: $${keyVariable}" -H "Content-Type: application/json" \\
-  -d '${body}'`;
+  return `printf 'API key: ' && read -rs ${keyVariable} && printf '${apiKeyHeader}: %s' "$${keyVariable}" |
+  curl ${url} \\
+  -H @- -H 'Content-Type: application/json' \\
+  -d '${JSON.stringify({ requestId, contact: { phone } })}'`;
 }
 
 /** The key's value as a line of a `.env` file. */

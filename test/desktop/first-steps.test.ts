@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { operator } from '../../core/domain/audit.ts';
+import { createUser } from '../../core/domain/users.ts';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { openDirect, password } from '../support/tenants.ts';
+
+const run = promisify(execFile);
+
+describeBrowser('a new administrator', () => {
+  let core: RunningCore;
+  let context: BrowserContext;
+  let page: Page;
+
+  before(async () => {
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database);
+    const direct = await openDirect(database);
+    const stan = { email: 'stan@example.com', name: 'Stan', userType: 'staff', accountId: null, partnerId: null } as const;
+    const { password: oneTimePassword } = await createUser(direct.ports, operator, stan, null);
+    await direct.close();
+    context = await (await sharedBrowser()).newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
+    page = await context.newPage();
+    await page.goto(core.url);
+    await page.getByLabel('Email').fill(stan.email);
+    await page.getByLabel('Password').fill(oneTimePassword ?? '');
+    await button('Sign in').click();
+  });
+  after(async () => {
+    await context.close();
+    await core.close();
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true });
+
+  it('can see the password that they type', async () => {
+    const field = page.getByLabel('New password');
+    await field.fill(password);
+    expect(await field.getAttribute('type')).to.equal('password');
+    await button('Show password').click();
+    expect([await field.getAttribute('type'), await field.inputValue()]).to.deep.equal(['text', password]);
+    await button('Hide password').click();
+    expect(await field.getAttribute('type')).to.equal('password');
+    await button('Change password').click();
+  });
+
+  it('names organization, account and campaign on one page, and hears what is wrong with a name', async () => {
+    await heading('Set up Callkey').waitFor();
+    await page.getByLabel('Account', { exact: true }).fill(' ');
+    await button('Create and continue').click();
+    await page.getByText('Must not be empty.').waitFor();
+    await page.getByLabel('Account', { exact: true }).fill('Blue Clinic');
+    await button('Create and continue').click();
+    await heading('No API keys yet').waitFor();
+    await page.getByText('Blue Clinic').first().waitFor();
+  });
+
+  it('makes a key, and places a call with the command as it was copied', async () => {
+    await button('Create your first key').click();
+    await page.getByLabel('Name', { exact: true }).fill('First');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await heading('Try it: place a test call in My first campaign').waitFor();
+    const command = await page.locator('dialog pre').innerText();
+    const keyValue = await page.getByLabel('Key value').inputValue();
+    const placing = run('bash', ['-c', command]);
+    placing.child.stdin?.end(`${keyValue}\n`);
+    expect((await placing).stdout).to.contain('"state":"queued"');
+    await button("I've Saved It").click();
+    await button('Calls').click();
+    await page.getByText('DIALER=simulated npm start').waitFor();
+    await page.getByRole('row', { name: /\+12025550143|12025550143/ }).waitFor();
+  });
+
+  it('creates, finds, renames and opens what is in the directory', async () => {
+    await button('Directory').click();
+    await page.getByRole('grid', { name: 'Partners' }).waitFor();
+    await page.getByRole('row', { name: 'My organization' }).click();
+    await button('Show accounts').click();
+    await page.getByRole('row', { name: /Blue Clinic/ }).waitFor();
+    await button('Create account').click();
+    await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Grün');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('Account Grün was created.').waitFor();
+    await page.getByLabel('Search by name or ID').fill('gruN');
+    await page.getByRole('row', { name: /Blue Clinic/ }).waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /Grün/ }).click();
+    await button('Rename…').click();
+    await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Green Clinic');
+    await page.getByRole('dialog').getByRole('button', { name: 'Rename', exact: true }).click();
+    await page.getByText('Account renamed to Green Clinic.').waitFor();
+    await page.getByLabel('Search by name or ID').fill('green');
+    await page.getByRole('row', { name: /Green Clinic/ }).click();
+    await button('Open').click();
+    await heading('No API keys yet').waitFor();
+    expect(await page.title()).to.contain('Green Clinic');
+  });
+});
