@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { operator } from '../../core/domain/audit.ts';
 import { createUser } from '../../core/domain/users.ts';
+import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
@@ -25,6 +26,7 @@ describeBrowser('a new administrator', () => {
     await direct.close();
     context = await (await sharedBrowser()).newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
     page = await context.newPage();
+    page.setDefaultTimeout(6000);
     await page.goto(core.url);
     await page.getByLabel('Email').fill(stan.email);
     await page.getByLabel('Password').fill(oneTimePassword ?? '');
@@ -39,7 +41,7 @@ describeBrowser('a new administrator', () => {
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
 
   it('can see the password that they type', async () => {
-    const field = page.getByLabel('New password');
+    const field = page.getByLabel('New password', { exact: true });
     await field.fill(password);
     expect(await field.getAttribute('type')).to.equal('password');
     await button('Show password').click();
@@ -51,6 +53,7 @@ describeBrowser('a new administrator', () => {
 
   it('names organization, account and campaign on one page, and hears what is wrong with a name', async () => {
     await heading('Set up Callkey').waitFor();
+    expect(await violationsOn(page)).to.deep.equal([]);
     await page.getByLabel('Account', { exact: true }).fill(' ');
     await button('Create and continue').click();
     await page.getByText('Must not be empty.').waitFor();

@@ -182,6 +182,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('calls-no-match');
 
     yield* users(harness);
+    yield* directory();
     await button('Change password').first().click();
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
@@ -330,6 +331,30 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button("I've Saved It").click();
     await page.getByText('User Nora New was created.').waitFor();
     yield stop('users-announcement');
+  }
+
+  async function* directory(): AsyncGenerator<ScreenState> {
+    await proceed('Directory');
+    await page.getByRole('grid', { name: 'Accounts' }).waitFor();
+    yield stop('directory');
+    await page.getByLabel('Search by name or ID').fill('zzz');
+    await page.getByText('No matching accounts').waitFor();
+    yield stop('directory-no-match');
+    await page.getByLabel('Search by name or ID').fill('');
+    await page.getByRole('row', { name: 'Blue Clinic' }).click();
+    await page.getByRole('complementary').waitFor();
+    yield stop('directory-details');
+    await button('Rename…').click();
+    await page.getByRole('dialog', { name: 'Rename account' }).waitFor();
+    yield stop('rename-account');
+    await button('Cancel').click();
+    await button('Show campaigns').click();
+    await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
+    yield stop('directory-campaigns');
+    await button('Create campaign').click();
+    await page.getByRole('dialog', { name: 'Create campaign' }).waitFor();
+    yield stop('create-campaign');
+    await button('Cancel').click();
   }
 
   function coverUp(label: string): Promise<void> {

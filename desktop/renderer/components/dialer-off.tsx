@@ -5,8 +5,10 @@ export function DialerOff() {
   if (session.value?.dialer !== 'off') return null;
   return (
     <p class="notice" role="note">
-      No provider is connected, so calls stay queued. To see them dialed without a phone ringing, restart the server with{' '}
-      <code>DIALER=simulated npm start</code>.
+      <span>
+        No provider is connected, so calls stay queued. To see them dialed without a phone ringing, restart the server with{' '}
+        <code>DIALER=simulated npm start</code>.
+      </span>
     </p>
   );
 }

@@ -43,7 +43,7 @@ export function SetUp({ onTaken }: SetUpProps) {
   );
   return (
     <Page title="Set up Callkey">
-      <form ref={form} class="panel set-up" onSubmit={submit} noValidate>
+      <form ref={form} class="set-up" onSubmit={submit} noValidate>
         <p>Calls are placed in campaigns. Name your first one, and who it belongs to. You can change the names later.</p>
         {field('partner', 'Organization', 'Has accounts. You, or a partner that you serve.')}
         {field('account', 'Account', 'A customer or department. Its API keys can’t be used for other accounts.')}
