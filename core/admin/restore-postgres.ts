@@ -100,7 +100,10 @@ async function findGone({ read }: Database): Promise<Gone> {
 
 async function findDisabled(read: Knex): Promise<Revived['enabled']> {
   if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
-  return read('users').whereNotNull('disabled_at').select('id', 'email', 'name', 'disabled_at as disabledAt').orderBy('disabled_at');
+  const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
+  // A user with many keys is deleted in steps. The row goes last.
+  if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
+  return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }
 
 /** The keys and users that the restore has brought back. */

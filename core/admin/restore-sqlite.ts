@@ -130,25 +130,28 @@ async function revivedBy(database: Knex): Promise<Revived> {
     `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
   );
+  const columns = await columnsOfUsers(database, 'main');
+  // A user with many keys is deleted in steps. The row goes last.
+  const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
   const users: RevivedUser[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
-     WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM main.users) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
+     WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM ${remaining}) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
   );
-  return { apiKeys, users, enabled: await enabledBy(database) };
+  return { apiKeys, users, enabled: columns.includes('disabled_at') ? await enabledBy(database, remaining) : [] };
 }
 
-async function enabledBy(database: Knex): Promise<EnabledUser[]> {
-  const columns = async (schema: string): Promise<string[]> => {
-    const found: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
-    return found.map(({ name }) => name);
-  };
-  if (!(await columns('main')).includes('disabled_at')) return [];
+async function enabledBy(database: Knex, remaining: string): Promise<EnabledUser[]> {
   // A backup of an earlier release knows no disabled users.
-  const isEnabled = (await columns('backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
+  const isEnabled = (await columnsOfUsers(database, 'backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
   return database.raw(
-    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM main.users u JOIN backup.users b ON b.id = u.id
+    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id
      WHERE u.disabled_at IS NOT NULL AND ${isEnabled} ORDER BY 4, 1`,
   );
+}
+
+async function columnsOfUsers(database: Knex, schema: 'main' | 'backup'): Promise<string[]> {
+  const found: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
+  return found.map(({ name }) => name);
 }
 
 /** Unlike a rename, a link fails if a core has just created a database. */

@@ -54,9 +54,11 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
 }
 
 async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
-  for (const { id } of apiKeys) await revokeVisible(ports, everyKey, actor, id, false);
   for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
   for (const { email } of users) await deleteUser(ports, actor, await findUser(ports, email), false);
+  // Those of deleted users have gone with them.
+  const deleted = new Set(users.map(({ id }) => id));
+  for (const { id, creatorId } of apiKeys) if (!deleted.has(creatorId)) await revokeVisible(ports, everyKey, actor, id, false);
 }
 
 function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {

@@ -94,6 +94,12 @@ describe('restore', () => {
       it('revokes, deletes and disables again what the backup has brought back', async () => {
         const direct = await openDirect(url);
         const tenants = await createTenants(direct.ports);
+        // So many that the deletion hasn't ended at the restore.
+        const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
+          ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
+          ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
+        }));
+        await direct.storage.database.write.batchInsert('api_keys', keysOfTom, 100);
         await direct.close();
         const core = await startCoreHere(url);
         const cookie = await signIn(core.url, 'ada@example.com');
@@ -103,14 +109,18 @@ describe('restore', () => {
         await json('user', 'delete', 'tom@example.com');
         await json('user', 'disable', 'sue@example.com');
         await core.close();
-        const { revokedAgain, revokedApiKeys } = await json('restore', file, '--revoke-again');
-        expect([revokedAgain, revokedApiKeys.length]).to.deep.equal([true, 1]);
+        const { revokedAgain, revokedApiKeys, ...users } = await json('restore', file, '--revoke-again');
+        const emails = (list: { email: string }[]) => list.map(({ email }) => email);
+        expect([revokedAgain, revokedApiKeys.length]).to.deep.equal([true, 1_001]);
+        expect([emails(users.deletedUsers), emails(users.disabledUsers)]).to.deep.equal([['tom@example.com'], ['sue@example.com']]);
         const restored = await startCoreHere(url);
         expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
         expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(401);
         await restored.close();
-        const { users } = await json('user', 'list');
-        const left = users.map(({ email, disabledAt }: { email: string; disabledAt: string | null }) => [email, disabledAt !== null]);
+        const left = (await json('user', 'list')).users.map(({ email, disabledAt }: { email: string; disabledAt: string | null }) => [
+          email,
+          disabledAt !== null,
+        ]);
         expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
       });
 
