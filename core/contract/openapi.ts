@@ -125,7 +125,7 @@ function problemsOf({ by, body, problems = [] }: DescribedRoute): ProblemCode[] 
   const has: [boolean, ...ProblemCode[]][] = [
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
     [isInConsole, 'cross-site'],
-    [by === 'session', 'method-not-allowed'],
+    [by === 'session', 'method-not-allowed', 'too-many-requests'],
     // For a user with a one-time password, and for a tenancy that isn't the viewer's to name, or doesn't exist.
     [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],

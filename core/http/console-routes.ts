@@ -11,7 +11,7 @@ import * as directory from './console/directory.ts';
 import * as sessions from './console/sessions.ts';
 import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
-import { ConsoleTurns } from './console-turns.ts';
+import { ConsoleTurns, turnLimits } from './console-turns.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 import { csrf } from './csrf.ts';
 import { jsonLine, refuse } from './problems.ts';
@@ -75,23 +75,28 @@ const takingTurns: readonly Handler[] = [calls.exportCsv, activity.exportCsv];
 /** All that a user who signed in with a one-time password can do until they have chosen another. */
 const allowedWithOneTimePassword: readonly Handler[] = [sessions.show, sessions.signOut, sessions.changePassword];
 
+/** Signing out is quick and must not wait. Passwords have a queue of their own. */
+const outOfTurn: readonly string[] = [paths.session, paths.password];
+
 /** The session routes. The key header is not read here. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
   router.post(paths.session, matched(paths.session), refuseCrossSite, consoleAnswer, (ctx) => sessions.signIn(ctx, deps));
-  const turns = new ConsoleTurns();
+  const lists = new ConsoleTurns();
+  // A user's changes wait for each other only: hundreds at once would fill the database's queue, and the others and their sign-ins get 503.
+  const changes = new ConsoleTurns({ ...turnLimits, atOnce: Number.POSITIVE_INFINITY });
   for (const [method, path, handler] of routes) {
     const isExport = takingTurns.includes(handler);
-    const isList = method === 'GET' && path !== paths.session && !isExport;
+    const turns = isExport || outOfTurn.includes(path) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
       await takeTenancy(ctx, deps.ports);
-      if (isExport) ctx.state.takeTurn = (work) => inTurn(turns, ctx, null, work);
+      if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, null, work);
       await handler(ctx, deps);
     };
     const run: Middleware = async (ctx) => {
       if (sessionOf(ctx).data.passwordChangeDue && !allowedWithOneTimePassword.includes(handler)) throw passwordChangeDue();
-      await (isList ? inTurn(turns, ctx, searchOf(ctx), () => handle(ctx)) : handle(ctx));
+      await (turns ? inTurn(turns, ctx, searchOf(ctx), () => handle(ctx)) : handle(ctx));
     };
     router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }

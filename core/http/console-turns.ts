@@ -11,8 +11,8 @@ type Waiting = { start: () => void };
 
 /**
  * Shares the database among the lists and searches of the console's users. A user has one turn at a time, in whatever number of sessions, and users
- * take turns: a screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. What changes
- * something, and signing in, takes no turn.
+ * take turns: a screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. A
+ * user's changes take turns of their own. Signing in takes none.
  */
 export class ConsoleTurns {
   /** Who waits, by user. The order of the users is that of their turns. */
@@ -39,14 +39,14 @@ export class ConsoleTurns {
   ): Promise<void> {
     const { user, session, isGone } = request;
     if ((this.#waiting.get(user)?.length ?? 0) >= this.#limits.waitingOfUser)
-      throw new Problem('too-many-requests', 'You are waiting for too many lists.', { retryAfter: 1 });
+      throw new Problem('too-many-requests', 'Too many of your requests are waiting.', { retryAfter: 1 });
     const kind = request.search === null ? null : `${session} ${request.search}`;
     const search = {};
     if (kind !== null) this.#searches.set(kind, search);
     const deadline = performance.now() + this.#limits.search;
     let hasTurn = await this.#take(user, this.#limits.wait);
     try {
-      if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other lists.', { retryAfter: 2 });
+      if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
       if (isGone()) return;
       await work({
         goOn: async () => {

@@ -91,9 +91,9 @@ describe('the turns of the console’s lists', () => {
     const { run } = stage({ wait: 1 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
-    expect(await problemOf(run('b', 'late'))).to.equal('unavailable: The server is busy with other lists.');
+    expect(await problemOf(run('b', 'late'))).to.equal('unavailable: The server is busy with other requests.');
     const waiting = [1, 2, 3].map((n) => problemOf(run('a', `waiting ${n}`)));
-    expect(await problemOf(run('a', 'too many'))).to.equal('too-many-requests: You are waiting for too many lists.');
+    expect(await problemOf(run('a', 'too many'))).to.equal('too-many-requests: Too many of your requests are waiting.');
     await Promise.all(waiting);
     resolve();
     await slow;

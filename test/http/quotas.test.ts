@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -5,6 +6,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { createKey, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const environment = { MAX_ACTIVE_KEYS_PER_USER: '5' };
 const body = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' };
@@ -51,5 +53,34 @@ describe('the active API keys of a user', () => {
       expect((await create(harness.core)).status).to.equal(201);
       expect((await create(harness.core)).status).to.equal(409);
     });
+  });
+});
+
+describe("a user's changes", () => {
+  let harness: CoreHarness;
+  before(async () => {
+    harness = await openCore();
+  });
+  after(() => harness.close());
+
+  it('wait for each other in any number of sessions, up to a limit, and keep no one else waiting', async () => {
+    const { url } = harness.core;
+    const create = (cookie: string) => ask('POST', `${url}/console/api-keys`, { cookie, body });
+    const cookies = [await signIn(url, 'ada@example.com'), await signIn(url, 'ada@example.com')];
+    const text = JSON.stringify(body);
+    const slow = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8');
+    const head = `POST /console/api-keys HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: ${cookies[0]}\r\n`;
+    slow.write(`${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n{`);
+    // Its turn lasts until its body has come.
+    const other = await signIn(url, 'tom@example.com');
+    const statuses: number[] = [];
+    const all = Array.from({ length: 40 }, async (_, n) => statuses.push((await create(cookies[n % 2] ?? '')).status));
+    await until(() => statuses.length >= 7);
+    expect(new Set(statuses)).to.deep.equal(new Set([429]));
+    expect((await create(other)).status).to.equal(201);
+    slow.write(text.slice(1));
+    await Promise.all(all);
+    slow.destroy();
+    expect(statuses.filter((status) => status === 201).length).to.be.within(32, 33);
   });
 });
