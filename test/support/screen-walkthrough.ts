@@ -309,6 +309,14 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('row', { name: 'Tom Teammate' }).click();
     await page.getByRole('complementary').waitFor();
     yield stop('user-details');
+    await button('Edit…').click();
+    await page.getByRole('dialog', { name: 'Edit user' }).waitFor();
+    yield stop('edit-user');
+    await button('Cancel').click();
+    await button('Disable…').click();
+    await page.getByRole('alertdialog', { name: 'Disable user?' }).waitFor();
+    yield stop('disable-user');
+    await button('Cancel').click();
     await button('Reset password…').click();
     await page.getByRole('alertdialog', { name: 'Reset password?' }).waitFor();
     yield stop('reset-password');

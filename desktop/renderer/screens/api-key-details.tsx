@@ -10,7 +10,7 @@ import { ownZone } from '../state/clock.ts';
 import { formatNumber, pluralize } from '../state/format.ts';
 import { formatInstant, formatIsoDay } from '../state/format-time.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
-import { ExpiryBadge, OwnerTag } from './api-key-table.tsx';
+import { ExpiryBadge, OwnerTag, RefusedBadge } from './api-key-table.tsx';
 import { Reach } from './key-reach.tsx';
 
 type ApiKeyDetailsProps = {
@@ -28,7 +28,16 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
   const zone = ownZone.value;
   const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.getApiKey({ id, timeZone: zone }));
   return (
-    <Details title={name} badge={<ExpiryBadge apiKey={apiKey} />} onClose={onClose}>
+    <Details
+      title={name}
+      badge={
+        <span class="line">
+          <RefusedBadge apiKey={apiKey} />
+          <ExpiryBadge apiKey={apiKey} />
+        </span>
+      }
+      onClose={onClose}
+    >
       <Facts facts={factsOf(apiKey, resource.state.value.value)} />
       <div class="actions at-start">
         <button type="button" onClick={onReplace}>

@@ -21,7 +21,22 @@ type ApiKeyTableProps = {
 
 type KeyTableColumn = Column<ApiKeyView, KeyColumn>;
 
-const nameColumn: KeyTableColumn = { name: 'name', label: 'Name', width: 'name', cell: (key) => <Clip>{key.name}</Clip> };
+const nameColumn: KeyTableColumn = {
+  name: 'name',
+  label: 'Name',
+  width: 'name',
+  cell: (key) => (
+    <span class="line">
+      <Clip>{key.name}</Clip>
+      <RefusedBadge apiKey={key} />
+    </span>
+  ),
+};
+
+/** Says that a key is refused because its owner is disabled. */
+export function RefusedBadge({ apiKey }: { apiKey: ApiKeyView }) {
+  return apiKey.ownerDisabled ? <span class="badge warn">Refused: owner disabled</span> : null;
+}
 
 const ownerColumn: KeyTableColumn = {
   name: 'owner',
@@ -57,7 +72,7 @@ export function ApiKeyTable({ apiKeys, highlighted, openId, sort, selection, onS
       rows={apiKeys}
       idOf={({ id }) => id}
       nameOf={({ name }) => name}
-      classOf={(key) => `${hasExpired(key, now.value) ? 'dim' : ''} ${key.id === highlighted ? 'highlighted' : ''}`}
+      classOf={(key) => `${hasExpired(key, now.value) || key.ownerDisabled ? 'dim' : ''} ${key.id === highlighted ? 'highlighted' : ''}`}
       sort={sort}
       onSort={onSort}
       onOpen={onOpen}

@@ -98,7 +98,7 @@ const typeHints: Readonly<Record<UserType, string>> = {
 };
 
 /** In a scope of one account, every new user belongs to that account. */
-function isWithinOneAccount({ viewer, tenancy }: SessionView): boolean {
+export function isWithinOneAccount({ viewer, tenancy }: SessionView): boolean {
   return viewer.userType === 'staff' ? tenancy?.kind === 'account' : viewer.account !== null;
 }
 
@@ -106,15 +106,17 @@ type AccountFieldProps = {
   isOnlyOne: boolean;
   userType: UserType;
   accountId: string;
+  /** Shows before another is chosen. */
+  current?: Named | null;
   error: string | null;
   onChange: (id: string) => void;
 };
 
-function AccountField({ isOnlyOne, userType, accountId, error, onChange }: AccountFieldProps) {
+export function AccountField({ isOnlyOne, userType, accountId, current = null, error, onChange }: AccountFieldProps) {
   const [search, setSearch] = useState('');
   const settled = useDebounced(search.trim(), typingMs);
   const accounts = useResource(() => window.callkey.listAccounts({ search: settled, cursor: null }), settled);
-  const [chosen, setChosen] = useState<Named | null>(null);
+  const [chosen, setChosen] = useState<Named | null>(current);
   const choose = (options: readonly Named[], id: string) => {
     setChosen(options.find((option) => option.id === id) ?? null);
     onChange(id);

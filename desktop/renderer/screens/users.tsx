@@ -10,10 +10,14 @@ import { focusRow } from '../components/table-focus.ts';
 import { usePages } from '../components/use-pages.ts';
 import { useView } from '../components/use-view.ts';
 import { announce } from '../state/announcement.ts';
+import { canUseKeys } from '../state/commands.ts';
 import { pluralize } from '../state/format.ts';
-import type { ScreenProps } from '../state/navigation.ts';
+import { showKeysOf } from '../state/key-list-view.ts';
+import { type ScreenProps, showScreen } from '../state/navigation.ts';
 import type { Pages } from '../state/pages.ts';
+import { tenancyKey } from '../state/session.ts';
 import { initialView, userCsvHead, userCsvRow, usersInView } from '../state/user-list.ts';
+import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
 import { ResetPassword } from './reset-password.tsx';
@@ -37,6 +41,8 @@ export function Users({ session, title }: ScreenProps) {
   const [isCreating, setCreating] = useState(false);
   const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
   const [resetting, setResetting] = useState<UserView | null>(null);
+  const [editing, setEditing] = useState<UserView | null>(null);
+  const [disabling, setDisabling] = useState<UserView | null>(null);
   const [openId, setOpenId] = useState<string | null>(null);
   const [deleting, setDeleting] = useState<UserView | null>(null);
 
@@ -130,9 +136,42 @@ export function Users({ session, title }: ScreenProps) {
         <UserDetails
           user={openUser}
           isYou={openUser.id === session.viewer.id}
+          onShowKeys={
+            canUseKeys(session)
+              ? () => {
+                  showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? 'You' : openUser.name);
+                  showScreen('api-keys');
+                }
+              : null
+          }
+          onEdit={() => setEditing(openUser)}
+          onDisable={() => setDisabling(openUser)}
           onReset={() => setResetting(openUser)}
           onDelete={() => setDeleting(openUser)}
           onClose={closeDetails}
+        />
+      )}
+      {editing && (
+        <EditUser
+          user={editing}
+          session={session}
+          onClose={() => setEditing(null)}
+          onChanged={(user) => {
+            setEditing(null);
+            announce(`User ${user.name} was changed.`);
+            void resource.refresh();
+          }}
+        />
+      )}
+      {disabling && (
+        <DisableUser
+          user={disabling}
+          onClose={() => setDisabling(null)}
+          onChanged={({ name, disabledAt }) => {
+            setDisabling(null);
+            announce(disabledAt === null ? `User ${name} was enabled.` : `User ${name} was disabled.`);
+            void resource.refresh();
+          }}
         />
       )}
       {resetting && (

@@ -1,8 +1,10 @@
+import { signal } from '@preact/signals';
 import type { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { filterKeys, type KeyColumn, type KeyFilter, keySortValues } from './key-list.ts';
 import { type Sort, sorted } from './sorting.ts';
+import { remember } from './view.ts';
 
 /** What the user set on the screen of keys. */
 export type KeyListView = { search: string; filter: KeyFilter; owner: string; sort: Sort<KeyColumn>; size: number; page: number };
@@ -22,4 +24,9 @@ export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner,
   // As the core sends them: those of one instant have an order, too.
   if (sort.column === 'created') return sort.isDescending ? found : found.toReversed();
   return sorted(found, keySortValues[sort.column], sort.isDescending);
+}
+
+/** Narrows the screen of keys to those of one owner. @param tenancyKey whose screen it is */
+export function showKeysOf(tenancyKey: string, owner: string): void {
+  remember(`${tenancyKey}/view/api-keys`, () => signal(initialKeyListView)).value = { ...initialKeyListView, owner };
 }

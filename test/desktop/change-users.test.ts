@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { violationsOn } from '../support/axe.ts';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { placeCall } from '../support/tenants.ts';
+
+describeBrowser('a partner user', () => {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+  let keyValue: string;
+
+  before(async () => {
+    harness = await openCore();
+    ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
+    await createKeyOn(harness, harness.tenants.users.account, 'Of Ada');
+    context = await (await sharedBrowser()).newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
+    page = await context.newPage();
+    page.setDefaultTimeout(6_000);
+    await page.goto(harness.core.url);
+    await signInAs({ ...harness, page }, 'partner');
+  });
+  after(async () => {
+    await context.close();
+    await harness.close();
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const inDialog = (name: string) => page.getByRole('alertdialog').or(page.getByRole('dialog')).getByRole('button', { name, exact: true });
+  const place = async () => (await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status;
+
+  it('disables a user, sees their keys marked as refused, and enables them again', async () => {
+    await button('Users').click();
+    await page.getByRole('row', { name: /Tom Teammate/ }).click();
+    await button('Disable…').click();
+    await inDialog('Disable').click();
+    await page.getByText('User Tom Teammate was disabled.').waitFor();
+    expect(await place()).to.equal(401);
+
+    await button('Show API keys').click();
+    await page.getByRole('row', { name: /Of Ada/ }).waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /Practice software.*Refused: owner disabled/ }).click();
+    await page.getByRole('complementary').getByText('Refused: owner disabled').waitFor();
+    expect(await violationsOn(page)).to.deep.equal([]);
+
+    await button('Users').click();
+    await page.getByRole('row', { name: /Tom Teammate/ }).click();
+    await button('Enable…').click();
+    await inDialog('Enable').click();
+    await page.getByText('User Tom Teammate was enabled.').waitFor();
+    expect(await place()).to.equal(202);
+  });
+
+  it('renames a user, and moves them to another account of the partner', async () => {
+    await button('Edit…').click();
+    await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Thomas');
+    await page.getByRole('dialog').getByLabel('Account', { exact: true }).selectOption(harness.tenants.siblingAccount.name);
+    await inDialog('Save').click();
+    await page.getByText('User Thomas was changed.').waitFor();
+    await page.getByRole('row', { name: /Thomas.*Green Clinic/ }).waitFor();
+    expect(await place()).to.equal(403);
+  });
+});
