@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   accountInDirectorySchema,
   accountsSchema,
+  activityFacetsSchema,
   activitySchema,
   allCallsSummarySchema,
   apiKeyDetailsSchema,
@@ -174,8 +175,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
 
     listAccounts: (query) => send(get(`${paths.accounts}${queryOf(query)}`, accountsSchema)),
     listCampaigns: (query) => send(get(`${paths.campaigns}${queryOf(query)}`, campaignsSchema)),
-    listCalls: ({ campaignId: id, state, search, cursor }) =>
-      send(get(`${pathTo(paths.calls, { id })}${queryOf({ state, search, cursor })}`, callsSchema)),
+    listCalls: ({ campaignId: id, ...query }) => send(get(`${pathTo(paths.calls, { id })}${queryOf(inDays(query))}`, callsSchema)),
     getCall: ({ campaignId: id, contactId }) => send(get(pathTo(paths.call, { id, contactId }), callDetailsSchema)),
     summarizeCalls: ({ campaignId: id, timeZone }) =>
       send(get(`${pathTo(paths.callsSummary, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
@@ -203,7 +203,8 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
 
     recordExport: (input) => send(post(paths.exports, nothing, input)),
-    listActivity: (cursor) => send(get(`${paths.activity}${queryOf({ cursor })}`, activitySchema)),
+    listActivity: (query) => send(get(`${paths.activity}${queryOf(inDays(query))}`, activitySchema)),
+    listActivityFacets: () => send(get(paths.activityFacets, activityFacetsSchema)),
   } satisfies Partial<Channels>;
 }
 
@@ -221,6 +222,11 @@ function post<Value>(path: string, schema: z.ZodType<Value>, body?: unknown): Co
 
 function deleteAt(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Deletion): CoreRequest<null> {
   return { method: 'DELETE', path: pathTo(path, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : ''), schema: nothing };
+}
+
+/** Without the zone where no day is given: earlier cores know none. */
+function inDays<Query extends { from: string; to: string; timeZone: string }>(query: Query): Query {
+  return query.from === '' && query.to === '' ? { ...query, timeZone: '' } : query;
 }
 
 function queryOf(parameters: Readonly<Record<string, string | null>>): string {

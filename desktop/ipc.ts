@@ -1,5 +1,6 @@
 import type {
   AccountsView,
+  ActivityFacetsView,
   ActivityView,
   AllCallsSummaryView,
   ApiKeyDetailsView,
@@ -66,7 +67,6 @@ export type SignIn = { server: string; email: string; password: string; keepSign
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
 /** A page of a list: what its names contain, and after which place it begins. */
 export type ListQuery = { search: string; cursor: string | null };
-type CallQuery = { campaignId: string; state: CallState | null; search: string; cursor: string | null };
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
 /** A partner, account or campaign. `count` is how many accounts or campaigns it has; null for a campaign. */
 export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
@@ -75,6 +75,12 @@ export type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | nu
 export type DirectoryQuery = ListQuery & { kind: DirectoryKind; parentId: string | null };
 /** @property parentId its partner, or its account; empty for a partner */
 export type NewEntry = { kind: DirectoryKind; name: string; parentId: string };
+/** Days as YYYY-MM-DD, both included. Empty texts let everything pass. */
+type DayFilter = { from: string; to: string; timeZone: string };
+export type CallFilter = DayFilter & { state: CallState | null; apiKey: string; search: string };
+type CallQuery = CallFilter & { campaignId: string; cursor: string | null };
+/** @property actor the id of a user, or `operator` */
+export type ActivityFilter = DayFilter & { actor: string; action: string };
 type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
 /** Only what is given changes. */
 export type UserChange = { id: string; name?: string | undefined; disabled?: boolean | undefined; accountId?: string | null | undefined };
@@ -142,7 +148,9 @@ export type Channels = {
   previewDeletion(id: string): Promise<Result<DeletionView>>;
   changeUser(input: UserChange): Promise<Result<ChangedUserView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
-  listActivity(cursor: string | null): Promise<Result<ActivityView>>;
+  listActivity(query: ActivityFilter & { cursor: string | null }): Promise<Result<ActivityView>>;
+  /** The people and actions that there are. */
+  listActivityFacets(): Promise<Result<ActivityFacetsView>>;
   /** Leaves an event that a list was saved as a file. */
   recordExport(input: RecordExport): Promise<Result<null>>;
   /** Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
@@ -194,6 +202,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   changeUser: 'changeUser',
   deleteUser: 'deleteUser',
   listActivity: 'listActivity',
+  listActivityFacets: 'listActivityFacets',
   recordExport: 'recordExport',
   copySecret: 'copySecret',
   copyText: 'copyText',

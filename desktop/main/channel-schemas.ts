@@ -9,6 +9,7 @@ const text = z.string().max(10_000);
 const nothing = z.undefined();
 const listQuery = { search: text, cursor: identifierSchema.nullable() };
 const directoryKind = z.enum(['partner', 'account', 'campaign']);
+const days = { from: text, to: text, timeZone: text };
 const deletion = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boolean() });
 
 type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
@@ -41,7 +42,9 @@ export const channelSchemas: ChannelSchemas = {
   listCampaigns: z.strictObject(listQuery),
   listCalls: z.strictObject({
     campaignId: identifierSchema,
+    ...days,
     state: z.enum(callStates).nullable(),
+    apiKey: text,
     search: text,
     cursor: identifierSchema.nullable(),
   }),
@@ -62,7 +65,8 @@ export const channelSchemas: ChannelSchemas = {
     accountId: identifierSchema.nullable().optional(),
   }),
   deleteUser: deletion,
-  listActivity: identifierSchema.nullable(),
+  listActivity: z.strictObject({ ...days, actor: text, action: text, cursor: identifierSchema.nullable() }),
+  listActivityFacets: nothing,
   recordExport: recordExportSchema,
   copySecret: text,
   copyText: text,

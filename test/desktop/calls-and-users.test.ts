@@ -109,7 +109,7 @@ describeDesktop('calls and users in the console', () => {
     for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'tied');
     await button('Calls').click();
-    await page.getByText('50 calls').waitFor();
+    await page.getByText('50 of 60 calls').waitFor();
     await button('Show older calls').click();
     await page.getByText('60 calls').waitFor();
   });
@@ -145,7 +145,7 @@ describeDesktop('calls and users in the console', () => {
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs({ ...harness, core: { ...core, url: network.url } }, 'tied');
     await button('Calls').click();
-    await page.getByText('50 calls').waitFor();
+    await page.getByText('50 of 51 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Show older calls').click();
     await page.getByText('Showing the last data loaded.').waitFor();

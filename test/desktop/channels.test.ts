@@ -31,6 +31,7 @@ describeDesktop('the bridge to the page', () => {
       'identifyApiKey',
       'listAccounts',
       'listActivity',
+      'listActivityFacets',
       'listApiKeys',
       'listCalls',
       'listCampaigns',

@@ -205,6 +205,47 @@ describeBrowser('the console in a browser', () => {
     expect(await page.locator('main img, body script').count()).to.equal(0);
   });
 
+  it('has the core filter calls and activity, by day, outcome, key, user and action', async () => {
+    const { core, direct, tenants } = harness;
+    const { keyValue, id } = await createKeyOn(harness, tenants.users.account, 'Orders');
+    for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
+    const days = Date.now() - 2 * 86_400_000;
+    const oldId = `${direct.ports.randomness.id().replace(/^.{13}/, days.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-'))}`;
+    const old = { contact_id: oldId, request_id: 'long-ago', campaign_id: tenants.campaign.id, account_id: tenants.account.id };
+    await direct.storage.database
+      .write('calls')
+      .insert({ ...old, api_key_id: id, state: 'busy', phone: '+493020001', placed_at: days, ended_at: days, attempt: 0 });
+    await open();
+    await button('Calls').click();
+    await page.getByText('50 of 61 calls').waitFor();
+    const day = DateTime.fromMillis(days).toISODate() ?? '';
+    await page.getByLabel('Days', { exact: true }).selectOption(day);
+    await page.getByText('1 call,').waitFor();
+    await page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
+    expect(await page.getByLabel('From day').inputValue()).to.equal(day);
+    await page.getByRole('search').getByLabel('Key').selectOption('Orders');
+    await page.getByLabel('State').selectOption('Failed');
+    await page.getByText('No matching calls').waitFor();
+    await page.getByRole('button', { name: 'Show all calls' }).click();
+    await page.getByPlaceholder('Contact, phone number, or request ID').fill('+49 30 2000-1');
+    await page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
+    await page.getByText('1 call,').waitFor();
+
+    // More than a page of sign-ins hides the key that was created before them.
+    const events = Array.from({ length: 60 }, () => ({ id: direct.ports.randomness.id(), at: Date.now(), action: 'session.started' }));
+    const { account } = tenants.users;
+    const by = { actor_id: account.id, actor_name: account.name, account_id: tenants.account.id, partner_id: tenants.partner.id };
+    const about = { subject_kind: 'user' as const, subject_id: account.id, subject_name: account.name, address: '127.0.0.1' };
+    await direct.storage.database.write('audit_events').insert(events.map((event) => ({ ...event, ...by, ...about })));
+    await button('Activity').click();
+    await page.getByText('50 of ').waitFor();
+    await page.getByLabel('Action').selectOption('Created the API key');
+    await page.getByRole('row').filter({ hasText: 'Orders' }).waitFor();
+    expect(await page.getByRole('row').filter({ hasText: 'Signed in' }).count()).to.equal(0);
+    await page.getByLabel('To day').fill(day);
+    await page.getByText('No matching activity').waitFor();
+  });
+
   describe('the address', () => {
     it('names the screen, and Back and Forward go through the screens', async () => {
       await open();

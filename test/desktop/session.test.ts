@@ -214,7 +214,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
     // A later request is answered after it.
-    await harness.page.evaluate('callkey.listActivity(null)');
+    await harness.page.evaluate('callkey.listActivityFacets()');
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 

@@ -2,13 +2,14 @@ import type { CallsSummaryView } from '#contract/console.ts';
 import { percent, stack, sum } from '../state/charts.ts';
 import { formatNumber, pluralize } from '../state/format.ts';
 import { formatIsoDay } from '../state/format-time.ts';
-import { chosenDay, outcomeGroups, outcomesByDay } from '../state/outcomes.ts';
+import { outcomeGroups, outcomesByDay } from '../state/outcomes.ts';
 import { DayChart } from './day-chart.tsx';
-import { useView } from './use-view.ts';
+
+/** @property day the chosen one; empty for all days */
+type OutcomeChartProps = { summary: CallsSummaryView; day: string; onChoose: (day: string) => void };
 
 /** The outcomes of calls, by the day they were placed: of all days, or of the one that the user chooses. */
-export function OutcomeChart({ summary }: { summary: CallsSummaryView }) {
-  const [{ day }, change] = useView('outcomes', chosenDay);
+export function OutcomeChart({ summary, day, onChoose }: OutcomeChartProps) {
   const chart = stack(outcomesByDay(summary));
   if (chart.total === 0) return null;
   const chosen = chart.columns.find((column) => column.day === day);
@@ -26,10 +27,10 @@ export function OutcomeChart({ summary }: { summary: CallsSummaryView }) {
         height={110}
         text={`${pluralize(chart.total, 'call')} placed in the last 30 days, by day and outcome`}
         chosen={chosen?.day}
-        onChoose={(pressed) => change({ day: pressed === day ? '' : pressed })}
+        onChoose={(pressed) => onChoose(pressed === day ? '' : pressed)}
       />
       <div>
-        <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => change({ day: currentTarget.value })}>
+        <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
           <option value="">Last 30 days</option>
           {chart.columns.toReversed().map((column, ago) => (
             <option key={column.day} value={column.day}>

@@ -1,7 +1,8 @@
 import type { ActivityView } from '#contract/console.ts';
-import type { Result } from '../../ipc.ts';
+import type { ActivityFilter, Result } from '../../ipc.ts';
 import { Clip } from '../components/clip.tsx';
 import { DataTable } from '../components/data-table.tsx';
+import { DayRange } from '../components/day-range.tsx';
 import { ExportButton } from '../components/export-button.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { MoreButton } from '../components/more-button.tsx';
@@ -11,20 +12,15 @@ import { Moment } from '../components/time.tsx';
 import { useView } from '../components/use-view.ts';
 import {
   type ActivityEvent,
-  type ActivityFilter,
-  actionsOf,
   actorOf,
-  actorsOf,
   addressLabel,
   eventCsvHead,
   eventCsvRow,
-  everything,
-  filterEvents,
   isAboutItself,
   mergeActivity,
 } from '../state/activity-list.ts';
 import { ownZone } from '../state/clock.ts';
-import { pluralize } from '../state/format.ts';
+import { describeLoaded } from '../state/format.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 import type { Pages } from '../state/pages.ts';
@@ -58,50 +54,44 @@ const columnsFor = (viewerId: string): EventColumn[] => [
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
 ];
 
-/** The audit events of the viewer's scope. */
+const everything = { actor: '', action: '', from: '', to: '' };
+
+/** The audit events of the viewer's scope, filtered by the core: the list has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
-  const [filter, change] = useView('activity', everything);
-  const resource = useFreshResource('activity', loadNewest);
-  const events = resource.state.value.value?.events ?? [];
-  const found = filterEvents(events, filter, viewerId, ownZone.value);
+  const [chosen, change] = useView('activity', everything);
+  const filter = { ...chosen, timeZone: ownZone.value };
+  const pages = activityPages(filter);
+  const resource = useFreshResource<ActivityView>(`activity/${JSON.stringify(filter)}`, (before) => loadNewest(filter, before));
+  const view = resource.state.value.value;
+  const events = view?.events ?? [];
+  const isFiltered = Object.values(chosen).some((value) => value !== '');
   return (
     <Page
       title={title}
       actions={
         events.length > 0 && (
-          <ExportButton name="activity" head={eventCsvHead} rows={() => found.map((event) => eventCsvRow(event, viewerId))} />
+          <ExportButton name="activity" head={eventCsvHead} rows={() => events.map((event) => eventCsvRow(event, viewerId))} />
         )
       }
       foot={
+        view !== null &&
         events.length > 0 && (
           <>
             <Freshness resource={resource} />
-            <span role="status">{pluralize(found.length, 'event')}, newest first</span>
-            <MoreButton resource={resource} pages={activityPages} label="Show older activity" />
+            <span role="status">{describeLoaded(events.length, view, 'event')}, newest first</span>
+            <MoreButton resource={resource} pages={pages} label="Show older activity" />
           </>
         )
       }
     >
+      <Filters filter={chosen} viewerId={viewerId} onChange={change} />
       <Loadable resource={resource} what="activity">
         {() =>
-          events.length === 0 ? (
-            <Empty title="No activity yet">
-              <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
-            </Empty>
+          events.length > 0 ? (
+            <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} idOf={({ id }) => id} nameOf={({ id }) => id} />
           ) : (
-            <>
-              <Filters events={events} filter={filter} viewerId={viewerId} onChange={change} />
-              {found.length === 0 ? (
-                <Empty title="No matching activity">
-                  <button type="button" onClick={() => change(everything)}>
-                    Show all activity
-                  </button>
-                </Empty>
-              ) : (
-                <DataTable label="Activity" columns={columnsFor(viewerId)} rows={found} idOf={({ id }) => id} nameOf={({ id }) => id} />
-              )}
-            </>
+            <NoActivity onReset={isFiltered ? () => change(everything) : null} />
           )
         }
       </Loadable>
@@ -109,54 +99,78 @@ export function Activity({ session, title }: ScreenProps) {
   );
 }
 
-async function loadNewest(before: ActivityView | null): Promise<Result<ActivityView>> {
-  const result = await window.callkey.listActivity(null);
+/** @property onReset null where nothing is filtered */
+function NoActivity({ onReset }: { onReset: (() => void) | null }) {
+  if (onReset) {
+    return (
+      <Empty title="No matching activity">
+        <button type="button" onClick={onReset}>
+          Show all activity
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No activity yet">
+      <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
+    </Empty>
+  );
+}
+
+async function loadNewest(filter: ActivityFilter, before: ActivityView | null): Promise<Result<ActivityView>> {
+  const result = await window.callkey.listActivity({ ...filter, cursor: null });
   return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
 }
 
-type FiltersProps = {
-  events: readonly ActivityEvent[];
-  filter: ActivityFilter;
-  viewerId: string;
-  onChange: (changes: Partial<ActivityFilter>) => void;
-};
+type FiltersProps = { filter: typeof everything; viewerId: string; onChange: (changes: Partial<typeof everything>) => void };
 
-function Filters({ events, filter: { person, action, day }, viewerId, onChange }: FiltersProps) {
+const facetsMs = 60_000;
+
+function Filters({ filter: { actor, action, from, to }, viewerId, onChange }: FiltersProps) {
+  const facets = useFreshResource('activity-facets', () => window.callkey.listActivityFacets(), facetsMs).state.value.value;
+  const people = facets?.actors.map(({ id, name }) => [id, id === viewerId ? 'You' : name] as const) ?? [];
+  const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
   return (
     <search class="toolbar">
-      <label>
-        <span class="visually-hidden">User</span>
-        <select value={person} onChange={({ currentTarget }) => onChange({ person: currentTarget.value })}>
-          <option value="">All users</option>
-          {actorsOf(events, viewerId).map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span class="visually-hidden">Action</span>
-        <select value={action} onChange={({ currentTarget }) => onChange({ action: currentTarget.value })}>
-          <option value="">All actions</option>
-          {actionsOf(events).map((name) => (
-            <option key={name} value={name}>
-              {capitalized(actionLabel(name))}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span class="visually-hidden">Day</span>
-        <input class="compact" type="date" value={day} onInput={({ currentTarget }) => onChange({ day: currentTarget.value })} />
-      </label>
+      <Choice label="User" all="All users" value={actor} options={people} onChange={(chosen) => onChange({ actor: chosen })} />
+      <Choice label="Action" all="All actions" value={action} options={actions} onChange={(chosen) => onChange({ action: chosen })} />
+      <DayRange from={from} to={to} onChange={onChange} />
     </search>
   );
 }
 
-const activityPages: Pages<ActivityView> = {
-  load: (cursor) => window.callkey.listActivity(cursor),
-  join: (view, next) => ({ events: [...view.events, ...next.events], nextCursor: next.nextCursor }),
-  count: ({ events }) => events.length,
-  empty: { events: [], nextCursor: null },
+type ChoiceProps = {
+  label: string;
+  all: string;
+  value: string;
+  /** Values and what they are called. */
+  options: readonly (readonly [string, string])[];
+  onChange: (value: string) => void;
 };
+
+function Choice({ label, all, value, options, onChange }: ChoiceProps) {
+  return (
+    <label>
+      <span class="visually-hidden">{label}</span>
+      <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        <option value="">{all}</option>
+        {options
+          .toSorted(([, one], [, other]) => one.localeCompare(other))
+          .map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+      </select>
+    </label>
+  );
+}
+
+function activityPages(filter: ActivityFilter): Pages<ActivityView> {
+  return {
+    load: (cursor) => window.callkey.listActivity({ ...filter, cursor }),
+    join: (view, next) => ({ ...next, events: [...view.events, ...next.events] }),
+    count: ({ events }) => events.length,
+    empty: { events: [], nextCursor: null },
+  };
+}

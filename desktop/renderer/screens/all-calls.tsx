@@ -101,7 +101,7 @@ function searched(view: OutcomesView, search: string): OutcomesView {
 type OutcomesProps = { view: OutcomesView; isMany: boolean; onChoose: (campaignId: string) => void };
 
 function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
-  const [{ day }] = useView('outcomes', chosenDay);
+  const [{ day }, change] = useView('outcomes', chosenDay);
   if (view.campaigns.length === 0) return <Empty title="No campaign matches" />;
   if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
@@ -117,7 +117,7 @@ function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
   });
   return (
     <>
-      <OutcomeChart summary={summaryOfAll(view)} />
+      <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => change({ day: chosen })} />
       <CampaignTable rows={rows} onChoose={onChoose} />
     </>
   );

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
 import { type CallState, callStates } from '#contract/states.ts';
+import { DayRange } from '../components/day-range.tsx';
 import { DialerOff } from '../components/dialer-off.tsx';
 import { DialerTrouble } from '../components/dialer-trouble.tsx';
 import { ExportButton } from '../components/export-button.tsx';
@@ -15,7 +16,7 @@ import { typingMs } from '../components/use-pages.ts';
 import { useView } from '../components/use-view.ts';
 import { callCsvHead, callCsvRow } from '../state/call-list.ts';
 import { ownZone } from '../state/clock.ts';
-import { pluralize } from '../state/format.ts';
+import { describeLoaded } from '../state/format.ts';
 import { callStateLabels } from '../state/labels.ts';
 import { chosenCampaign, type ScreenProps, scrollToTop } from '../state/navigation.ts';
 import { summaryMs } from '../state/outcomes.ts';
@@ -26,12 +27,14 @@ import { CallTable } from './call-table.tsx';
 import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from './campaign-select.tsx';
 import { useCalls } from './use-calls.ts';
 
-type CallsSettings = { state: CallState | null; search: string; pages: number };
+type CallsSettings = { state: CallState | null; apiKey: string; search: string; from: string; to: string; pages: number };
+
+const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', from: '', to: '', pages: 1 };
 
 /** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint tells a call's outcome. */
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
-  const [settings, change] = useView<CallsSettings>('calls', { state: null, search: '', pages: 1 });
+  const [settings, change] = useView('calls', initialSettings);
   const [first] = campaigns.state.value.value?.campaigns ?? [];
   const choose = (campaignId: string) => {
     chosenCampaign.value = campaignId;
@@ -104,9 +107,10 @@ type CampaignCallsProps = {
 
 function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoose }: CampaignCallsProps) {
   const campaignId = campaign.id;
-  const { state, pages } = settings;
+  const { state, apiKey, from, to, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
-  const resource = useCalls({ campaignId, state, search }, pages);
+  const resource = useCalls({ campaignId, state, apiKey, search, from, to, timeZone: ownZone.value }, pages);
+  const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const [openId, setOpenId] = useState<string | null>(null);
   const calls = resource.state.value.value?.calls ?? [];
   const searchedBackTo = resource.state.value.value?.searchedBackTo;
@@ -129,7 +133,7 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
         foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
       >
         <DialerOff />
-        <Outcomes campaignId={campaignId} />
+        <Outcomes campaignId={campaignId} day={from === to ? from : ''} onChoose={(day) => onChange({ from: day, to: day, pages: 1 })} />
         <search class="toolbar">
           <label class="grow">
             <span class="visually-hidden">Search</span>
@@ -156,11 +160,13 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
               ))}
             </select>
           </label>
+          <KeyFilter calls={calls} apiKey={apiKey} onChange={(chosen) => onChange({ apiKey: chosen, pages: 1 })} />
+          <DayRange from={from} to={to} onChange={(range) => onChange({ ...range, pages: 1 })} />
         </search>
         <Loadable resource={resource} what="calls">
           {(view) =>
             view.calls.length === 0 ? (
-              <NoCalls isFiltered={state !== null || search !== ''} searchedBackTo={searchedBackTo} />
+              <NoCalls searchedBackTo={searchedBackTo} onReset={isFiltered ? () => onChange(initialSettings) : null} />
             ) : (
               <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
             )
@@ -172,8 +178,30 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   );
 }
 
+type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (apiKey: string) => void };
+
+/** The keys that the viewer can see, and the revoked ones among those that placed the calls shown. */
+function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
+  const keys = useFreshResource('keys-of-calls', () => window.callkey.listApiKeys(), summaryMs);
+  const named = [...(keys.state.value.value?.apiKeys ?? []), ...calls.flatMap((call) => call.apiKey ?? [])];
+  const options = new Map(named.map(({ id, name }) => [id, name]));
+  return (
+    <label>
+      <span class="visually-hidden">Key</span>
+      <select value={apiKey} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        <option value="">Any key</option>
+        {[...options].map(([id, name]) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** The chart above the list. It waits for nobody: a list without it is whole, too. */
-function Outcomes({ campaignId }: { campaignId: string }) {
+function Outcomes({ campaignId, day, onChoose }: { campaignId: string; day: string; onChoose: (day: string) => void }) {
   const zone = ownZone.value;
   const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
   const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
@@ -182,7 +210,7 @@ function Outcomes({ campaignId }: { campaignId: string }) {
     view && (
       <>
         <DialerTrouble trouble={view.dialerTrouble} />
-        <OutcomeChart summary={view} />
+        <OutcomeChart summary={view} day={day} onChoose={onChoose} />
       </>
     )
   );
@@ -195,7 +223,7 @@ function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOld
     <>
       <Freshness resource={resource} />
       <span role="status">
-        {pluralize(view.calls.length, 'call')}, newest first
+        {describeLoaded(view.calls.length, view, 'call')}, newest first
         {view.searchedBackTo && <SearchedBackTo at={view.searchedBackTo} />}
       </span>
       {view.nextCursor !== null && (
@@ -217,7 +245,10 @@ function SearchedBackTo({ at }: { at: string }) {
   );
 }
 
-function NoCalls({ isFiltered, searchedBackTo }: { isFiltered: boolean; searchedBackTo: string | undefined }) {
+/** @property onReset null where nothing is filtered */
+type NoCallsProps = { searchedBackTo: string | undefined; onReset: (() => void) | null };
+
+function NoCalls({ searchedBackTo, onReset }: NoCallsProps) {
   if (searchedBackTo !== undefined) {
     return (
       <Empty title="No matching calls so far">
@@ -228,7 +259,15 @@ function NoCalls({ isFiltered, searchedBackTo }: { isFiltered: boolean; searched
       </Empty>
     );
   }
-  if (isFiltered) return <Empty title="No matching calls" />;
+  if (onReset) {
+    return (
+      <Empty title="No matching calls">
+        <button type="button" onClick={onReset}>
+          Show all calls
+        </button>
+      </Empty>
+    );
+  }
   return (
     <Empty title="No calls yet">
       <p>Calls that your systems place with an API key appear here.</p>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ActivityView } from '#contract/console.ts';
-import { actorsOf, addressLabel, everything, filterEvents, mergeActivity } from '../../../desktop/renderer/state/activity-list.ts';
+import { addressLabel, mergeActivity } from '../../../desktop/renderer/state/activity-list.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({
   id,
@@ -12,23 +12,6 @@ const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}
   ...changes,
 });
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id);
-
-describe('the filters of activity', () => {
-  const events = [
-    event('1'),
-    event('2', { actor: { id: 'tom', name: 'Tom' }, action: 'api-key.revoked' }),
-    event('3', { actor: null, at: '2026-11-20T12:00:00.000Z' }),
-  ];
-  const found = (changes: Partial<typeof everything>) => ids(filterEvents(events, { ...everything, ...changes }, 'ada', 'Europe/Berlin'));
-
-  it('let everything pass at first', () => expect(found({})).to.deep.equal(['1', '2', '3']));
-  it('find a user; the viewer is You', () => {
-    expect(actorsOf(events, 'ada')).to.deep.equal(['The operator', 'Tom', 'You']);
-    expect(found({ person: 'You' })).to.deep.equal(['1']);
-  });
-  it('find an action', () => expect(found({ action: 'api-key.revoked' })).to.deep.equal(['2']));
-  it('find a day of the zone here', () => expect(found({ day: '2026-11-22' })).to.deep.equal(['1', '2']));
-});
 
 describe('where something was done', () => {
   it('is an address, or the server with the name that it knows the operator by', () => {

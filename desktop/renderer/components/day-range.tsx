@@ -1,0 +1,27 @@
+type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
+
+/** The first and the last day of a filter, as in a date input: "2026-11-21". Choosing one that turns them round moves the other along. */
+export function DayRange({ from, to, onChange }: DayRangeProps) {
+  return (
+    <>
+      <label>
+        <span class="visually-hidden">From day</span>
+        <input
+          class="compact"
+          type="date"
+          value={from}
+          onInput={({ currentTarget: { value } }) => onChange({ from: value, to: to !== '' && value > to ? value : to })}
+        />
+      </label>
+      <label>
+        <span class="visually-hidden">To day</span>
+        <input
+          class="compact"
+          type="date"
+          value={to}
+          onInput={({ currentTarget: { value } }) => onChange({ from: value !== '' && value < from ? value : from, to: value })}
+        />
+      </label>
+    </>
+  );
+}
