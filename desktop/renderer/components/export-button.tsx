@@ -12,17 +12,18 @@ type ExportButtonProps = {
 
 /** Saves what is listed as a file for spreadsheets. */
 export function ExportButton({ name, head, rows }: ExportButtonProps) {
-  async function save(): Promise<void> {
-    const all = rows();
-    const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, all) }).catch(() => null);
-    if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
-    if (!isSaved) return;
-    const recorded = await window.callkey.recordExport({ list: name, rows: all.length });
-    announce(`Saved ${pluralize(all.length, 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`);
-  }
   return (
-    <button type="button" onClick={() => void save()}>
+    <button type="button" onClick={() => void saveRows(name, head, rows())}>
       Export CSV
     </button>
   );
+}
+
+/** Asks where, saves the file and leaves an event. */
+export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][]): Promise<void> {
+  const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, rows) }).catch(() => null);
+  if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
+  if (!isSaved) return;
+  const recorded = await window.callkey.recordExport({ list: name, rows: rows.length });
+  announce(`Saved ${pluralize(rows.length, 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`);
 }

@@ -3,7 +3,7 @@ import type { ActivityFilter, Result } from '../../ipc.ts';
 import { Clip } from '../components/clip.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { DayRange } from '../components/day-range.tsx';
-import { ExportButton } from '../components/export-button.tsx';
+import { ExportAllButton } from '../components/export-all-button.tsx';
 import { Empty, Loadable, useFreshResource } from '../components/loadable.tsx';
 import { MoreButton } from '../components/more-button.tsx';
 import { Freshness, Page } from '../components/page.tsx';
@@ -70,9 +70,7 @@ export function Activity({ session, title }: ScreenProps) {
     <Page
       title={title}
       actions={
-        events.length > 0 && (
-          <ExportButton name="activity" head={eventCsvHead} rows={() => events.map((event) => eventCsvRow(event, viewerId))} />
-        )
+        events.length > 0 && <ExportAllButton name="activity" head={eventCsvHead} load={(cursor) => loadRows(filter, viewerId, cursor)} />
       }
       foot={
         view !== null &&
@@ -120,6 +118,13 @@ function NoActivity({ onReset }: { onReset: (() => void) | null }) {
 async function loadNewest(filter: ActivityFilter, before: ActivityView | null): Promise<Result<ActivityView>> {
   const result = await window.callkey.listActivity({ ...filter, cursor: null });
   return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
+}
+
+async function loadRows(filter: ActivityFilter, viewerId: string, cursor: string | null) {
+  const result = await window.callkey.listActivity({ ...filter, cursor });
+  if (!result.ok) return result;
+  const { events, nextCursor } = result.value;
+  return { ok: true as const, value: { rows: events.map((event) => eventCsvRow(event, viewerId)), nextCursor } };
 }
 
 type FiltersProps = { filter: typeof everything; viewerId: string; onChange: (changes: Partial<typeof everything>) => void };

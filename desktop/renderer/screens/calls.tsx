@@ -5,7 +5,7 @@ import { type CallState, callStates } from '#contract/states.ts';
 import { DayRange } from '../components/day-range.tsx';
 import { DialerOff } from '../components/dialer-off.tsx';
 import { DialerTrouble } from '../components/dialer-trouble.tsx';
-import { ExportButton } from '../components/export-button.tsx';
+import { ExportAllButton } from '../components/export-all-button.tsx';
 import { Empty, Loadable, useFreshResource, useResource } from '../components/loadable.tsx';
 import { OutcomeChart } from '../components/outcome-chart.tsx';
 import { Freshness, Page } from '../components/page.tsx';
@@ -109,7 +109,8 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   const campaignId = campaign.id;
   const { state, apiKey, from, to, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
-  const resource = useCalls({ campaignId, state, apiKey, search, from, to, timeZone: ownZone.value }, pages);
+  const wanted = { campaignId, state, apiKey, search, from, to, timeZone: ownZone.value };
+  const resource = useCalls(wanted, pages);
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const [openId, setOpenId] = useState<string | null>(null);
   const calls = resource.state.value.value?.calls ?? [];
@@ -127,7 +128,7 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
         actions={
           <>
             <CampaignSelect campaigns={campaigns} chosen={campaign} onChange={onChoose} />
-            {calls.length > 0 && <ExportButton name="calls" head={callCsvHead} rows={() => calls.map(callCsvRow)} />}
+            {calls.length > 0 && <ExportAllButton name="calls" head={callCsvHead} load={(cursor) => loadRows({ ...wanted, cursor })} />}
           </>
         }
         foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
@@ -176,6 +177,13 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
       {openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
     </>
   );
+}
+
+async function loadRows(query: Parameters<typeof window.callkey.listCalls>[0]) {
+  const result = await window.callkey.listCalls(query);
+  return result.ok
+    ? { ok: true as const, value: { rows: result.value.calls.map(callCsvRow), nextCursor: result.value.nextCursor } }
+    : result;
 }
 
 type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (apiKey: string) => void };
