@@ -28,14 +28,19 @@ const nameColumn: KeyTableColumn = {
   cell: (key) => (
     <span class="line">
       <Clip>{key.name}</Clip>
-      <RefusedBadge apiKey={key} />
+      <RefusedBadge apiKey={key} isInTable />
     </span>
   ),
 };
 
-/** Says that a key is refused because its owner is disabled. */
-export function RefusedBadge({ apiKey }: { apiKey: ApiKeyView }) {
-  return apiKey.ownerDisabled ? <span class="badge warn">Refused: owner disabled</span> : null;
+/** Says that a key is refused because its owner is disabled; in a table, where the name needs the room, in a word. */
+export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
+  if (!apiKey.ownerDisabled) return null;
+  return (
+    <span class="badge warn" data-tip={isInTable ? 'The owner is disabled' : undefined}>
+      Refused{!isInTable && ': owner disabled'}
+    </span>
+  );
 }
 
 const ownerColumn: KeyTableColumn = {

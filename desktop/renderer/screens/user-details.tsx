@@ -24,8 +24,7 @@ export function UserDetails({ user, isYou, onShowKeys, onEdit, onDisable, onRese
       title={user.name}
       badge={
         <span class="line">
-          <span class="badge">{userTypeLabels[user.userType]}</span>
-          {user.disabledAt !== null && <span class="badge warn">Disabled</span>}
+          <span class="badge">{userTypeLabels[user.userType]}</span> {user.disabledAt !== null && <span class="badge warn">Disabled</span>}
         </span>
       }
       onClose={onClose}
