@@ -18,9 +18,9 @@ export const limits = {
   countedMatches: 10_000,
   /** Rows that an export reads at a time. */
   exportPage: 1_000,
-  /** Bytes in a request body: in that of a call, and in any other, which strangers send, too. */
+  /** Bytes in a request body, and in one that anyone can send: a sign-in, or an outcome before its signature is checked. */
   bodyBytes: 64 * 1024,
-  otherBodyBytes: 8 * 1024,
+  strangerBodyBytes: 8 * 1024,
   /** Characters in an identifier that the service makes. */
   identifier: 64,
   /** Characters in an integrator's own identifier of a call. */

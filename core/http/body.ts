@@ -20,11 +20,11 @@ const reportedErrors = 50;
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
-export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema): Promise<z.output<Schema>> {
-  return readValidBody(ctx, (input) => validate(schema, input), limits.otherBodyBytes);
+export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, mostBytes: number): Promise<z.output<Schema>> {
+  return readValidBody(ctx, (input) => validate(schema, input), mostBytes);
 }
 
-/** {@link readBody} with another check than a schema's, and another limit. */
+/** {@link readBody} with another check than a schema's. */
 export async function readValidBody<Data>(
   { req }: Context,
   validateInput: (input: unknown) => Validated<Data>,
@@ -38,7 +38,7 @@ export async function readValidBody<Data>(
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
   const bytes = await readBytes(req, mostBytes);
-  if (bytes.length > limits.otherBodyBytes) await turnOfLarge();
+  if (bytes.length > limits.strangerBodyBytes) await turnOfLarge();
   return dataOf(validateInput(parse(bytes)));
 }
 

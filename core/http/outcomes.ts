@@ -22,7 +22,7 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   return async (ctx, next) => {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
     ctx.state.route = paths.outcomes;
-    const bytes = await readBytes(ctx.req, limits.otherBodyBytes).catch(() => null);
+    const bytes = await readBytes(ctx.req, limits.strangerBodyBytes).catch(() => null);
     const now = ports.clock.now().toUnixInteger();
     if (!bytes || !isSigned((name) => ctx.get(name), bytes, secrets, now)) return refuse(ctx);
     await reportOutcome(ports, readJson(bytes, outcomeSchema));

@@ -3,6 +3,7 @@ import type Koa from 'koa';
 import createSession from 'koa-session';
 import type { z } from 'zod';
 import { selectTenancySchema, tenancyHeader } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import type { Actor, Credentials, Digest, Session, Viewer } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -102,7 +103,7 @@ export async function readBodyInSession<Schema extends z.ZodType>(
   { ports }: HttpDeps,
   schema: Schema,
 ): Promise<z.output<Schema>> {
-  const body = await readBody(ctx, schema);
+  const body = await readBody(ctx, schema, limits.bodyBytes);
   await renewSession(ctx, ports);
   return body;
 }

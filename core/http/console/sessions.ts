@@ -1,4 +1,5 @@
 import { changePasswordSchema, selectTenancySchema, signInSchema } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
 import { Problem } from '../../domain/problem.ts';
 import * as domain from '../../domain/sessions.ts';
 import * as users from '../../domain/users.ts';
@@ -9,7 +10,7 @@ import { actorOf, signOut as endSession, readBodyInSession, sessionOf, startNewS
 import { sessionView } from '../views.ts';
 
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { email, password } = await readBody(ctx, signInSchema);
+  const { email, password } = await readBody(ctx, signInSchema, limits.strangerBodyBytes);
   const address = deps.addressOf(ctx);
   const attempt = { email, password, address, company: companyOf(ctx) };
   const credentials = await domain.authenticate(deps.ports, attempt).catch((error: unknown) => {
