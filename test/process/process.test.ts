@@ -76,7 +76,7 @@ describe('the process', () => {
     expect(signedIn.status).to.equal(201);
     expect(signedIn.json).to.include({ passwordChangeDue: true });
     expect(first.stdout.join('\n')).not.to.contain(once);
-    expect(first.stderr.join('\n')).to.contain(`Open ${first.url} in a browser, sign in with it, and choose one of your own.`);
+    expect(first.stderr.join('\n')).to.contain(`Open ${first.url} in a browser, sign in with it, and choose a new password.`);
     expect(first.stdout.map((line) => JSON.parse(line).msg)).to.include(`To use the console, open ${first.url} in a browser`);
     const second = await spawnCore(database);
     await second.stop();

@@ -5,8 +5,9 @@ import { password } from '../../../test/support/tenants.ts';
 import { callBody, openScene, stopAndCompare } from '../environment.ts';
 import type { Case } from '../run.ts';
 
-/** In ms. For someone who signs in. */
-const patience = 10_000;
+/** In ms, for someone who signs in. The short version runs beside other tests, and only notes how long it took. */
+const promised = 10_000;
+const patience = 60_000;
 
 /** Networks of as many providers as there are, and every other time one provider's. */
 function newNetwork(n: number): string {
@@ -56,9 +57,10 @@ export const signIns: Case = {
         await pause(Number(answer.headers['retry-after']) * 1_000);
         answer = await trySignIn('ada@example.com', password, `192.0.2.${n}`);
       }
-      waits.push(performance.now() - since);
-      if (answer.status !== 201 || performance.now() - since > patience)
-        ledger.fail(`a right password was answered ${answer.status} after 10 s`);
+      const waited = performance.now() - since;
+      waits.push(waited);
+      if (answer.status !== 201 || (waited > promised && !trial.isQuick))
+        ledger.fail(`a right password got ${answer.status} after ${Math.round(waited)} ms`);
       const again = await trySignIn('ada@example.com', password, newNetwork(n), known);
       if (again.status !== 201) ledger.fail(`a known browser was answered ${again.status}`);
     }
