@@ -16,7 +16,7 @@ import * as deletedUsers from './010-deleted-users-additive.ts';
 import * as clock from './011-clock-additive.ts';
 import * as lateOutcomes from './012-late-outcomes-additive.ts';
 import * as recordedRetention from './013-recorded-retention-additive.ts';
-import * as activityFilters from './021-activity-filters-additive.ts';
+import * as activityFilters from './014-activity-filters-additive.ts';
 
 /**
  * In order. A released migration never changes: add the next one. Where the cores of the release before go on working without it, end its name
@@ -36,7 +36,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '011-clock-additive', up: clock.up },
   { name: '012-late-outcomes-additive', up: lateOutcomes.up },
   { name: '013-recorded-retention-additive', up: recordedRetention.up },
-  { name: '021-activity-filters-additive', up: activityFilters.up },
+  { name: '014-activity-filters-additive', up: activityFilters.up },
 ];
 
 export const migrationsTable = 'schema_migrations';
