@@ -12,6 +12,7 @@ import { requestId } from './http/request-id.ts';
 import { closeWhileDraining, type ObserveRequest, requestMetrics } from './http/request-metrics.ts';
 import { requireReadablePath } from './http/request-path.ts';
 import { session } from './http/session.ts';
+import { strangerTurns } from './http/stranger-turns.ts';
 import { type WebConsole, webConsole, webConsoleMethods } from './http/web-console.ts';
 
 type AppDeps = {
@@ -59,6 +60,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(closeWhileDraining(deps.isDraining))
     .use(problems(deps.refusals))
     .use(onDemand(httpDeps))
+    .use(strangerTurns)
     .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))
     .use(webConsole(deps.webConsole))

@@ -14,6 +14,7 @@ import { readValidBody } from './body.ts';
 import type { Context, HttpDeps, Middleware } from './context.ts';
 import { jsonLine, refuse, write } from './problems.ts';
 import { badEncoding, isDecodable } from './request-path.ts';
+import { turnOfStranger } from './stranger-turns.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;
@@ -52,7 +53,10 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     ctx.state.route = found.path;
 
     const keyValue = keyValueOf(ctx);
-    if (keyValue === null) return refuseKey(ctx);
+    if (keyValue === null) {
+      await turnOfStranger();
+      return refuseKey(ctx);
+    }
     const caller = { digest: digestOf(keyValue), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
     // A key that was not accepted lately is looked up first, so that a flood of bad keys costs one look-up each and reads no body. For a

@@ -1,3 +1,4 @@
+import { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
 import { apiKeysSchema, callsSchema } from '#contract/console.ts';
@@ -145,6 +146,32 @@ describe('attacks', () => {
       expect(parsedIn).to.have.length(10);
       expect(new Set(parsedIn).size).to.equal(10);
     });
+
+    for (const [what, path, headers] of [
+      ['with a forged cookie', '/console/api-keys', { Cookie: `callkey_session=${'a'.repeat(43)}; callkey_session.sig=${'b'.repeat(27)}` }],
+      ['with a malformed key', '/api/v1/campaigns/x/contacts/on-demand', { 'X-API-Key': 'x' }],
+    ] as const) {
+      it(`requests ${what} are refused a few in each turn of the event loop, so a flood of them doesn't hold up statements`, async () => {
+        const method = path.startsWith('/api') ? 'POST' : 'GET';
+        const flood = () => Promise.all(Array.from({ length: 100 }, () => ask(method, core.url + path, { headers })));
+        // Opens the connections.
+        await flood();
+        const refusedIn = new Map<number, number>();
+        const { end } = ServerResponse.prototype;
+        ServerResponse.prototype.end = function (this: ServerResponse, ...args: unknown[]) {
+          const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
+          refusedIn.set(turn, (refusedIn.get(turn) ?? 0) + 1);
+          return Reflect.apply(end, this, args);
+        };
+        try {
+          const answers = await flood();
+          expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([401]));
+        } finally {
+          ServerResponse.prototype.end = end;
+        }
+        expect(Math.max(...refusedIn.values())).to.be.at.most(4);
+      });
+    }
 
     it('a text that is too long is refused before it is normalised, which takes the square of its length', async () => {
       const marks = '\u0316\u0315'.repeat(1_900);
