@@ -5,7 +5,7 @@ import { Problem } from '../domain/problem.ts';
  * `search` and `wait` in ms: a search that has taken that long returns what it has found, and a list waits no longer for its turn.
  */
 type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser: number };
-export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 32 };
+export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 256 };
 
 type Waiting = { start: () => void };
 
