@@ -7,7 +7,7 @@ const waiting: (() => void)[] = [];
 
 /**
  * Waits for a turn. A connection sends its next request only after a response, so hundreds of connections whose requests are quickly refused
- * can't fill the turns of the event loop. Each statement of the others waits for one, and a sign-in has some thirty statements.
+ * can't fill the turns of the event loop. Each statement of the others waits for one, and a sign-in has more than ten statements.
  */
 export function turnOfStranger(): Promise<void> {
   return new Promise((resolve) => {
