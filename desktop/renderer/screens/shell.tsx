@@ -121,10 +121,14 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
 /** Staff have selected nothing yet. On a new server, there is nothing to select: they create it first. */
 function NoTenancy({ title }: { title: string }) {
   const first = useFreshResource('any-partner', () => window.callkey.listDirectory(anyPartner));
+  const { value } = first.state.value;
+  if (value) return value.entries.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
   return (
-    <Loadable resource={first} what="accounts">
-      {({ entries }) => (entries.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />)}
-    </Loadable>
+    <Page title={title}>
+      <Loadable resource={first} what="accounts">
+        {() => null}
+      </Loadable>
+    </Page>
   );
 }
 
