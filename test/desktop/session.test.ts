@@ -101,7 +101,7 @@ describeDesktop('a session of the console', () => {
   it('says that it cannot reach the core, and continues automatically when it can', async () => {
     await harness.page.getByLabel('Server address').waitFor();
     await through();
-    network.faults.push({ status: 503 });
+    network.faults.push({ status: 503 }, { status: 503 });
     await button('Activity').click();
     await harness.page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
@@ -142,7 +142,9 @@ describeDesktop('a session of the console', () => {
       detail: 'Something went wrong here.',
       instance: 'abc-1',
     });
-    network.faults.push({ status: 500, headers: { 'content-type': 'application/problem+json' }, body });
+    // The screen asks for the events, and for what they can be filtered by.
+    const fault = { status: 500, headers: { 'content-type': 'application/problem+json' }, body };
+    network.faults.push(fault, fault);
     await button('Activity').click();
     await harness.page.getByText('Something went wrong here. (abc-1)').waitFor();
     await button('Try again').click();
