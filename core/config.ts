@@ -224,7 +224,7 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
 /** Those whose value may come from a file, as service managers and containers give secrets. */
 const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
 
-/** All that configures a core. */
+/** The whole configuration of a core. */
 export const variableNames: readonly string[] = [...Object.keys(schema.shape), ...secretVariables.map((name) => `${name}_FILE`)];
 
 function readSecretFile(variable: string, file: string): string {

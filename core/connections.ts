@@ -25,7 +25,7 @@ export const connectionLimits = {
   /** In ms. If no byte of an answer could be sent for so long, its client doesn't read: lost packets are sent again within seconds. */
   unread: 10_000,
   lookEvery: 2_000,
-  /** In ms, for a connection without a request when its listener drains: whoever has just opened one is about to send. */
+  /** In ms, for a connection without a request when its listener drains: a client that has just opened one is about to send. */
   firstRequest: 1_000,
 };
 
