@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '#contract/json.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { CallkeyError } from './client/errors.ts';
 import { type Context, settingsOf } from './context.ts';
 import { readIfExists, writeDurably } from './durable-file.ts';

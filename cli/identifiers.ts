@@ -1,5 +1,5 @@
-import { isRequestId, requestIdRule } from '#contract/calls.ts';
-import { isIdentifier } from '#contract/text.ts';
+import { isRequestId, requestIdRule } from '#contract/calls/calls.ts';
+import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError } from './client/errors.ts';
 
 // Checked before anything is sent: a text such as two dots would lead to another path.

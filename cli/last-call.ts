@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '#contract/json.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { diskReason, readIfExists, writeDurably } from './durable-file.ts';
 import type { Output } from './output.ts';
 import type { Folders } from './xdg.ts';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { keyValueLookalike, keyValuePrefix } from '#contract/key-value.ts';
-import { safeJson, stripControls } from '#contract/terminal-text.ts';
+import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 
 /** Standard output carries answers and nothing else; standard error carries every message to the user. */
 export type Output = {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '#contract/json.ts';
 import { readServerAddress } from '#contract/server-address.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { CallkeyError } from './client/errors.ts';
 import { readIfExists, writeDurably } from './durable-file.ts';
 import type { Environment, Folders } from './xdg.ts';

@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Core } from './core.ts';
 import { adminCommand, version } from './program.ts';
+import type { Core } from './server/core.ts';
 
 const usage = `Usage: callkey-core [--version | --help]
 
@@ -46,15 +46,15 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
 // variable above, this module comes from it too, and Node need not load what strips types.
 enableCompileCache(compileCache);
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
-const { ConfigError, readConfig } = await import('./config.ts');
-const { startCore } = await import('./core.ts');
-const { oneTimePasswordNote } = await import('./domain/users.ts');
-const { createLog } = await import('./log.ts');
-const { argon2Passwords } = await import('./passwords.ts');
-const { notifyServiceManager } = await import('./service-manager.ts');
-const { sessionSecretsOf } = await import('./session-secrets.ts');
-const { systemClock, systemRandomness } = await import('./system.ts');
-const { unknownVariables, unknownVariableText } = await import('./unknown-variables.ts');
+const { ConfigError, readConfig } = await import('./server/start/config.ts');
+const { startCore } = await import('./server/core.ts');
+const { oneTimePasswordNote } = await import('./domain/directory/users.ts');
+const { createLog } = await import('./server/start/log.ts');
+const { argon2Passwords } = await import('./server/passwords.ts');
+const { notifyServiceManager } = await import('./server/start/service-manager.ts');
+const { sessionSecretsOf } = await import('./server/start/session-secrets.ts');
+const { systemClock, systemRandomness } = await import('./server/start/system.ts');
+const { unknownVariables, unknownVariableText } = await import('./server/start/unknown-variables.ts');
 
 /** SIGHUP too: a terminal that closes must not cut accepted requests off. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;

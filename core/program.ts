@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 /** Beside this folder in a checkout, and beside the bundle in the package that `npm run pack:core` makes. */
 const packageJson = new URL('../package.json', import.meta.url);
@@ -11,3 +12,5 @@ export { version };
 export const adminName = isPackage ? 'callkey-admin' : 'admin';
 /** How a person calls it. */
 export const adminCommand = isPackage ? adminName : `npm run ${adminName} --`;
+/** Where `npm run build:web` puts the page: next to this folder in a checkout, and next to the bundle in the package. */
+export const webConsoleFolder = fileURLToPath(new URL('../dist/web', import.meta.url));

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { generation, generationHeader } from '#contract/generation.ts';
-import { parseJson } from '#contract/json.ts';
 import { problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
+import { parseJson } from '#contract/text/json.ts';
 import type { Failure, Result } from './ipc.ts';
 
 /** An answer of the core, or of whatever answered in its place. */

@@ -1,3 +1,4 @@
+import type { CallState } from '#contract/calls/states.ts';
 import type {
   AccountsView,
   ActivityFacetsView,
@@ -30,7 +31,6 @@ import type {
   UserView,
 } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
-import type { CallState } from '#contract/states.ts';
 import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind asks something else of the user. */

@@ -1,17 +1,17 @@
 // Fills an empty database with a small, believable tenancy for a first look: a partner, two accounts, campaigns, a user of each type
 // and a few API keys. Refuses a database that has users already.
 import { randomBytes } from 'node:crypto';
-import { ConfigError, readDatabaseLocation } from '../core/config.ts';
 import { createApiKey } from '../core/domain/api-keys.ts';
-import { operator } from '../core/domain/audit.ts';
+import { operator } from '../core/domain/audit/audit.ts';
+import { createAccount, createCampaign, createPartner } from '../core/domain/directory/tenancies.ts';
+import { createUser } from '../core/domain/directory/users.ts';
 import type { User } from '../core/domain/model.ts';
 import type { Ports } from '../core/domain/ports.ts';
 import { Problem } from '../core/domain/problem.ts';
-import { createAccount, createCampaign, createPartner } from '../core/domain/tenancies.ts';
-import { createUser } from '../core/domain/users.ts';
-import { argon2Passwords } from '../core/passwords.ts';
+import { argon2Passwords } from '../core/server/passwords.ts';
+import { ConfigError, readDatabaseLocation } from '../core/server/start/config.ts';
+import { systemClock, systemRandomness } from '../core/server/start/system.ts';
 import { openStorage, unobserved } from '../core/storage/index.ts';
-import { systemClock, systemRandomness } from '../core/system.ts';
 
 /** One password for all users, random on each run: this is a database to play with. */
 const password = randomBytes(9).toString('base64url');

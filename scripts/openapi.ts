@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openapiDocument } from '#contract/openapi.ts';
+import { openapiDocument } from '#contract/openapi/openapi.ts';
 import { brunoCollection } from './bruno.ts';
 
 const root = new URL('../', import.meta.url);

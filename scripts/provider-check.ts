@@ -6,9 +6,9 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { request } from 'undici';
-import { type Handoff, outcomeSchema } from '#contract/dialer.ts';
-import { isPhoneNumber } from '#contract/phone.ts';
-import { isSigned, isSigningSecret, sign } from '#contract/signature.ts';
+import { type Handoff, outcomeSchema } from '#contract/calls/dialer.ts';
+import { isPhoneNumber } from '#contract/calls/phone.ts';
+import { isSigned, isSigningSecret, sign } from '#contract/calls/signature.ts';
 import { validate } from '#contract/validate.ts';
 import { openConnections } from '../core/dialer/connection.ts';
 

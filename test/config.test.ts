@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ConfigError, readConfig, readDatabaseLocation } from '../core/config.ts';
-import { unknownVariables } from '../core/unknown-variables.ts';
+import { ConfigError, readConfig, readDatabaseLocation } from '../core/server/start/config.ts';
+import { unknownVariables } from '../core/server/start/unknown-variables.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/receiver.ts';
 

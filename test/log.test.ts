@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { createLog } from '../core/log.ts';
+import { createLog } from '../core/server/start/log.ts';
 
 describe('the log', () => {
   const keyValue = makeKeyValue(randomBytes);

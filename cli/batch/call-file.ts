@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type PlaceCall, validatePlaceCall } from '#contract/calls.ts';
+import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../client/errors.ts';

@@ -1,4 +1,4 @@
-import { parseJson } from '#contract/json.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Row } from './row.ts';
 

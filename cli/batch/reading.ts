@@ -1,6 +1,6 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import { z } from 'zod';
-import { isPhoneNumber } from '#contract/phone.ts';
+import { isPhoneNumber } from '#contract/calls/phone.ts';
 import { CallkeyError } from '../client/errors.ts';
 
 /** How the columns of a CSV file are read. Part of what a run is: read in another way, the same file has other calls. */

@@ -1,9 +1,9 @@
 // What callers in JavaScript may get wrong, where no compiler has checked it.
 import { inspect } from 'node:util';
 import { z } from 'zod';
-import { isRequestId } from '#contract/calls.ts';
+import { isRequestId } from '#contract/calls/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
-import { isIdentifier } from '#contract/text.ts';
+import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError } from './errors.ts';
 import type { Call, CallReference, ClientOptions } from './types.ts';
 

@@ -1,10 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
-import { apiKeyHeader, cancelledCallSchema, keyExpiresHeader, type PlaceCall, placedCallSchema, replayedHeader } from '#contract/calls.ts';
-import { parseJson } from '#contract/json.ts';
+import {
+  apiKeyHeader,
+  cancelledCallSchema,
+  keyExpiresHeader,
+  type PlaceCall,
+  placedCallSchema,
+  replayedHeader,
+} from '#contract/calls/calls.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { readServerAddress } from '#contract/server-address.ts';
+import { parseJson } from '#contract/text/json.ts';
 import type { Answer } from './answer.ts';
 import { bodyOf, checkId, checkOptions, checkReference, checkSignal } from './arguments.ts';
 import { createDispatcher } from './dispatcher.ts';

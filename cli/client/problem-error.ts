@@ -1,5 +1,5 @@
-import { parseJson } from '#contract/json.ts';
 import { problemCode, problemSchema } from '#contract/problems.ts';
+import { parseJson } from '#contract/text/json.ts';
 import type { Answer } from './answer.ts';
 import { CallkeyError, type ErrorKind } from './errors.ts';
 

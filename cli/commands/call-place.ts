@@ -1,4 +1,4 @@
-import { type PlaceCall, placeCallSchema } from '#contract/calls.ts';
+import { type PlaceCall, placeCallSchema } from '#contract/calls/calls.ts';
 import { validate } from '#contract/validate.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Call, PlacedCall } from '../client/types.ts';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { createAccount } from '../domain/tenancies.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { nameSchema, parseInput } from './input.ts';
-import { shortName, table } from './table.ts';
+import { createAccount } from '../domain/directory/tenancies.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { nameSchema, parseInput } from './program/input.ts';
+import { shortName, table } from './program/table.ts';
 
 export function accountCommands(program: Command, { withDatabase }: Runner): void {
   const account = program.command('account').description('manage accounts: customers that belong to a partner and own campaigns');

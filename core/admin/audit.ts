@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { verifyChain } from '../domain/audit-chain.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { parseInput } from './input.ts';
+import { verifyChain } from '../domain/audit/audit-chain.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { parseInput } from './program/input.ts';
 
 export function auditCommands(program: Command, { withDatabase }: Runner): void {
   const audit = program.command('audit').description('verify the audit log, in which each event is chained to the one before it');

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { createCampaign } from '../domain/tenancies.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { nameSchema, parseInput } from './input.ts';
-import { shortName, table } from './table.ts';
+import { createCampaign } from '../domain/directory/tenancies.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { nameSchema, parseInput } from './program/input.ts';
+import { shortName, table } from './program/table.ts';
 
 export function campaignCommands(program: Command, { withDatabase }: Runner): void {
   const campaign = program.command('campaign').description('manage the campaigns of an account');

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { timestamp } from '#contract/text.ts';
-import { eraseContact, exportContact } from '../domain/contacts.ts';
+import { timestamp } from '#contract/text/text.ts';
+import { eraseContact, exportContact } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { parseInput } from './input.ts';
-import { shortName, table } from './table.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { parseInput } from './program/input.ts';
+import { shortName, table } from './program/table.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
   const contact = program.command('contact').description('export or erase what is stored about a phone number');

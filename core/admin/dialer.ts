@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { makeSigningSecret } from '#contract/signature.ts';
-import type { Runner, Settings } from './context.ts';
-import { withExamples } from './help.ts';
+import { makeSigningSecret } from '#contract/calls/signature.ts';
+import type { Runner, Settings } from './program/context.ts';
+import { withExamples } from './program/help.ts';
 
 export function dialerCommands(program: Command, { withoutDatabase }: Runner): void {
   const dialer = program.command('dialer').description('manage the webhook that hands calls to your provider');

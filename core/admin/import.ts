@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { ImportInterrupted, type ImportResult, importAll } from '../domain/import.ts';
-import { importFileSchema } from '../domain/import-file.ts';
+import { ImportInterrupted, type ImportResult, importAll } from '../domain/directory/import.ts';
+import { importFileSchema } from '../domain/directory/import-file.ts';
+import { oneTimePasswordNote } from '../domain/directory/users.ts';
 import { Problem } from '../domain/problem.ts';
-import { oneTimePasswordNote } from '../domain/users.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { parseInput } from './input.ts';
-import { type Output, oneLine } from './output.ts';
-import { table } from './table.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { parseInput } from './program/input.ts';
+import { type Output, oneLine } from './program/output.ts';
+import { table } from './program/table.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {
   const command = program

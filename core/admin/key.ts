@@ -3,15 +3,15 @@ import type { Command } from 'commander';
 import { isExpired } from '#contract/expiry.ts';
 import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { timestamp } from '#contract/text.ts';
+import { timestamp } from '#contract/text/text.ts';
 import { digestOf, listAllApiKeys, revokeVisible } from '../domain/api-keys.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
-import { explainDatabaseError } from '../storage/error-text.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { oneLine } from './output.ts';
-import { shortName, table } from './table.ts';
+import { explainDatabaseError } from '../storage/engine/error-text.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { oneLine } from './program/output.ts';
+import { shortName, table } from './program/table.ts';
 import { findUser } from './user.ts';
 
 /** The operator has no scope. */

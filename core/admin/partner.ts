@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { createPartner } from '../domain/tenancies.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { nameSchema, parseInput } from './input.ts';
-import { shortName, table } from './table.ts';
+import { createPartner } from '../domain/directory/tenancies.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { nameSchema, parseInput } from './program/input.ts';
+import { shortName, table } from './program/table.ts';
 
 export function partnerCommands(program: Command, { withDatabase }: Runner): void {
   const partner = program.command('partner').description('manage partners: resellers that own accounts');

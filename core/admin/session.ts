@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { auditEvent, owningScopeOf, userSubject } from '../domain/audit.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
+import { auditEvent, owningScopeOf, userSubject } from '../domain/audit/audit.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
 import { findUser } from './user.ts';
 import { userJson } from './user-view.ts';
 

@@ -1,6 +1,6 @@
-import { timestamp } from '#contract/text.ts';
+import { timestamp } from '#contract/text/text.ts';
 import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
-import { shortName, table } from './table.ts';
+import { shortName, table } from './program/table.ts';
 
 export function userJson({ id, email, name, userType, account, partner }: User) {
   return { id, email, name, userType, accountId: account?.id ?? null, partnerId: partner?.id ?? null };

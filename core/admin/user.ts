@@ -1,15 +1,23 @@
 import { type Command, Option } from 'commander';
 import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
-import { emailSchema, normalEmail } from '#contract/text.ts';
+import { emailSchema, normalEmail } from '#contract/text/text.ts';
+import {
+  changeUser,
+  createUser,
+  deleteUser,
+  disableUser,
+  enableUser,
+  oneTimePasswordNote,
+  resetPassword,
+} from '../domain/directory/users.ts';
 import type { User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { changeUser, createUser, deleteUser, disableUser, enableUser, oneTimePasswordNote, resetPassword } from '../domain/users.ts';
-import type { AdminContext, Runner } from './context.ts';
-import { withExamples } from './help.ts';
-import { nameSchema, parseInput } from './input.ts';
-import type { Output } from './output.ts';
-import { table } from './table.ts';
+import type { AdminContext, Runner } from './program/context.ts';
+import { withExamples } from './program/help.ts';
+import { nameSchema, parseInput } from './program/input.ts';
+import type { Output } from './program/output.ts';
+import { table } from './program/table.ts';
 import { belongsTo, listedJson, rowOf, shownJson, userJson, userText } from './user-view.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { callStates } from './calls/states.ts';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
-import { callStates } from './states.ts';
 import {
   codePoints,
   emailSchema,
@@ -11,7 +11,7 @@ import {
   isWithinCodePoints,
   lineSchema,
   normalEmail,
-} from './text.ts';
+} from './text/text.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Must be account, partner or staff.' });

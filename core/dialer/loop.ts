@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Settlement } from '../domain/call-states.ts';
+import type { Settlement } from '../domain/calls/call-states.ts';
+import { dialingLimits, nextStep, settlementOf } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
-import { dialingLimits, nextStep, settlementOf } from '../domain/dialing.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, DialingStore, HandoffResult, Provider } from '../domain/ports.ts';
 

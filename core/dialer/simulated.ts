@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { OutcomeState } from '#contract/dialer.ts';
-import type { Conclusion } from '../domain/call-states.ts';
+import type { OutcomeState } from '#contract/calls/dialer.ts';
+import type { Conclusion } from '../domain/calls/call-states.ts';
 import type { Clock, Provider } from '../domain/ports.ts';
 
 /** Outcomes of a hundred calls. A call takes from `shortest` to `shortest + spread` seconds. */

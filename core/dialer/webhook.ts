@@ -1,9 +1,9 @@
 import { type Dispatcher, request } from 'undici';
-import type { Handoff } from '#contract/dialer.ts';
+import type { Handoff } from '#contract/calls/dialer.ts';
+import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
-import { sign } from '#contract/signature.ts';
-import { timestamp } from '#contract/text.ts';
-import { dialingLimits } from '../domain/dialing.ts';
+import { timestamp } from '#contract/text/text.ts';
+import { dialingLimits } from '../domain/calls/dialing.ts';
 import { codeOf } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';

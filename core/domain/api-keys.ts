@@ -3,13 +3,13 @@ import type { CreateApiKey, RevokeApiKeys } from '#contract/console.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { folded } from '#contract/text.ts';
-import { auditEvent } from './audit.ts';
-import { byDay, chartDays, startOf } from './days.ts';
+import { folded } from '#contract/text/text.ts';
+import { auditEvent } from './audit/audit.ts';
+import { byDay, chartDays, startOf } from './calls/days.ts';
+import { type KeyVisibility, scopeOf } from './directory/scope.ts';
 import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
-import { type KeyVisibility, scopeOf } from './scope.ts';
 
 /**
  * What storage knows a key value or a session id by. One round of SHA-256 is enough for a secret of full entropy, and a salt would rule the

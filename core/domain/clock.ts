@@ -1,6 +1,6 @@
 import { DateTime, Duration } from 'luxon';
-import { timestamp } from '#contract/text.ts';
-import { auditEvent } from './audit.ts';
+import { timestamp } from '#contract/text/text.ts';
+import { auditEvent } from './audit/audit.ts';
 import { clockSkew } from './deadlines.ts';
 import type { Actor } from './model.ts';
 import type { Clock, ClockStore, Ports } from './ports.ts';

@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import type { CallState } from '#contract/calls.ts';
+import type { CallState } from '#contract/calls/calls.ts';
 import type { Named, TenancyKind, UserType } from '#contract/console.ts';
 
 export type Account = Named & { partnerId: string };

@@ -1,7 +1,8 @@
 import type { DateTime } from 'luxon';
+import type { OutcomeState } from '#contract/calls/dialer.ts';
 import type { Named } from '#contract/console.ts';
-import type { OutcomeState } from '#contract/dialer.ts';
-import type { Conclusion, Settlement } from './call-states.ts';
+import type { Conclusion, Settlement } from './calls/call-states.ts';
+import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './directory/scope.ts';
 import type {
   Account,
   ActivityFilter,
@@ -47,7 +48,6 @@ import type {
   UserChange,
 } from './model.ts';
 import type { TimePosition } from './paging.ts';
-import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './scope.ts';
 
 export type Clock = {
   /** The current instant, in UTC. */

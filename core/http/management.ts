@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { problemMediaType } from '#contract/problems.ts';
 import { isLoopback } from '#contract/server-address.ts';
-import { jsonLine } from './problems.ts';
+import { jsonLine } from './middleware/problems.ts';
 import { serveReference } from './reference.ts';
 
 /** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */

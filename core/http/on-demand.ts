@@ -1,19 +1,19 @@
-import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRule, validatePlaceCall } from '#contract/calls.ts';
+import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRule, validatePlaceCall } from '#contract/calls/calls.ts';
 import { endsSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { paths } from '#contract/paths.ts';
-import { isIdentifier, timestamp } from '#contract/text.ts';
+import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
-import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls.ts';
+import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import type { Caller, Digest } from '../domain/model.ts';
 import type { ActiveKey, Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { readValidBody } from './body.ts';
-import type { Context, HttpDeps, Middleware } from './context.ts';
-import { jsonLine, refuse, write } from './problems.ts';
-import { badEncoding, isDecodable } from './request-path.ts';
+import { readValidBody } from './middleware/body.ts';
+import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
+import { jsonLine, refuse, write } from './middleware/problems.ts';
+import { badEncoding, isDecodable } from './middleware/request-path.ts';
 import { turnOfStranger } from './stranger-turns.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 

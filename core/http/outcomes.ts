@@ -1,13 +1,13 @@
-import { outcomeSchema } from '#contract/dialer.ts';
+import { outcomeSchema } from '#contract/calls/dialer.ts';
+import { isSigned } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { paths } from '#contract/paths.ts';
-import { isSigned } from '#contract/signature.ts';
-import { reportOutcome } from '../domain/outcomes.ts';
+import { reportOutcome } from '../domain/calls/outcomes.ts';
 import type { Ports } from '../domain/ports.ts';
-import { readBytes, readJson } from './body.ts';
-import type { Middleware } from './context.ts';
-import { refuse } from './problems.ts';
-import { setRequestId } from './request-id.ts';
+import { readBytes, readJson } from './middleware/body.ts';
+import type { Middleware } from './middleware/context.ts';
+import { refuse } from './middleware/problems.ts';
+import { setRequestId } from './middleware/request-id.ts';
 
 export function outcomeMethods(path: string): string[] {
   return path === paths.outcomes ? ['POST'] : [];

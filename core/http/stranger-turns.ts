@@ -1,4 +1,4 @@
-import type { Middleware } from './context.ts';
+import type { Middleware } from './middleware/context.ts';
 
 /** Requests that start in one turn of the event loop. */
 const startsInTurn = 4;

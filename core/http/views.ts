@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import type { CancelledCallView, PlacedCallView } from '#contract/calls.ts';
+import type { CancelledCallView, PlacedCallView } from '#contract/calls/calls.ts';
 import type {
   ApiKeyDetailsView,
   ApiKeyView,
@@ -12,13 +12,13 @@ import type {
   UserView,
 } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
-import { timestamp } from '#contract/text.ts';
+import { timestamp } from '#contract/text/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
-import type { CancelledCall, PlacedCall } from '../domain/calls.ts';
-import type { DeletionPreview } from '../domain/managed-users.ts';
+import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
+import type { DeletionPreview } from '../domain/directory/managed-users.ts';
+import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
-import { scopeOf, seesOthersKeys } from '../domain/scope.ts';
-import type { HttpDeps } from './context.ts';
+import type { HttpDeps } from './middleware/context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
   const { requestId, contactId, campaignId, placedAt } = call;

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { apiKeyHeader } from '#contract/calls.ts';
-import type { Context, Middleware } from './context.ts';
-import { refuse } from './problems.ts';
-import { setRequestId } from './request-id.ts';
+import { apiKeyHeader } from '#contract/calls/calls.ts';
+import type { Context, Middleware } from './middleware/context.ts';
+import { refuse } from './middleware/problems.ts';
+import { setRequestId } from './middleware/request-id.ts';
 
 type PageFile = {
   mediaType: string;

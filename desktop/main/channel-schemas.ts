@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { callStates } from '#contract/calls/states.ts';
 import { recordExportSchema, tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
-import { callStates } from '#contract/states.ts';
-import { identifierSchema } from '#contract/text.ts';
+import { identifierSchema } from '#contract/text/text.ts';
 import { type Channels, commands } from '../ipc.ts';
 
 const text = z.string().max(10_000);

@@ -2,11 +2,11 @@ import { useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
-import { ChangePassword } from './screens/change-password.tsx';
-import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/connection-errors.tsx';
-import { SessionEnded } from './screens/session-ended.tsx';
-import { Shell } from './screens/shell.tsx';
-import { SignIn } from './screens/sign-in.tsx';
+import { ChangePassword } from './screens/session/change-password.tsx';
+import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/connection-errors.tsx';
+import { SessionEnded } from './screens/session/session-ended.tsx';
+import { SignIn } from './screens/session/sign-in.tsx';
+import { Shell } from './screens/shell/shell.tsx';
 import { useIgnoredCommands } from './state/commands.ts';
 import { connectionError, loadStartupState, session, sessionChangedElsewhere, sessionHasEnded, startupState } from './state/session.ts';
 

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
-import type { Database } from '../../core/storage/database.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
 import { ask } from '../../test/support/http.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';

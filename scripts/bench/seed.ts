@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import pg from 'pg';
-import type { Database } from '../../core/storage/database.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import type { DatabaseKind } from '../../test/support/databases.ts';
 
 type Tenancy = { partnerId: string; accountId: string; campaignId: string };

@@ -3,8 +3,8 @@
 // A malformed key is refused without a look-up, and so faster; its form is no secret. The other kinds must not differ.
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
-import { operator } from '../../core/domain/audit.ts';
-import { deleteUser } from '../../core/domain/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { deleteUser } from '../../core/domain/directory/users.ts';
 import { cleanUp } from '../../test/support/clean-up.ts';
 import { databaseKinds } from '../../test/support/databases.ts';
 import { createKey, signIn } from '../../test/support/tenants.ts';

@@ -4,7 +4,7 @@ import { closeSync, existsSync, globSync, openSync, rmSync, writeFileSync, write
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { dialingLimits } from '../../core/domain/dialing.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { freshDirectory } from '../../test/support/databases.ts';
 import { endLater, Skipped, type Trial } from './environment.ts';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { handoffSchema } from '#contract/dialer.ts';
-import { sign } from '#contract/signature.ts';
+import { handoffSchema } from '#contract/calls/dialer.ts';
+import { sign } from '#contract/calls/signature.ts';
 import { ask } from '../../test/support/http.ts';
 
 export const secret = `whsec_${'chaos'.repeat(8)}`;

@@ -6,9 +6,9 @@ export type Folder = { name: string; sources: readonly string[]; without?: reado
 export const folders: readonly Folder[] = [
   {
     name: 'core/contract',
-    sources: ['core/contract/*.ts'],
+    sources: ['core/contract/**/*.ts'],
     // Their text is compared with core/openapi.json as a whole.
-    without: ['core/contract/openapi*.ts'],
+    without: ['core/contract/openapi/*.ts'],
     tests: [
       ...['openapi', 'refusals', 'validate', 'signature', 'key-value', 'server-address', 'problems', 'text'].map(
         (name) => `test/contract/${name}.test.ts`,
@@ -16,7 +16,7 @@ export const folders: readonly Folder[] = [
       ...['calls', 'phone', 'expiry', 'tls-checks'].map((name) => `test/contract/${name}.test.ts`),
     ],
   },
-  { name: 'core/domain', sources: ['core/domain/*.ts'], tests: ['test/domain'] },
+  { name: 'core/domain', sources: ['core/domain/**/*.ts'], tests: ['test/domain'] },
   {
     name: 'core/dialer',
     sources: ['core/dialer/*.ts'],
@@ -28,8 +28,9 @@ export const folders: readonly Folder[] = [
     // What may happen to a call, a key, a session and a counter, and what becomes of a batch and of an error. Not: rows that are read and
     // written as they are, connections and files. What goes wrong with those needs processes, locks and disks (test/process, npm run chaos).
     sources: [
-      ...['audit-chain', 'batch', 'call-stages', 'calls', 'chunks', 'dialing', 'errors', 'error-text', 'key-use', 'overdue-calls'],
-      ...['postgres-hosts', 'queued-calls', 'read-back', 'retention', 'revocation', 'sessions', 'throttle'],
+      ...['batch', 'chunks', 'errors', 'error-text', 'postgres/postgres-hosts'].map((name) => `engine/${name}`),
+      ...['call-stages', 'calls', 'dialing', 'overdue-calls', 'queued-calls', 'read-back', 'retention'].map((name) => `calls/${name}`),
+      ...['audit/audit-chain', 'keys/key-use', 'keys/revocation', 'directory/sessions', 'directory/throttle'],
     ].map((name) => `core/storage/${name}.ts`),
     tests: [
       ...['errors', 'error-text', 'postgres-hosts', 'chunks', 'batch', 'sessions', 'audit-chain', 'calls', 'key-use', 'last-used'],
@@ -40,8 +41,10 @@ export const folders: readonly Folder[] = [
     name: 'core/http',
     // What stands before the handlers. Not: handlers and views, which the contract's schemas and test/http hold, and what a browser loads.
     sources: [
-      ...['body', 'client-address', 'context', 'csrf', 'not-found', 'on-demand', 'outcomes', 'problems', 'request-id', 'request-path'],
-      'session',
+      ...['body', 'client-address', 'context', 'csrf', 'not-found', 'problems', 'request-id', 'request-path', 'session'].map(
+        (name) => `middleware/${name}`,
+      ),
+      ...['on-demand', 'outcomes'],
     ].map((name) => `core/http/${name}.ts`),
     tests: ['guards', 'request-id', 'refusals', 'key-ends', 'on-demand', 'refusals-in-the-log', 'sessions'].map(
       (name) => `test/http/${name}.test.ts`,

@@ -1,7 +1,7 @@
 // Mutation testing: StrykerJS changes the code in one place after another, and each time a test has to fail. Not a part of npm test.
 //   npm run mutants                              everything
 //   npm run mutants -- core/domain cli           these folders
-//   npm run mutants -- core/domain/throttle.ts   one file, with the tests of its folder
+//   npm run mutants -- core/domain/sign-in/throttle.ts   one file, with the tests of its folder
 // Fails where a mutant survives that test/surviving-mutants.json does not list. Writes the row of each whole folder into test/README.md.
 import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 // What Asterisk's events say of the calls that the core has handed off. A channel's ID is that of its hand-off.
 import { z } from 'zod';
-import type { Outcome, OutcomeState } from '#contract/dialer.ts';
+import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 
 const channelSchema = z.object({ id: z.string(), state: z.string() });
 export const channelsSchema = z.array(channelSchema);

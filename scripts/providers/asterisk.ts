@@ -1,7 +1,7 @@
 // Places the core's calls through Asterisk's REST interface (ARI). Who answers goes to a dialplan context. core/docs/providers/asterisk.md
 import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'undici';
-import { isIdentifier } from '#contract/text.ts';
+import { isIdentifier } from '#contract/text/text.ts';
 import { channelsSchema, eventSchema, followedChannels } from './asterisk-channels.ts';
 import { type Asked, ask, log, report, serve, setting } from './handoffs.ts';
 

@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { z } from 'zod';
-import { type Handoff, handoffSchema, type Outcome } from '#contract/dialer.ts';
+import { type Handoff, handoffSchema, type Outcome } from '#contract/calls/dialer.ts';
 import { openConnections } from '../../core/dialer/connection.ts';
 
 /**

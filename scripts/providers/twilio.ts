@@ -1,6 +1,6 @@
 // Places the core's calls with Twilio, and connects who answers to a voice agent's WebSocket. core/docs/providers/twilio.md
 import { z } from 'zod';
-import type { Outcome, OutcomeState } from '#contract/dialer.ts';
+import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 import { type Asked, ask, serve, setting, shortened } from './handoffs.ts';
 import { isSignedByTwilio } from './signatures.ts';
 

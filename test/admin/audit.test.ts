@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { auditEvent, operator } from '../../core/domain/audit.ts';
-import { pruneAudit } from '../../core/domain/audit-chain.ts';
-import { createPartner } from '../../core/domain/tenancies.ts';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import { pruneAudit } from '../../core/domain/audit/audit-chain.ts';
+import { createPartner } from '../../core/domain/directory/tenancies.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { at, fakeClock } from '../support/clock.ts';
 import { runScript } from '../support/commands.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { contactStore } from '../../core/storage/contacts.ts';
+import { contactStore } from '../../core/storage/calls/contacts.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';

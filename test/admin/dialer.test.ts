@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readConfig } from '../../core/config.ts';
+import { readConfig } from '../../core/server/start/config.ts';
 import { adminOn } from '../support/admin.ts';
 
 describe('admin dialer secret', () => {

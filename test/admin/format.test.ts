@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { stripControls } from '#contract/terminal-text.ts';
-import { oneLine, outputTo } from '../../core/admin/output.ts';
-import { shortName, table } from '../../core/admin/table.ts';
+import { stripControls } from '#contract/text/terminal-text.ts';
+import { oneLine, outputTo } from '../../core/admin/program/output.ts';
+import { shortName, table } from '../../core/admin/program/table.ts';
 
 describe('a table of admin', () => {
   it('makes each column as wide as its widest cell, with two spaces between and none at the end', () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { ownFunctions, ownTables } from '../../core/storage/own-objects.ts';
+import { ownFunctions, ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';

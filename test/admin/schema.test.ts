@@ -2,9 +2,9 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/database.ts';
+import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import { openDatabase } from '../../core/storage/engine/open.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
-import { openDatabase } from '../../core/storage/open.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';

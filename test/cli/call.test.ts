@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
+import { cancelledCallSchema, placedCallSchema } from '#contract/calls/calls.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CliHome, cliMain } from '../support/cli.ts';
 import { bareEnvironment, type Ended } from '../support/commands.ts';

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, 
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import type { PlaceCall } from '#contract/calls.ts';
+import type { PlaceCall } from '#contract/calls/calls.ts';
 import {
   callDigest,
   deleteRun,

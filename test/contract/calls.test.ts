@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { placeCallSchema, validatePlaceCall } from '#contract/calls.ts';
+import { placeCallSchema, validatePlaceCall } from '#contract/calls/calls.ts';
 import { validate } from '#contract/validate.ts';
 import { runs } from '../support/runs.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { openapiDocument } from '#contract/openapi.ts';
-import { bodyExamples } from '#contract/openapi-examples.ts';
+import { openapiDocument } from '#contract/openapi/openapi.ts';
+import { bodyExamples } from '#contract/openapi/openapi-examples.ts';
 import { paths } from '#contract/paths.ts';
 import { problemTable } from '#contract/problems.ts';
 import { openapi, openapiText, schemaErrors } from '../support/openapi.ts';

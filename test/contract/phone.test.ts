@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { isValidPhoneNumber } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 import examples from 'libphonenumber-js/mobile/examples';
-import { isPhoneNumber, isPlainNumber } from '#contract/phone.ts';
+import { isPhoneNumber, isPlainNumber } from '#contract/calls/phone.ts';
 import { runs } from '../support/runs.ts';
 
 /** What the library says of a text in E.164 form. */

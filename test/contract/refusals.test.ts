@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { z } from 'zod';
-import { placeCallSchema } from '#contract/calls.ts';
+import { placeCallSchema } from '#contract/calls/calls.ts';
+import { outcomeSchema } from '#contract/calls/dialer.ts';
 import {
   callsQuerySchema,
   changePasswordSchema,
@@ -15,7 +16,6 @@ import {
   signInSchema,
   tenanciesQuerySchema,
 } from '#contract/console.ts';
-import { outcomeSchema } from '#contract/dialer.ts';
 import { validate } from '#contract/validate.ts';
 
 const phone = '+493012345678';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isSigned, isSigningSecret, makeSigningSecret, type SignatureHeaders, sign } from '#contract/signature.ts';
+import { isSigned, isSigningSecret, makeSigningSecret, type SignatureHeaders, sign } from '#contract/calls/signature.ts';
 
 // The example of Standard Webhooks 1.0.0.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

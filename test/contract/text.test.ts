@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { z } from 'zod';
+import { handoffSchema } from '#contract/calls/dialer.ts';
 import { callSchema, createApiKeySchema, createUserSchema, newPasswordSchema, userSchema } from '#contract/console.ts';
-import { handoffSchema } from '#contract/dialer.ts';
 import {
   codePoints,
   emailSchema,
@@ -14,7 +14,7 @@ import {
   normalized,
   textSchema,
   timestamp,
-} from '#contract/text.ts';
+} from '#contract/text/text.ts';
 import { at } from '../support/clock.ts';
 
 const messagesOf = (text: string, schema: z.ZodType = lineSchema(200)) =>

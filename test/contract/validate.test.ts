@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { parseJson } from '#contract/json.ts';
 import { paths, pathTo } from '#contract/paths.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';
 
 const schema = z.strictObject({

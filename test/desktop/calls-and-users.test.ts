@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
-import { disableUser } from '../../core/domain/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { disableUser } from '../../core/domain/directory/users.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import pino from 'pino';
 import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
-import { dialingLimits } from '../../core/domain/dialing.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
-import { chainHash, pruneAudit, verifyChain } from '../../core/domain/audit-chain.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { chainHash, pruneAudit, verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import type { ChainedEvent, Seal } from '../../core/domain/model.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
 import type { Problem } from '../../core/domain/problem.ts';

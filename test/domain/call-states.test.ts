@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callStates } from '#contract/calls.ts';
+import { callStates } from '#contract/calls/calls.ts';
 import {
   type CallEvent,
   handoffs,
@@ -11,7 +11,7 @@ import {
   stateOf,
   transitions,
   waitingStages,
-} from '../../core/domain/call-states.ts';
+} from '../../core/domain/calls/call-states.ts';
 
 const events: CallEvent[] = [...new Set(transitions.map(({ event }) => event))];
 const stages: Stage[] = [...callStates.filter((state) => state !== 'dialing'), ...handoffs];

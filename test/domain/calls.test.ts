@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import type { Outcome } from '#contract/dialer.ts';
-import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../core/domain/call-list.ts';
-import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls.ts';
+import type { Outcome } from '#contract/calls/dialer.ts';
+import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../core/domain/calls/call-list.ts';
+import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/calls.ts';
+import { reportOutcome } from '../../core/domain/calls/outcomes.ts';
 import type { CallCount, CallDetails, ListedCall, NewCall } from '../../core/domain/model.ts';
-import { reportOutcome } from '../../core/domain/outcomes.ts';
 import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, viewers } from '../support/ports.ts';

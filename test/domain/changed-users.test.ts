@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { changeUser, disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import type { AuditEvent, User } from '../../core/domain/model.ts';
-import { changeUser, disableUser, enableUser } from '../../core/domain/users.ts';
 import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
 
 const { tenancy: _, ...ada } = viewers.account;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { recordExport } from '../../core/domain/activity.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { eraseContact, exportContact } from '../../core/domain/contacts.ts';
+import { recordExport } from '../../core/domain/audit/activity.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { eraseContact, exportContact } from '../../core/domain/calls/contacts.ts';
+import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../../core/domain/calls/retention.ts';
 import type { AuditEvent, CallKey, ContactCall } from '../../core/domain/model.ts';
-import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../../core/domain/retention.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';
 

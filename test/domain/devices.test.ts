@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { deviceLife, deviceToken, vouchedBy } from '../../core/domain/devices.ts';
 import type { Session } from '../../core/domain/model.ts';
+import { deviceLife, deviceToken, vouchedBy } from '../../core/domain/sign-in/devices.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { dialingLimits, nextStep, retryDelay, settlementOf } from '../../core/domain/calls/dialing.ts';
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
-import { dialingLimits, nextStep, retryDelay, settlementOf } from '../../core/domain/dialing.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import type { HandoffResult, Provider } from '../../core/domain/ports.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FairQueue } from '../../core/domain/fair-queue.ts';
+import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
 
 /** In a path, `a/b` is a part of `a`. */
 const pathOf = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));

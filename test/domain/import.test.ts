@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
-import { ImportInterrupted, importAll } from '../../core/domain/import.ts';
-import { type ImportFile, importFileSchema } from '../../core/domain/import-file.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { ImportInterrupted, importAll } from '../../core/domain/directory/import.ts';
+import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
 import type { ImportedThing, ImportKind } from '../../core/domain/model.ts';
 import type { ImportStore } from '../../core/domain/ports.ts';
 import { fakePorts } from '../support/ports.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { networksOf, providerOf } from '../../core/domain/networks.ts';
+import { networksOf, providerOf } from '../../core/domain/sign-in/networks.ts';
 
 describe('an address is in the networks', () => {
   for (const [address, networks, provider] of [

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { type KeyVisibility, scopeOf, seesOthersKeys, type TenancyScope } from '../../core/domain/directory/scope.ts';
 import type { Viewer } from '../../core/domain/model.ts';
-import { type KeyVisibility, scopeOf, seesOthersKeys, type TenancyScope } from '../../core/domain/scope.ts';
 
 const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
 const nobody = { kind: 'nothing' } as const;

@@ -1,11 +1,18 @@
 import { expect } from 'chai';
-import { listActivity } from '../../core/domain/activity.ts';
-import { auditEvent, operator } from '../../core/domain/audit.ts';
-import { byDay, startOf } from '../../core/domain/days.ts';
+import { listActivity } from '../../core/domain/audit/activity.ts';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import { byDay, startOf } from '../../core/domain/calls/days.ts';
+import {
+  createAccount,
+  createCampaign,
+  createPartner,
+  listAccounts,
+  listCampaigns,
+  searchTenancies,
+} from '../../core/domain/directory/tenancies.ts';
 import { codeOf } from '../../core/domain/error-code.ts';
 import type { AuditEvent } from '../../core/domain/model.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { createAccount, createCampaign, createPartner, listAccounts, listCampaigns, searchTenancies } from '../../core/domain/tenancies.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Credentials } from '../../core/domain/model.ts';
 import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
-import { checkPassword, longestWindow } from '../../core/domain/throttle.ts';
+import { checkPassword, longestWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };

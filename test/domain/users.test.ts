@@ -1,17 +1,17 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import {
   createManagedUser,
   deleteManagedUser,
   listManagedUsers,
   previewDeletion,
   resetManagedUserPassword,
-} from '../../core/domain/managed-users.ts';
+} from '../../core/domain/directory/managed-users.ts';
+import type { UserVisibility } from '../../core/domain/directory/scope.ts';
+import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/directory/users.ts';
 import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, UserInput, Viewer } from '../../core/domain/model.ts';
 import type { UserStore } from '../../core/domain/ports.ts';
-import type { UserVisibility } from '../../core/domain/scope.ts';
-import { checkPassword } from '../../core/domain/throttle.ts';
-import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/users.ts';
+import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
 
 const { account, partner, tied, staff, staffInAccount } = viewers;

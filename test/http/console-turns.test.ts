@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Turn } from '../../core/domain/call-list.ts';
-import { ConsoleTurns } from '../../core/http/console-turns.ts';
+import type { Turn } from '../../core/domain/calls/call-list.ts';
+import { ConsoleTurns } from '../../core/http/console/console-turns.ts';
 import { problemOf } from '../support/ports.ts';
 
 /** Long enough for everything but the tests that wait for it to be over. */

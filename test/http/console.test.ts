@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { activitySchema, callsSchema, createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { eraseOldContacts } from '../../core/domain/retention.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { eraseOldContacts } from '../../core/domain/calls/retention.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

@@ -6,8 +6,8 @@ import {
   directoryPartnersSchema,
   sessionSchema,
 } from '#contract/console.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { createUser } from '../../core/domain/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { digestOf } from '../../core/domain/api-keys.ts';
-import { auditEvent, operator, owningScopeOf, sessionSubject } from '../../core/domain/audit.ts';
-import { disableUser, enableUser } from '../../core/domain/users.ts';
+import { auditEvent, operator, owningScopeOf, sessionSubject } from '../../core/domain/audit/audit.ts';
+import { disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';

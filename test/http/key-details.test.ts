@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { activitySchema, apiKeyDetailsSchema } from '#contract/console.ts';
-import { forgetOldCounts } from '../../core/domain/retention.ts';
+import { forgetOldCounts } from '../../core/domain/calls/retention.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { openCore } from '../support/core-harness.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { cancelledCallSchema, placedCallSchema } from '#contract/calls.ts';
+import { cancelledCallSchema, placedCallSchema } from '#contract/calls/calls.ts';
 import { paths } from '#contract/paths.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { deleteUser } from '../../core/domain/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

@@ -14,10 +14,10 @@ import {
   tenancyHeader,
 } from '#contract/console.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { importAll } from '../../core/domain/import.ts';
-import { importFileSchema } from '../../core/domain/import-file.ts';
-import { createUser } from '../../core/domain/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { importAll } from '../../core/domain/directory/import.ts';
+import { importFileSchema } from '../../core/domain/directory/import-file.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
-import { sweepSessions } from '../../core/domain/sessions.ts';
-import { createUser } from '../../core/domain/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
+import { sweepSessions } from '../../core/domain/sign-in/sessions.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type CoreOptions, type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

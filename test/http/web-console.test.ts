@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { readWebConsole, webConsole } from '../../core/http/web-console.ts';
-import { type Listener, listen } from '../../core/listener.ts';
+import { type Listener, listen } from '../../core/server/connections/listener.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, overSocket } from '../support/http.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { readConfig } from '../../core/config.ts';
+import { readConfig } from '../../core/server/start/config.ts';
 import { type CoreProcess, type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';

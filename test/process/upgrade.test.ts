@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { ConfigError } from '../../core/config.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
-import { parseDatabaseUrl } from '../../core/storage/database.ts';
-import { openDatabase } from '../../core/storage/open.ts';
+import { ConfigError } from '../../core/server/start/config.ts';
+import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import { openDatabase } from '../../core/storage/engine/open.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';

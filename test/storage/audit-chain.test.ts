@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { verifyChain } from '../../core/domain/audit-chain.ts';
+import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
-import { required } from '../../core/storage/columns.ts';
+import { required } from '../../core/storage/engine/columns.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';

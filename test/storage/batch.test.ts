@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
-import { batched } from '../../core/storage/batch.ts';
+import { batched } from '../../core/storage/engine/batch.ts';
 
 type Asked = { n: number; deadline: number };
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../../core/domain/call-states.ts';
-import { dialingLimits } from '../../core/domain/dialing.ts';
+import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../../core/domain/calls/call-states.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
-import { isAt } from '../../core/storage/call-stages.ts';
-import { required } from '../../core/storage/columns.ts';
-import { cancelQueued } from '../../core/storage/queued-calls.ts';
-import type { CallRow } from '../../core/storage/tables.ts';
+import { isAt } from '../../core/storage/calls/call-stages.ts';
+import { cancelQueued } from '../../core/storage/calls/queued-calls.ts';
+import { required } from '../../core/storage/engine/columns.ts';
+import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 

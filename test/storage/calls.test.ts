@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { placeCall } from '../../core/domain/calls.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { placeCall } from '../../core/domain/calls/calls.ts';
 import type { Digest, NewCall, User } from '../../core/domain/model.ts';
 import type { CallStore } from '../../core/domain/ports.ts';
-import { callStore } from '../../core/storage/calls.ts';
-import type { BatchRows, Database } from '../../core/storage/database.ts';
-import type { KeyUse } from '../../core/storage/key-use.ts';
+import { callStore } from '../../core/storage/calls/calls.ts';
+import type { BatchRows, Database } from '../../core/storage/engine/database.ts';
+import type { KeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';

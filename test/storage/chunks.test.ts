@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { inChunks, inShortTransactions } from '../../core/storage/chunks.ts';
-import { instant, instantOrNull, required } from '../../core/storage/columns.ts';
+import { inChunks, inShortTransactions } from '../../core/storage/engine/chunks.ts';
+import { instant, instantOrNull, required } from '../../core/storage/engine/columns.ts';
 
 describe('what is done in parts', () => {
   it('comes in chunks of 500, in its order', () => {

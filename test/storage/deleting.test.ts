@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { identifyApiKey, listAllApiKeys } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { createUser, deleteUser, enableUser } from '../../core/domain/users.ts';
-import { countWrongCounts } from '../../core/storage/key-counts.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
+import { countWrongCounts } from '../../core/storage/keys/key-counts.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports.ts';
-import { createAccount, createCampaign } from '../../core/domain/tenancies.ts';
-import type { CallRow } from '../../core/storage/tables.ts';
+import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 

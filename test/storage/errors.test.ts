@@ -9,7 +9,7 @@ import {
   isUniqueViolation,
   rejectOrphan,
   reportingOutages,
-} from '../../core/storage/errors.ts';
+} from '../../core/storage/engine/errors.ts';
 
 const failure = (code: string, message = 'x') => Object.assign(new Error(message), { code });
 const codes = [

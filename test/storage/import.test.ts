@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { createApiKey } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { importAll } from '../../core/domain/import.ts';
-import { type ImportFile, importFileSchema } from '../../core/domain/import-file.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { importAll } from '../../core/domain/directory/import.ts';
+import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
+import { deleteUser } from '../../core/domain/directory/users.ts';
 import type { ImportedThing, ImportKind } from '../../core/domain/model.ts';
 import type { Problem } from '../../core/domain/problem.ts';
-import { deleteUser } from '../../core/domain/users.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { narrowToVisible } from '../../core/storage/api-keys.ts';
+import { narrowToVisible } from '../../core/storage/keys/api-keys.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 

@@ -1,9 +1,9 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import type { Viewer } from '../../core/domain/model.ts';
-import { keyUseOf } from '../../core/storage/key-use.ts';
+import { keyUseOf } from '../../core/storage/keys/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';

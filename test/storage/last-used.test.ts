@@ -1,8 +1,8 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit.ts';
-import { placeCall } from '../../core/domain/calls.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { placeCall } from '../../core/domain/calls/calls.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { callerOf, createTenants, type DirectAccess, openDirect, somePhone } from '../support/tenants.ts';

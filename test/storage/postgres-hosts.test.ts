@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { parseDatabaseUrl } from '../../core/storage/database.ts';
-import { databaseErrorText } from '../../core/storage/error-text.ts';
-import { addressesOf } from '../../core/storage/postgres-hosts.ts';
+import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import { databaseErrorText } from '../../core/storage/engine/error-text.ts';
+import { addressesOf } from '../../core/storage/engine/postgres/postgres-hosts.ts';
 
 describe('a PostgreSQL address with several hosts', () => {
   it('is an address for each of them', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { auditEvent, operator } from '../../core/domain/audit.ts';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ThrottleStore } from '../../core/domain/ports.ts';
-import { longestWindow } from '../../core/domain/throttle.ts';
-import { mostThrottleCounters, throttleStore } from '../../core/storage/throttle.ts';
+import { longestWindow } from '../../core/domain/sign-in/throttle.ts';
+import { mostThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';

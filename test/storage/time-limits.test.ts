@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { settleEvery } from '../../core/dialer/loop.ts';
 import { timeouts } from '../../core/dialer/webhook.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
-import { dialingLimits } from '../../core/domain/dialing.ts';
-import { timeLimits } from '../../core/storage/postgres-connection.ts';
+import { timeLimits } from '../../core/storage/engine/postgres/postgres-connection.ts';
 
 describe('time limits of storage and dialer', () => {
   const lease = dialingLimits.lease.toMillis();

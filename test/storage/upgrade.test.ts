@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { verifyChain } from '../../core/domain/audit-chain.ts';
-import { auditChainStore } from '../../core/storage/audit-chain.ts';
-import { callListStore } from '../../core/storage/call-list.ts';
-import type { OpenedDatabase } from '../../core/storage/database.ts';
-import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
+import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
+import { callListStore } from '../../core/storage/calls/call-list.ts';
+import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
+import type { OpenedDatabase } from '../../core/storage/engine/database.ts';
+import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import { openDatabase } from '../../core/storage/engine/open.ts';
+import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
-import { openDatabase } from '../../core/storage/open.ts';
-import { cancelQueued, countQueued } from '../../core/storage/queued-calls.ts';
-import type { CallRow } from '../../core/storage/tables.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
 

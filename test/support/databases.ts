@@ -1,9 +1,9 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import { systemClock } from '../../core/server/start/system.ts';
+import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
-import { systemClock } from '../../core/system.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';
 import { killAll } from './core.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../core/storage/database.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
 import * as fewerIndexes from '../../core/storage/migrations/002-fewer-indexes.ts';
 import * as keyTallies from '../../core/storage/migrations/003-key-tallies.ts';

@@ -1,5 +1,5 @@
 import type { Passwords } from '../../core/domain/ports.ts';
-import { argon2Passwords } from '../../core/passwords.ts';
+import { argon2Passwords } from '../../core/server/passwords.ts';
 import { testRandomness } from './clock.ts';
 
 /** The product's, for tests in which a crowd has to wait for them. A hash takes 20 ms of a processor. */

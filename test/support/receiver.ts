@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { type Handoff, handoffSchema } from '#contract/dialer.ts';
+import { type Handoff, handoffSchema } from '#contract/calls/dialer.ts';
 
 /** What core and provider share in tests. */
 export const signingSecret = `whsec_${'core'.repeat(10)}`;

@@ -1,4 +1,4 @@
-import type { Database } from '../../core/storage/database.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 
 /** A database that notes each statement of a batch that it runs: how it was prepared, and its first two words. */
 export function recordStatements(database: Database): { database: Database; ran: string[] } {

@@ -1,4 +1,4 @@
-import type { CallState } from '#contract/calls.ts';
+import type { CallState } from '#contract/calls/calls.ts';
 import { createApiKey } from '../../core/domain/api-keys.ts';
 import type { User } from '../../core/domain/model.ts';
 import { fakeClock } from './clock.ts';

@@ -1,13 +1,13 @@
 import type { UserType } from '#contract/console.ts';
-import { operator } from '../../core/domain/audit.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
+import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
 import type { Caller, Digest } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
-import { createAccount, createCampaign, createPartner } from '../../core/domain/tenancies.ts';
-import { createUser } from '../../core/domain/users.ts';
-import { parseDatabaseUrl } from '../../core/storage/database.ts';
+import { systemClock } from '../../core/server/start/system.ts';
+import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
-import { systemClock } from '../../core/system.ts';
 import { fakeClock, testRandomness } from './clock.ts';
 import { type DatabaseKind, databases } from './databases.ts';
 import { type Answer, ask, cookiesOf, textAt } from './http.ts';

@@ -7,13 +7,13 @@ import {
   operatorActor,
   recordExportSchema,
 } from '#contract/console.ts';
-import * as domain from '../../domain/activity.ts';
-import { instantRange } from '../../domain/days.ts';
+import * as domain from '../../domain/audit/activity.ts';
+import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { readQuery } from '../body.ts';
-import type { Context, HttpDeps } from '../context.ts';
-import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
+import { readQuery } from '../middleware/body.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
 import { eventView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 

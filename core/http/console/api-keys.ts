@@ -13,9 +13,9 @@ import {
 } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import * as domain from '../../domain/api-keys.ts';
-import { readQuery } from '../body.ts';
-import { type Context, type HttpDeps, idOf } from '../context.ts';
-import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
+import { readQuery } from '../middleware/body.ts';
+import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
+import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
 import { apiKeyDetailsView, apiKeyView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {

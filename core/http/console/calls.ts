@@ -1,5 +1,6 @@
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
+import { callStateLabels } from '#contract/calls/states.ts';
 import {
   type AllCallsSummaryView,
   allCallsSummaryQuerySchema,
@@ -11,16 +12,15 @@ import {
   callsSummaryQuerySchema,
   type DialerTroubleView,
 } from '#contract/console.ts';
-import { callStateLabels } from '#contract/states.ts';
-import { timestamp } from '#contract/text.ts';
-import { findCallsToExport, listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../domain/call-list.ts';
-import { instantRange } from '../../domain/days.ts';
-import { findDialerTrouble } from '../../domain/dialer-trouble.ts';
+import { timestamp } from '#contract/text/text.ts';
+import { findCallsToExport, listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../domain/calls/call-list.ts';
+import { instantRange } from '../../domain/calls/days.ts';
+import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { readQuery } from '../body.ts';
-import { type Context, type HttpDeps, idOf, turnOf } from '../context.ts';
-import { viewerOf } from '../session.ts';
+import { readQuery } from '../middleware/body.ts';
+import { type Context, type HttpDeps, idOf, turnOf } from '../middleware/context.ts';
+import { viewerOf } from '../middleware/session.ts';
 import { callDetailsView, callView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 

@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/csv.ts';
-import { recordListExport } from '../../domain/activity.ts';
-import type { Turn } from '../../domain/call-list.ts';
-import type { DayRange } from '../../domain/days.ts';
+import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/csv.ts';
+import { recordListExport } from '../../domain/audit/activity.ts';
+import type { Turn } from '../../domain/calls/call-list.ts';
+import type { DayRange } from '../../domain/calls/days.ts';
 import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
-import { countExport } from '../../domain/throttle.ts';
-import type { Context, HttpDeps } from '../context.ts';
-import { actorOf, renewSession, viewerOf } from '../session.ts';
+import { countExport } from '../../domain/sign-in/throttle.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+import { actorOf, renewSession, viewerOf } from '../middleware/session.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };
 

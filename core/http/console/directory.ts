@@ -12,10 +12,10 @@ import {
   type PartnerInDirectoryView,
   setupSchema,
 } from '#contract/console.ts';
-import * as domain from '../../domain/directory.ts';
-import { readListFilter, readQuery } from '../body.ts';
-import { type Context, type HttpDeps, idOf } from '../context.ts';
-import { actorOf, readBodyInSession, sessionOf, viewerOf } from '../session.ts';
+import * as domain from '../../domain/directory/directory.ts';
+import { readListFilter, readQuery } from '../middleware/body.ts';
+import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
+import { actorOf, readBodyInSession, sessionOf, viewerOf } from '../middleware/session.ts';
 
 export async function setUp(ctx: Context, deps: HttpDeps): Promise<void> {
   const names = await readBodyInSession(ctx, deps, setupSchema);

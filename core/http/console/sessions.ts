@@ -1,12 +1,12 @@
 import { changePasswordSchema, selectTenancySchema, signInSchema } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
+import * as users from '../../domain/directory/users.ts';
 import { Problem } from '../../domain/problem.ts';
-import * as domain from '../../domain/sessions.ts';
-import * as users from '../../domain/users.ts';
-import { readBody } from '../body.ts';
-import type { Context, HttpDeps } from '../context.ts';
-import { companyOf, rememberDevice } from '../known-device.ts';
-import { actorOf, signOut as endSession, readBodyInSession, sessionOf, startNewSession, viewerOf } from '../session.ts';
+import * as domain from '../../domain/sign-in/sessions.ts';
+import { readBody } from '../middleware/body.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+import { companyOf, rememberDevice } from '../middleware/known-device.ts';
+import { actorOf, signOut as endSession, readBodyInSession, sessionOf, startNewSession, viewerOf } from '../middleware/session.ts';
 import { sessionView } from '../views.ts';
 
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {

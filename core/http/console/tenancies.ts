@@ -1,8 +1,8 @@
 import { type AccountsView, type CampaignsView, type TenanciesView, tenanciesQuerySchema } from '#contract/console.ts';
-import * as domain from '../../domain/tenancies.ts';
-import { readListFilter, readQuery } from '../body.ts';
-import type { Context, HttpDeps } from '../context.ts';
-import { viewerOf } from '../session.ts';
+import * as domain from '../../domain/directory/tenancies.ts';
+import { readListFilter, readQuery } from '../middleware/body.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+import { viewerOf } from '../middleware/session.ts';
 
 export async function search(ctx: Context, { ports }: HttpDeps): Promise<void> {
   const viewer = viewerOf(ctx);

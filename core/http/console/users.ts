@@ -9,10 +9,10 @@ import {
   revokeQuerySchema,
   type UsersView,
 } from '#contract/console.ts';
-import * as domain from '../../domain/managed-users.ts';
-import { readListFilter, readQuery } from '../body.ts';
-import { type Context, type HttpDeps, idOf } from '../context.ts';
-import { actorOf, readBodyInSession, viewerOf } from '../session.ts';
+import * as domain from '../../domain/directory/managed-users.ts';
+import { readListFilter, readQuery } from '../middleware/body.ts';
+import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
+import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
 import { deletionView, userView } from '../views.ts';
 
 export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /** Partners, accounts, campaigns, users, keys, sessions, throttle counters, audit events and calls. */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {

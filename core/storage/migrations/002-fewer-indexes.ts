@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * A placed call costs what its indexes cost. Calls are now keyed by campaign and contact, which the list of a campaign needs anyway; a

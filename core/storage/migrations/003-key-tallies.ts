@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * How many keys there are in a list's whole scope is kept, since counting a million of them takes twenty times as long as listing the

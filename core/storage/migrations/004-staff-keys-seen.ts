@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * Nobody may have a key to a partner's campaigns that the partner's administrator cannot see. So `creator_partner_id` is from now on the

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * A revoke that cancels queued calls does it in steps, after the key has gone: a note on what is left of the key lets another process

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * What the console draws as charts, counted by quarters of an hour, since all of today's time zones begin their days at one: how many calls

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * A placed call no longer adds to an index by key: the keys of a thousand callers lie on a thousand pages, each of which was written again

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /** Since when a user is disabled: neither they nor their keys get in until the column is null again. */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * Audit events get a number and a hash over themselves and the event before, so that a missing or changed one shows. Not when they are

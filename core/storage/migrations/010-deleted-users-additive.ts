@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * A user with many keys is deleted in steps. From the first one on the row says `deleted_at`, and is disabled, which keeps the keys out on

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * The newest instant by a clock that was right, so that one that is far ahead is noticed before it ends calls or erases data. It begins with

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /**
  * An outcome that the provider reports late replaces `unknown`, and the charts then count the call under what it became. The trigger waits for

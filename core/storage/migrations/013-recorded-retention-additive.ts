@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Dialect } from '../database.ts';
+import type { Dialect } from '../engine/database.ts';
 
 /** One row: what a core's RETENTION_DAYS and AUDIT_RETENTION_DAYS were at its last start, so that `admin` erases by the same days. */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {

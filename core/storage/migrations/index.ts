@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
-import type { Database, Dialect } from '../database.ts';
-import { isLocked } from '../errors.ts';
+import type { Database, Dialect } from '../engine/database.ts';
+import { isLocked } from '../engine/errors.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';

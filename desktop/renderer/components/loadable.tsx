@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
-import { describeFailure } from '../state/failure-text.ts';
+import { describeFailure } from '../state/format/failure-text.ts';
 import { type Loaded, Resource } from '../state/resource.ts';
 import { refreshKey, tenancyKey } from '../state/session.ts';
 import { remember } from '../state/view.ts';

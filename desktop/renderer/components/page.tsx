@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { formatAge } from '../state/format-time.ts';
+import { formatAge } from '../state/format/format-time.ts';
 import type { Resource } from '../state/resource.ts';
 import { Icon } from './icons.tsx';
 

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { now, ownZone } from '../state/clock.ts';
-import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format-time.ts';
+import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format/format-time.ts';
 
 /** Beyond this many days, a date says more than a distance. */
 const nearDays = 30;

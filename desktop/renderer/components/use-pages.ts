@@ -1,7 +1,7 @@
 import { loadAsMany, type Paged, type Pages } from '../state/pages.ts';
 import type { Resource } from '../state/resource.ts';
+import { useDebounced } from './forms/use-debounced.ts';
 import { useFreshResource, useResource } from './loadable.tsx';
-import { useDebounced } from './use-debounced.ts';
 
 /** A search on the server begins when the user has not typed for so long. */
 export const typingMs = 250;

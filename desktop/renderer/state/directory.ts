@@ -1,4 +1,4 @@
-import { folded } from '#contract/text.ts';
+import { folded } from '#contract/text/text.ts';
 import type { DirectoryEntry, DirectoryKind, DirectoryPage } from '../../ipc.ts';
 import type { Pages } from './pages.ts';
 

@@ -1,7 +1,7 @@
 import type { UserView } from '#contract/console.ts';
-import { folded } from '#contract/text.ts';
-import { membershipOf, userTypeLabels } from './labels.ts';
-import { type Sort, type SortValue, sorted } from './sorting.ts';
+import { folded } from '#contract/text/text.ts';
+import { membershipOf, userTypeLabels } from './format/labels.ts';
+import { type Sort, type SortValue, sorted } from './format/sorting.ts';
 
 export type UserColumn = 'name' | 'email' | 'type' | 'place' | 'keys' | 'seen';
 export type UserListView = { search: string; sort: Sort<UserColumn> };

@@ -2,14 +2,14 @@
 // The differences of their times are what each part costs.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa from 'koa';
-import { validatePlaceCall } from '#contract/calls.ts';
+import { validatePlaceCall } from '#contract/calls/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { createApp } from '../../../core/app.ts';
 import { digestOf } from '../../../core/domain/api-keys.ts';
-import { readBytes, readValidBody } from '../../../core/http/body.ts';
-import { createLog } from '../../../core/log.ts';
-import { createMetrics } from '../../../core/metrics.ts';
+import { readBytes, readValidBody } from '../../../core/http/middleware/body.ts';
+import { createApp } from '../../../core/server/app.ts';
+import { createMetrics } from '../../../core/server/metrics.ts';
+import { createLog } from '../../../core/server/start/log.ts';
 import { openDirect } from '../../../test/support/tenants.ts';
 import { listen } from './listen.ts';
 

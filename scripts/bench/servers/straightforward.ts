@@ -4,7 +4,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import knex from 'knex';
 import Koa from 'koa';
-import { parseDatabaseUrl } from '../../../core/storage/database.ts';
+import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { listen } from './listen.ts';
 
 const location = parseDatabaseUrl(process.env['DATABASE_URL'] ?? '');

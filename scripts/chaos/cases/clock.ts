@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { throttleLimits } from '../../../core/domain/throttle.ts';
+import { throttleLimits } from '../../../core/domain/sign-in/throttle.ts';
 import { ask } from '../../../test/support/http.ts';
 import { signIn } from '../../../test/support/tenants.ts';
 import { callBody, callsIn, eventually, openScene, type Scene, stopAndCompare } from '../environment.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ActivityView } from '#contract/console.ts';
-import { addressLabel, mergeActivity } from '../../../desktop/renderer/state/activity-list.ts';
+import { addressLabel, mergeActivity } from '../../../desktop/renderer/screens/activity/activity-list.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({
   id,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callDurationMs } from '../../../desktop/renderer/state/call-list.ts';
+import { callDurationMs } from '../../../desktop/renderer/screens/calls/call-list.ts';
 
 describe('the duration of a call', () => {
   const dialedAt = '2026-11-21T12:00:00.000Z';

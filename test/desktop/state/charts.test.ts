@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { percent, stack } from '../../../desktop/renderer/state/charts.ts';
-import { outcomesByDay } from '../../../desktop/renderer/state/outcomes.ts';
+import { percent, stack } from '../../../desktop/renderer/components/charts/charts.ts';
+import { outcomesByDay } from '../../../desktop/renderer/components/charts/outcomes.ts';
 
 describe('a chart of days', () => {
   it('has its highest day at 100, and stacks each series on the one below', () => {

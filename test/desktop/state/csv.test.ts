@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parse } from 'csv-parse/sync';
-import { toCsv } from '../../../desktop/renderer/state/csv.ts';
+import { toCsv } from '../../../desktop/renderer/state/format/csv.ts';
 
 describe('a file of comma-separated values', () => {
   it('comes back as it was, with commas, quotes, line breaks and any script', () => {

@@ -7,7 +7,7 @@ import {
   expirationChoices,
   resolve,
   timeZonesAfter,
-} from '../../../desktop/renderer/state/expiration.ts';
+} from '../../../desktop/renderer/screens/api-keys/expiration.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });

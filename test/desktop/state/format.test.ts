@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { formatNumber, pluralize } from '../../../desktop/renderer/state/format.ts';
+import { formatNumber, pluralize } from '../../../desktop/renderer/state/format/format.ts';
 import {
   formatAge,
   formatDay,
@@ -8,7 +8,7 @@ import {
   formatInstant,
   formatMinute,
   formatRelative,
-} from '../../../desktop/renderer/state/format-time.ts';
+} from '../../../desktop/renderer/state/format/format-time.ts';
 
 describe('a relative time', () => {
   const now = DateTime.fromISO('2026-11-21T12:00:00Z');

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
-import { exampleCall } from '../../../desktop/renderer/state/snippets.ts';
+import { exampleCall } from '../../../desktop/renderer/screens/api-keys/snippets.ts';
 
 describe('the command that places a call', () => {
   const command = exampleCall('https://calls.example.com/', 'c1', 'test-1');

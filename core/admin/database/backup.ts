@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, createWriteStream, existsSync, linkSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { auditEvent } from '../../domain/audit/audit.ts';
+import { codeOf } from '../../domain/error-code.ts';
+import { Problem } from '../../domain/problem.ts';
+import { flushToDisk } from '../../server/start/flush.ts';
+import type { Database } from '../../storage/engine/database.ts';
+import { explainDatabaseError } from '../../storage/engine/error-text.ts';
+import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
+import { schemaState } from '../../storage/migrations/index.ts';
+import type { AdminContext, Runner } from '../program/context.ts';
+import { withExamples } from '../program/help.ts';
+import { ended, ownSchema, quoted, startPostgresTool } from './postgres-tools.ts';
+
+export function backupCommand(program: Command, { withDatabase }: Runner): void {
+  const command = program
+    .command('backup')
+    .argument('<file>')
+    .description('write a consistent copy of the database; cores can keep running');
+  withExamples(command, 'backup /backups/callkey-2026-11-22.db').action(withDatabase(runBackup, 'inspect'));
+}
+
+async function runBackup(context: AdminContext, path: string): Promise<void> {
+  const { storage, location, output, fileOf } = context;
+  const file = fileOf(path);
+  refuseExisting(file);
+  const unfinished = findUnfinished(file);
+  const partial = `${file}.unfinished-${randomUUID().slice(0, 8)}`;
+  createFile(partial);
+  try {
+    if (location.kind === 'sqlite') await storage.database.read.raw('VACUUM INTO ?', [partial]);
+    else await dump(storage.database, location.url, partial);
+    flushToDisk(partial);
+    takeName(partial, file);
+    flushToDisk(dirname(file));
+  } catch (error) {
+    const explained = explainDatabaseError(error);
+    throw explained ? new Error(`Couldn't create the backup ${file}: ${explained.cause}. ${explained.remedy}`.trimEnd()) : error;
+  } finally {
+    for (const suffix of ['', '-journal']) rmSync(`${partial}${suffix}`, { force: true });
+  }
+  const recorded = await record(context, file);
+  const lines = [recorded ? `Wrote ${file}.` : `Wrote ${file}, but couldn't record the backup in the database.`];
+  for (const other of unfinished) lines.push(`${other} is what a backup that was killed has left, or belongs to one that still runs.`);
+  output.answer({ backup: { file }, recorded, unfinished }, lines.join('\n'));
+}
+
+/** Files that this program names so while it writes them: a backup that was killed is never mistaken for a whole one. */
+function findUnfinished(file: string): string[] {
+  try {
+    const names = readdirSync(dirname(file)).filter((name) => /\.unfinished-[0-9a-f]{8}(-journal)?$/.test(name));
+    return names.map((name) => join(dirname(file), name));
+  } catch {
+    // Creating a file there says why.
+    return [];
+  }
+}
+
+/** From its audit event a core tells the age of the last backup. A database of an older schema, or a read-only one, takes no event. */
+async function record({ storage, ports, actor }: AdminContext, file: string): Promise<boolean> {
+  try {
+    if ((await storage.schema()).missing.length > 0) return false;
+    const subject = { kind: 'backup', id: ports.randomness.id(), name: basename(file) } as const;
+    await ports.stores.activity.record(auditEvent(ports, actor, 'backup.created', subject, null));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @throws Problem `conflict` rather than to write over a file */
+function refuseExisting(file: string): void {
+  if (existsSync(file)) throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
+}
+
+function createFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    throw new Problem('invalid', `Couldn't write ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+  }
+}
+
+/** A link where the file system has any: unlike a rename, it never replaces a file that has just been made. */
+function takeName(partial: string, file: string): void {
+  try {
+    linkSync(partial, file);
+  } catch (error) {
+    refuseExisting(file);
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error) ?? '')) throw error;
+    renameSync(partial, file);
+  }
+}
+
+/** In the format of PostgreSQL's own tool, which `pg_restore` reads. Others may have schemas in the same database, and tables in the same schema. */
+async function dump(database: Database, url: string, file: string): Promise<void> {
+  const schema = await ownSchema(database);
+  const args = [...(await chooseSchema(database, schema)), ...(await leaveOutOthers(database, schema))];
+  const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);
+  // Through this process: when it is killed, pg_dump fails at its next write. Otherwise it would keep its locks, and migrations waiting.
+  const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
+  await Promise.all([ended(tool), written]);
+}
+
+/** `--schema=public` would have a plain `pg_restore` create the schema `public`, which each database already has. */
+async function chooseSchema(database: Database, schema: string): Promise<string[]> {
+  if (schema !== 'public') return [`--schema=${quoted(schema)}`];
+  const others = await database.query<{ name: string }>(
+    `SELECT nspname AS name FROM pg_namespace WHERE nspname <> 'public' AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`,
+  );
+  const exclusions = others.map(({ name }) => `--exclude-schema=${quoted(name)}`);
+  // To name one leaves out the others. This one is in each database, and is never dumped.
+  return [...exclusions, '--extension=plpgsql', '-B', '--no-publications', '--no-subscriptions'];
+}
+
+async function leaveOutOthers(database: Database, schema: string): Promise<string[]> {
+  if (await isNewer(database)) return [];
+  const others = await database.query<{ name: string }>(
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = quote_ident(current_schema())::regnamespace
+       AND relkind IN ('r', 'p', 'v', 'm', 'f') AND relname NOT IN (${ownTables.map((name) => `'${name}'`).join(', ')})`,
+  );
+  return others.map(({ name }) => `--exclude-table=${quoted(schema)}.${quoted(name)}`);
+}
+
+/** Of a newer release this program doesn't know which tables it has added. */
+async function isNewer(database: Database): Promise<boolean> {
+  const { added } = await schemaState(database).catch(() => ({ added: ['unknown'] }));
+  return added.length > 0;
+}

@@ -1,0 +1,159 @@
+import { existsSync, statSync } from 'node:fs';
+import type { Command } from 'commander';
+import { timestamp } from '#contract/text/text.ts';
+import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
+import { describeDoubt, doubtOf } from '../../domain/clock.ts';
+import type { Ports } from '../../domain/ports.ts';
+import { adminCommand } from '../../program.ts';
+import { readSecret, secretFileOf } from '../../server/start/session-secrets.ts';
+import { systemClock } from '../../server/start/system.ts';
+import { unknownVariables, unknownVariableText } from '../../server/start/unknown-variables.ts';
+import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
+import { explainDatabaseError } from '../../storage/engine/error-text.ts';
+import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
+import type { Storage } from '../../storage/index.ts';
+import { countWrongCounts, repairCounts } from '../../storage/keys/key-counts.ts';
+import type { AdminContext, Runner } from '../program/context.ts';
+import { withExamples } from '../program/help.ts';
+import { acceptCommand } from './clock.ts';
+
+export function checkCommand(program: Command, { withDatabase }: Runner): void {
+  const command = program
+    .command('check')
+    .option('--repair', 'correct wrong API key counts')
+    .description('check the database for problems; changes nothing without --repair');
+  withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
+}
+
+/** @returns whether all is well */
+async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
+  const unknown = unknownVariables(process.env).map((variable) => ({
+    ...{ name: 'environment', ok: true, detail: unknownVariableText(variable), warning: true as const },
+  }));
+  const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false, ports)), ...unknown];
+  const ok = findings.every((finding) => finding.ok);
+  const lines = findings.map((finding) => `${markOf(finding)}  ${finding.name}: ${finding.detail}`);
+  output.answer({ ok, checks: findings }, lines.join('\n'));
+  return ok;
+}
+
+/** A warning does not fail the check. */
+type Finding = { name: string; ok: boolean; detail: string; warning?: true };
+
+function markOf({ ok, warning }: Finding): string {
+  if (warning) return 'warn ';
+  return ok ? 'ok   ' : 'FAIL ';
+}
+
+/** What would make a core lose data, or let a stranger in. */
+async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
+  const { database } = storage;
+  const reachable = await attempt('database', async () => {
+    await database.read.raw('SELECT 1');
+    return location.kind === 'sqlite' ? `${location.filename} answers` : 'answers';
+  });
+  if (!reachable.ok) return [reachable];
+  const schema = await attempt('schema', async () => {
+    const { missing } = await storage.schema();
+    if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run ${adminCommand} migrate, or start a core`);
+    return 'is complete';
+  });
+  const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
+  const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
+  const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
+  const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'are complete'))] : [];
+  const dialer = schema.ok ? [await attempt('dialer', () => dialerState(ports))] : [];
+  const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
+  return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...dialer, ...specific];
+}
+
+async function lookAtClock({ stores }: Storage): Promise<string> {
+  const doubt = doubtOf(await stores.clock.read(), systemClock.millis());
+  if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
+  return 'agrees with what the database knows';
+}
+
+async function countEnabled({ database }: Storage): Promise<number> {
+  const counted = await database.read('users').whereNull('disabled_at').count({ users: '*' }).first<{ users: number | string }>();
+  return Number(counted.users);
+}
+
+/** As the cores see it that run now. */
+async function dialerState(ports: Ports): Promise<string> {
+  const trouble = await findDialerTrouble(ports);
+  if (trouble) throw new Error(`the provider hasn't taken a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
+  const now = ports.clock.millis();
+  const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
+  const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);
+  return due === 0 ? 'no call is due' : `${due} calls are due, the oldest for ${minutes} minutes`;
+}
+
+/** Compares the kept counts of API keys with the keys themselves. */
+async function recount(database: Database, repair: boolean): Promise<string> {
+  const wrong = await countWrongCounts(database);
+  if (wrong === 0) return 'match the API keys';
+  if (!repair) throw new Error(`${wrong} API key counts are incorrect: run ${adminCommand} check --repair`);
+  await repairCounts(database);
+  return `corrected ${wrong} API key counts`;
+}
+
+async function sqliteFindings({ read }: Database, filename: string): Promise<Finding[]> {
+  const integrity = await attempt('integrity', async () => {
+    const rows: { quick_check: string }[] = await read.raw('PRAGMA quick_check(5)');
+    const complaints = rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
+    if (complaints.length > 0) throw new Error(complaints.join('; '));
+    const orphans: unknown[] = await read.raw('PRAGMA foreign_key_check');
+    if (orphans.length > 0) throw new Error(`${orphans.length} rows refer to rows that don't exist`);
+    return 'no problems found';
+  });
+  const room = await attempt('disk', async () => roomOf(filename));
+  const secretFile = secretFileOf({ kind: 'sqlite', filename });
+  const hasSecret = existsSync(secretFile);
+  const files = hasSecret ? [filename, secretFile] : [filename];
+  return [integrity, room, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
+}
+
+/** In MB: for a day of many calls, or a migration. */
+const enoughRoom = 256;
+
+function roomOf(filename: string): string {
+  const megabytes = Math.floor((freeBytes({ kind: 'sqlite', filename }) ?? 0) / 1_048_576);
+  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB are free where ${filename} is: free some space`);
+  return `${megabytes} MB are free`;
+}
+
+function secretFinding(file: string): Finding {
+  const { fault } = readSecret(file);
+  return { name: 'session secret', ok: fault === null, detail: fault ?? 'can sign sessions' };
+}
+
+function privacyOf(file: string): Finding {
+  const isPrivate = process.platform === 'win32' || (statSync(file).mode & 0o077) === 0;
+  return {
+    name: 'privacy',
+    ok: isPrivate,
+    detail: isPrivate ? `only its owner can read ${file}` : `other users can read ${file}: chmod 600 ${file}`,
+  };
+}
+
+async function postgresFindings(database: Database): Promise<Finding[]> {
+  const durability = attempt('durability', async () => {
+    const risks = await database.risks();
+    if (risks.length > 0) throw new Error(risks.join(' '));
+    return 'placed calls survive a power cut';
+  });
+  const primary = attempt('primary', async () => {
+    const [found] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+    if (found?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
+    return 'is the primary';
+  });
+  return Promise.all([durability, primary]);
+}
+
+async function attempt(name: string, look: () => Promise<string>): Promise<Finding> {
+  try {
+    return { name, ok: true, detail: await look() };
+  } catch (error) {
+    return { name, ok: false, detail: explainDatabaseError(error)?.cause ?? (error instanceof Error ? error.message : String(error)) };
+  }
+}

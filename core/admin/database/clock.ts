@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { timestamp } from '#contract/text/text.ts';
+import { acceptClock, describeDoubt, doubtOf } from '../../domain/clock.ts';
+import { adminCommand } from '../../program.ts';
+import { instant } from '../../storage/engine/columns.ts';
+import type { AdminContext, Runner } from '../program/context.ts';
+import { withExamples } from '../program/help.ts';
+
+export const acceptCommand = `${adminCommand} clock accept`;
+
+export function clockCommands(program: Command, { withDatabase }: Runner): void {
+  const clock = program.command('clock').description('the clock by which calls end and data is erased');
+  const show = clock.command('show').description('compare the clock of this machine with what the database knows');
+  withExamples(show, 'clock show').action(withDatabase(runShow));
+  const accept = clock
+    .command('accept')
+    .description('confirm that the clock of this machine is right, although no core has run for a week or longer');
+  withExamples(accept, 'clock accept').action(withDatabase(runAccept));
+}
+
+/** @returns whether the clock is trusted */
+async function runShow({ ports, output }: AdminContext): Promise<boolean> {
+  const now = ports.clock.millis();
+  const known = await ports.stores.clock.read();
+  const doubt = doubtOf(known, now);
+  const instants = { now: iso(now), recordedAt: iso(known.newestAt), serverAt: iso(known.serverAt) };
+  const lines = [
+    `This machine:       ${instants.now}`,
+    `Recorded by a core: ${instants.recordedAt ?? 'never'}`,
+    ...(instants.serverAt === null ? [] : [`PostgreSQL:         ${instants.serverAt}`]),
+    ...(doubt ? [describeDoubt(doubt, acceptCommand)] : []),
+  ];
+  output.answer({ ok: doubt === null, ...instants }, lines.join('\n'));
+  return doubt === null;
+}
+
+async function runAccept({ ports, actor, output }: AdminContext): Promise<void> {
+  const at = timestamp(await acceptClock(ports, actor, acceptCommand));
+  output.answer({ acceptedAt: at }, `Accepted ${at} as the time. Cores dial, end calls and erase data again within a minute.`);
+}
+
+function iso(millis: number | null): string | null {
+  return millis === null ? null : timestamp(instant(millis));
+}

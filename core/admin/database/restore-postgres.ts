@@ -1,0 +1,203 @@
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Knex } from 'knex';
+import { Problem } from '../../domain/problem.ts';
+import { inChunks } from '../../storage/engine/chunks.ts';
+import type { Database } from '../../storage/engine/database.ts';
+import { explainDatabaseError } from '../../storage/engine/error-text.ts';
+import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objects.ts';
+import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
+import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
+import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
+import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
+
+export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
+  const backup = await inspect(url, file);
+  const database = openPostgres(url);
+  try {
+    await refuseNewer(database);
+    const gone = await findGone(database);
+    const own = await refuseOthers(database);
+    const schema = await ownSchema(database);
+    if (schema !== backup.schema) throw otherSchema(file, backup.schema, schema);
+    await replaceAll(url, file, own, schema);
+    return { before: null, revived: await findRevived(database, gone), missing: backup.missing };
+  } finally {
+    await database.close();
+  }
+}
+
+/** Tables of a newer release would stay, and its migrations would fail on them. */
+async function refuseNewer(database: Database): Promise<void> {
+  const { added } = await schemaState(database);
+  if (added.length > 0)
+    throw new Problem('conflict', `A newer release has added ${added.join(', ')} to the database. Restore with that release.`);
+}
+
+/** `pg_restore` puts tables into the schema that they came from, and into no other. */
+function otherSchema(file: string, from: string, to: string): Problem {
+  const what = `The tables in ${file} are in the schema ${from}, but this user's search_path resolves to ${to}.`;
+  return new Problem('conflict', `${what} Create the schema ${from}, then restore as a user whose search_path starts with it.`);
+}
+
+/** Reads from a dump which schema its tables are in, and the migrations that it lacks. */
+async function inspect(url: string, file: string): Promise<{ schema: string; missing: string[] }> {
+  try {
+    closeSync(openSync(file, 'r'));
+  } catch (error) {
+    throw new Problem('invalid', `Couldn't read ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+  }
+  const tool = startPostgresTool(url, 'pg_restore', ['--data-only', `--table=${migrationsTable}`, '--file=-', file]);
+  const [, sql] = await Promise.all([
+    ended(tool).catch((error) => {
+      throw tool.complaint() === '' ? error : new Problem('invalid', `Couldn't restore ${file}: ${error.message}`);
+    }),
+    tool.child.stdout ? text(tool.child.stdout) : '',
+  ]);
+  const copied = /^COPY (.+)\.\S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
+  const [, schema = '', columns = '', rows = ''] = copied ?? [];
+  const column = columns.split(', ').indexOf('name');
+  const applied = rows.split('\n').flatMap((row) => row.split('\t')[column] ?? []);
+  return { schema: unquoted(schema), missing: missingMigrations(applied, file) };
+}
+
+/** As PostgreSQL quotes a name that is not a plain word. */
+const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
+
+/** @returns the id of the server's process that serves this connection */
+async function refuseOthers(database: Database): Promise<number> {
+  const [found] = await database.query<{ own: number; others: number }>(
+    `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
+  );
+  if (!found || found.others > 0) {
+    const what = 'A core, or another admin command, is connected to the database. Stop it, then restore again.';
+    throw new Problem('conflict', `${what} If you use a connection pooler, restart it: it keeps connections open for minutes.`);
+  }
+  return found.own;
+}
+
+const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
+
+type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
+
+/** The API keys that are revoked, and the users who are deleted or disabled before the restore. */
+async function findGone({ read }: Database): Promise<Gone> {
+  if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
+  return {
+    apiKeys: await read('retired_api_keys')
+      .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'retired_at as revokedAt')
+      .orderBy(['retired_at', 'id']),
+    users: await read('audit_events')
+      .where({ action: 'user.deleted' })
+      .groupBy('subject_id')
+      .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
+      .orderBy('deletedAt'),
+    disabled: await findDisabled(read),
+  };
+}
+
+async function findDisabled(read: Knex): Promise<Revived['enabled']> {
+  if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
+  const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
+  // A user with many keys is deleted in steps. The row goes last.
+  if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
+  return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
+}
+
+/** The keys and users that the restore has brought back. */
+async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
+  const keys = new Set<string>();
+  for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
+    for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);
+  }
+  const users = new Map<string, { email: string; name: string }>();
+  for (const ids of inChunks(gone.users.map(({ id }) => id))) {
+    const rows: { id: string; email: string; name: string }[] = await read('users').select('id', 'email', 'name').whereIn('id', ids);
+    for (const { id, ...user } of rows) users.set(id, user);
+  }
+  const still = new Set((await findDisabled(read)).map(({ id }) => id));
+  const there = new Set<string>();
+  for (const ids of inChunks(gone.disabled.map(({ id }) => id))) {
+    for (const id of await read('users').whereIn('id', ids).pluck('id')) there.add(id);
+  }
+  return {
+    enabled: gone.disabled.filter(({ id }) => there.has(id) && !still.has(id)),
+    apiKeys: gone.apiKeys.filter(({ id }) => keys.has(id)),
+    users: gone.users.flatMap(({ id, deletedAt }) => {
+      const user = users.get(id);
+      return user ? [{ id, ...user, deletedAt }] : [];
+    }),
+  };
+}
+
+/**
+ * Replaces all that is Callkey's in one transaction, and nothing else that is in the schema. `pg_restore --clean` drops only what the backup
+ * contains: a table that a later release has added would make its migration fail. A core that starts meanwhile waits for the migrations' lock.
+ */
+async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'callkey-restore-'));
+  try {
+    const list = join(folder, 'list');
+    writeFileSync(list, await ownEntries(url, file));
+    await replaceListed(url, own, ['--no-owner', `--schema=${schema}`, `--use-list=${list}`, '--file=-', file]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function replaceListed(url: string, own: number, args: readonly string[]): Promise<void> {
+  const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
+  const { stdin } = psql.child;
+  psql.child.stdout?.resume();
+  const done = ended(psql);
+  // Awaited below: a rejection before then would end the process.
+  done.catch(() => undefined);
+  stdin?.write(opening(own));
+  const restoring = startPostgresTool(url, 'pg_restore', args);
+  if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
+  // When psql fails, nothing reads pg_restore's output any more, and it would wait for ever.
+  psql.child.once('close', () => restoring.child.kill());
+  const failure = await ended(restoring).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  // Without the COMMIT, the server rolls all back.
+  stdin?.end(failure === undefined ? 'RESET search_path;\nDELETE FROM sessions;\nCOMMIT;\n' : '');
+  await done;
+  if (failure !== undefined) throw failure;
+}
+
+/** The lines of a backup's table of contents that are Callkey's: a backup also has functions and types of others in the same schema. */
+async function ownEntries(url: string, file: string): Promise<string> {
+  const tool = startPostgresTool(url, 'pg_restore', ['--list', file]);
+  const [, listed] = await Promise.all([ended(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
+  return listed
+    .split('\n')
+    .filter((line) => ownEntry.test(line))
+    .join('\n');
+}
+
+const ofTables =
+  '(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|CHECK CONSTRAINT|FK CONSTRAINT|INDEX|TRIGGER) ';
+const ownFunction = `FUNCTION .+ (?:${ownFunctions.join('|')})\\(\\) `;
+const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|${ownFunction}|ACL .+ (?:TABLE|SEQUENCE) )`);
+
+const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
+
+/** Without CASCADE: a view of somebody else's stops the restore instead of disappearing. */
+const opening = (own: number) => `BEGIN;
+SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
+DO $$ BEGIN
+  IF EXISTS (SELECT FROM pg_stat_activity WHERE ${others(String(own))}) THEN RAISE EXCEPTION 'a core has connected meanwhile'; END IF;
+END $$;
+DO $$ DECLARE found text; BEGIN
+  SELECT string_agg(c.oid::regclass::text, ', ') INTO found FROM pg_class c
+  WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND c.relname IN (${quotedList(ownTables)});
+  IF found IS NOT NULL THEN EXECUTE 'DROP TABLE ' || found; END IF;
+  SELECT string_agg(p.oid::regprocedure::text, ', ') INTO found FROM pg_proc p
+  WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.pronargs = 0 AND p.proname IN (${quotedList(ownFunctions)});
+  IF found IS NOT NULL THEN EXECUTE 'DROP FUNCTION ' || found; END IF;
+END $$;
+`;

@@ -1,0 +1,187 @@
+import { chownSync, constants, copyFileSync, existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import knex, { type Knex } from 'knex';
+import { codeOf } from '../../domain/error-code.ts';
+import { Problem } from '../../domain/problem.ts';
+import { flushToDisk } from '../../server/start/flush.ts';
+import { quiet } from '../../storage/engine/database.ts';
+import { explainDatabaseError } from '../../storage/engine/error-text.ts';
+import { isLocked } from '../../storage/engine/errors.ts';
+import { migrationsTable } from '../../storage/migrations/index.ts';
+import {
+  type EnabledUser,
+  missingMigrations,
+  type RestoreResult,
+  type Revived,
+  type RevivedKey,
+  type RevivedUser,
+} from './restore-result.ts';
+
+/** SQLite keeps the first three beside a database, and would apply them to the backup that replaces it; cores refuse one with the fourth. */
+const companions = ['-wal', '-shm', '-journal', '-overwritten'];
+
+export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {
+  const target = existsSync(filename) ? realpathSync(filename) : filename;
+  refuseLiveFile(file, target);
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const stamp = now.toISOString().replace(/[-:]|\.\d+/g, '');
+  const copy = `${target}.restoring-${stamp}-${process.pid}`;
+  try {
+    copyFileSync(file, copy, constants.COPYFILE_EXCL);
+    await chmod(copy, 0o600);
+    const missing = await prepare(copy, file);
+    copyOwner(copy, existsSync(target) ? target : dirname(target));
+    flushToDisk(copy);
+    const before = `${target}.before-restore-${stamp}`;
+    const replaced = existsSync(target) ? await replace(target, copy, before) : place(target, copy, before);
+    return { ...replaced, missing };
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    throw new Problem('unavailable', `Couldn't put the backup in place: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+  } finally {
+    for (const suffix of ['', ...companions]) rmSync(`${copy}${suffix}`, { force: true });
+  }
+}
+
+function refuseLiveFile(file: string, target: string): void {
+  if (!existsSync(file) || !statSync(file).isFile()) throw new Problem('invalid', `${file} doesn't exist. Specify the path of a backup.`);
+  if (existsSync(target) && realpathSync(file) === realpathSync(target))
+    throw new Problem('invalid', `${file} is the database itself. Specify the path of a backup.`);
+  const live = ['-wal', '-journal'].find((suffix) => existsSync(`${file}${suffix}`) && statSync(`${file}${suffix}`).size > 0);
+  if (live)
+    throw new Problem('invalid', `${file} is a database in use, not a backup: ${file}${live} exists. To make a backup: admin backup`);
+}
+
+/** Checks the copy of a backup, and makes it ready. @returns the migrations that it lacks */
+async function prepare(copy: string, file: string): Promise<string[]> {
+  const database = open(copy);
+  try {
+    const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
+    if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
+    // Without the end of an empty last page, SQLite finds nothing wrong.
+    const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
+    if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
+    const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
+    const missing = missingMigrations(applied, file);
+    await database.raw('PRAGMA journal_mode = DELETE');
+    await database('sessions').delete();
+    return missing;
+  } catch (error) {
+    const explained = explainDatabaseError(error);
+    throw explained ? new Problem('invalid', `Couldn't restore ${file}: ${explained.cause}.`) : error;
+  } finally {
+    await database.destroy();
+  }
+}
+
+/** A database that was deleted can have left its companions behind. */
+function place(target: string, copy: string, before: string): Omit<RestoreResult, 'missing'> {
+  moveCompanions(target, before);
+  linkUnlessThere(copy, target);
+  flushToDisk(dirname(target));
+  return { before: null, revived: { apiKeys: [], users: [], enabled: [] } };
+}
+
+async function replace(target: string, copy: string, before: string): Promise<Omit<RestoreResult, 'missing'>> {
+  const database = open(target);
+  try {
+    const revived = await lock(database, copy, target);
+    linkSync(target, before);
+    moveCompanions(target, before);
+    // A rename replaces in one step: a core that starts now finds the old or the new database, never none.
+    renameSync(copy, target);
+    flushToDisk(dirname(target));
+    return { before, revived };
+  } finally {
+    await database.destroy();
+  }
+}
+
+/**
+ * Locks the database against all other connections, until this one is closed. SQLite leaves WAL mode only if no other connection has the
+ * file open, and writes the WAL back then; outside WAL mode, an exclusive transaction also excludes readers.
+ *
+ * @returns null when the database cannot be read, which is a reason to restore
+ */
+async function lock(database: Knex, copy: string, target: string): Promise<Revived | null> {
+  try {
+    await database.raw('ATTACH ? AS backup', [copy]);
+    await database.raw('PRAGMA busy_timeout = 1000');
+    await database.raw('PRAGMA main.journal_mode = DELETE');
+    await database.raw('BEGIN EXCLUSIVE');
+    const [mode]: { journal_mode: string }[] = await database.raw('PRAGMA main.journal_mode');
+    if (mode?.journal_mode !== 'delete') throw inUse(target);
+    return await revivedBy(database);
+  } catch (error) {
+    if (isLocked(error)) throw inUse(target);
+    if (error instanceof Problem || explainDatabaseError(error) === undefined) throw error;
+    return null;
+  }
+}
+
+function inUse(target: string): Problem {
+  return new Problem('conflict', `${target} is in use. Stop the core and any other program that has it open, then restore again.`);
+}
+
+async function revivedBy(database: Knex): Promise<Revived> {
+  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [] };
+  const apiKeys: RevivedKey[] = await database.raw(
+    `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
+     FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
+  );
+  const columns = await columnsOfUsers(database, 'main');
+  // A user with many keys is deleted in steps. The row goes last.
+  const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
+  const users: RevivedUser[] = await database.raw(
+    `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
+     WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM ${remaining}) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
+  );
+  return { apiKeys, users, enabled: columns.includes('disabled_at') ? await enabledBy(database, remaining) : [] };
+}
+
+async function enabledBy(database: Knex, remaining: string): Promise<EnabledUser[]> {
+  // A backup of an earlier release knows no disabled users.
+  const isEnabled = (await columnsOfUsers(database, 'backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
+  return database.raw(
+    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id
+     WHERE u.disabled_at IS NOT NULL AND ${isEnabled} ORDER BY 4, 1`,
+  );
+}
+
+async function columnsOfUsers(database: Knex, schema: 'main' | 'backup'): Promise<string[]> {
+  const found: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
+  return found.map(({ name }) => name);
+}
+
+/** Unlike a rename, a link fails if a core has just created a database. */
+function linkUnlessThere(copy: string, target: string): void {
+  try {
+    linkSync(copy, target);
+  } catch (error) {
+    throw codeOf(error) === 'EEXIST' ? inUse(target) : error;
+  }
+}
+
+function moveCompanions(target: string, before: string): void {
+  for (const suffix of companions) if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${before}${suffix}`);
+}
+
+/** A core runs under a user of its own, who must be able to open what root has restored. */
+function copyOwner(copy: string, like: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(like);
+  chownSync(copy, uid, gid);
+}
+
+/** One plain connection: the core's settings would change the file. */
+function open(filename: string): Knex {
+  return knex({
+    client: 'sqlite3',
+    connection: { filename, flags: ['OPEN_READWRITE'] },
+    useNullAsDefault: true,
+    compileSqlOnError: false,
+    log: quiet,
+    pool: { min: 1, max: 1 },
+  });
+}

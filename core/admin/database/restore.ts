@@ -1,0 +1,112 @@
+import type { Command } from 'commander';
+import { timestamp } from '#contract/text/text.ts';
+import { revokeVisible } from '../../domain/api-keys.ts';
+import { deleteUser, disableUser } from '../../domain/directory/users.ts';
+import { adminCommand } from '../../program.ts';
+import { systemClock } from '../../server/start/system.ts';
+import { requireFile } from '../../storage/engine/sqlite/sqlite-file.ts';
+import { everyKey } from '../key.ts';
+import type { AdminContext, Runner, Settings } from '../program/context.ts';
+import { withExamples } from '../program/help.ts';
+import { shortName, table } from '../program/table.ts';
+import { findUser } from '../user.ts';
+import { restorePostgres } from './restore-postgres.ts';
+import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
+import { restoreSqlite } from './restore-sqlite.ts';
+
+export function restoreCommand(program: Command, { withoutDatabase }: Runner): void {
+  const command = program
+    .command('restore')
+    .argument('<file>')
+    .description(
+      'replace the database with a backup; stop all cores first. Lists the revoked keys and the deleted or disabled users that the backup brings back',
+    );
+  command.option('--revoke-again', 'revoke, delete and disable again what the backup brings back');
+  withExamples(command, 'restore /backups/callkey-2026-11-22.db', 'restore /backups/callkey-2026-11-22.db --revoke-again').action(
+    withoutDatabase(runRestore),
+  );
+}
+
+/**
+ * Puts a backup in the place of the database: all of it or nothing, and not while a core runs on it. Does not restore sessions, which would
+ * undo a sign-out or a password reset.
+ */
+async function runRestore(settings: Settings, path: string, { revokeAgain = false }: { revokeAgain?: boolean }): Promise<boolean> {
+  const { location, isDatabaseNamed, output, fileOf } = settings;
+  const file = fileOf(path);
+  if (location.kind === 'sqlite' && !isDatabaseNamed) requireFile(location.filename);
+  const restored =
+    location.kind === 'sqlite'
+      ? await restoreSqlite(location.filename, file, systemClock.now().toJSDate())
+      : await restorePostgres(location.url, file);
+  const { before, revived, missing } = restored;
+  const isRevokedAgain = revokeAgain && revived !== null && missing.length === 0;
+  if (isRevokedAgain) await settings.useDatabase((context) => revokeAll(context, revived));
+  const json = {
+    restored: { file, before, missing },
+    revokedAgain: isRevokedAgain,
+    revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
+    deletedUsers: revived?.users.map(userJson) ?? null,
+    disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
+  };
+  output.answer(json, textOf(file, restored, isRevokedAgain));
+  return isRevokedAgain || !revokeAgain;
+}
+
+async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
+  for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
+  for (const { email } of users) await deleteUser(ports, actor, await findUser(ports, email), false);
+  // Those of deleted users have gone with them.
+  const deleted = new Set(users.map(({ id }) => id));
+  for (const { id, creatorId } of apiKeys) if (!deleted.has(creatorId)) await revokeVisible(ports, everyKey, actor, id, false);
+}
+
+function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
+  return { ...key, owner: { id: creatorId, name: creatorName }, revokedAt: timestamp(revokedAt) };
+}
+
+function userJson({ deletedAt, ...user }: RevivedUser) {
+  return { ...user, deletedAt: timestamp(deletedAt) };
+}
+
+function textOf(file: string, { before, revived, missing }: RestoreResult, isRevokedAgain: boolean): string {
+  const lines = [
+    before === null ? `Restored ${file}.` : `Restored ${file}. The previous database is now ${before}.`,
+    'All sessions have ended. Users must sign in again, with the passwords they had at the time of the backup.',
+  ];
+  if (missing.length > 0)
+    lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
+  lines.push(revived ? unknownAfter : "Couldn't read the previous database, so the API keys revoked since the backup are unknown.");
+  for (const { rows, head, was, warning, remedy } of revived ? listsOf(revived) : []) {
+    if (rows.length === 0) continue;
+    const outcome = isRevokedAgain ? `and were ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
+    lines.push('', `These ${head.what} were ${was} since the backup ${outcome}`, table(head.columns, rows));
+  }
+  return lines.join('\n');
+}
+
+const unknownAfter =
+  'Only the database that was there knows what was revoked since the backup. What it had lost itself cannot be listed here.';
+
+type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
+
+function listsOf({ apiKeys, users, enabled }: Revived): RevivedList[] {
+  const key = ({ id, name, creatorName, revokedAt }: RevivedKey) => [id, shortName(name), shortName(creatorName), timestamp(revokedAt)];
+  return [
+    {
+      head: { what: 'API keys', columns: ['ID', 'NAME', 'OWNER', 'REVOKED'] },
+      rows: apiKeys.map(key),
+      ...{ was: 'revoked', warning: 'and WORK AGAIN. Revoke them', remedy: 'key revoke ID...' },
+    },
+    {
+      head: { what: 'users', columns: ['EMAIL', 'NAME', 'DELETED'] },
+      rows: users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]),
+      ...{ was: 'deleted', warning: 'and CAN SIGN IN AGAIN. Delete them', remedy: 'user delete EMAIL' },
+    },
+    {
+      head: { what: 'users', columns: ['EMAIL', 'NAME', 'DISABLED'] },
+      rows: enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]),
+      ...{ was: 'disabled', warning: 'and ARE ENABLED AGAIN, with their API keys. Disable them', remedy: 'user disable EMAIL' },
+    },
+  ];
+}

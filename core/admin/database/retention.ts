@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import { timestamp } from '#contract/text/text.ts';
+import { findPrunable, pruneAudit } from '../../domain/audit/audit-chain.ts';
+import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { endOverdueCalls, eraseOldContacts } from '../../domain/calls/retention.ts';
+import { requireTrustedClock } from '../../domain/clock.ts';
+import type { RetentionDays } from '../../domain/model.ts';
+import type { Ports } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { defaultRetention } from '../../server/start/config.ts';
+import type { AdminContext, Runner } from '../program/context.ts';
+import { withExamples } from '../program/help.ts';
+import { acceptCommand } from './clock.ts';
+
+export function retentionCommands(program: Command, { withDatabase }: Runner): void {
+  const retention = program
+    .command('retention')
+    .description('show and apply the retention periods of contact data (RETENTION_DAYS) and audit events (AUDIT_RETENTION_DAYS)');
+  const show = retention.command('show').description('show retention periods and what is due to be erased');
+  withExamples(show, 'retention show').action(withDatabase(runShow));
+  const run = retention
+    .command('run')
+    .option('--dry-run', 'only say what is due')
+    .description("erase now what is due by the core's setting; a core does it each hour");
+  withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
+}
+
+/** In days. */
+const longerThanAny = 365_000;
+
+/** What the core works by. `isKnown` unless the default stands for a setting that only the core has. @throws Problem `conflict` */
+async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
+  const recorded = await ports.stores.retention.recordedDays();
+  for (const [kind, variable] of [
+    ['contacts', 'RETENTION_DAYS'],
+    ['auditEvents', 'AUDIT_RETENTION_DAYS'],
+  ] as const) {
+    const given = givenDays[kind];
+    if (!recorded || given === undefined || given === recorded[kind]) continue;
+    const what = `${variable} is ${given ?? 'off'} here, and was ${recorded[kind] ?? 'off'} when a core last started.`;
+    throw new Problem('conflict', `${what} Unset it here, or start the core with the new value first.`);
+  }
+  return { ...defaultRetention, ...givenDays, ...recorded, isKnown: recorded !== null || givenDays.contacts !== undefined };
+}
+
+async function runShow(context: AdminContext): Promise<void> {
+  const { ports, output } = context;
+  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
+  const { retention, auditChain } = ports.stores;
+  const { erasable, oldestEndedAt } = await retention.countErasable(ports.clock.now().minus({ days: retentionDays ?? longerThanAny }));
+  const oldestEventAt = await auditChain.oldestAt();
+  const lapseDays = dialingLimits.life.as('days');
+  const lines = [
+    retentionDays === null
+      ? 'Contact data: kept (RETENTION_DAYS is off).'
+      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${retentionDays} days after a call ends (RETENTION_DAYS). ${erasable} calls are due.`,
+    `  Oldest call with contact data ended: ${oldestEndedAt ? timestamp(oldestEndedAt) : 'none'}.`,
+    `  A call that is never dialed ends at its notAfter or, without one, ${lapseDays} days after it was due.`,
+    auditRetentionDays === null
+      ? 'Audit events: kept (AUDIT_RETENTION_DAYS is off).'
+      : `Audit events: deleted after ${auditRetentionDays} days (AUDIT_RETENTION_DAYS).`,
+    `  Oldest event: ${oldestEventAt === null ? 'none yet' : timestamp(oldestEventAt)}.`,
+  ];
+  const json = {
+    ...{ retentionDays, erasable, oldestEndedAt: oldestEndedAt && timestamp(oldestEndedAt), lapseDays },
+    ...{ auditRetentionDays, oldestEventAt: oldestEventAt === null ? null : timestamp(oldestEventAt) },
+  };
+  output.answer(json, lines.join('\n'));
+}
+
+async function runErase(context: AdminContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
+  const { ports, output } = context;
+  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
+  if (!isKnown) {
+    const what = 'No core has recorded its RETENTION_DAYS in this database yet.';
+    throw new Problem('conflict', `${what} Start a core, or set RETENTION_DAYS to the value that the core has.`);
+  }
+  const days = { contacts: retentionDays, auditEvents: auditRetentionDays };
+  const { erased, auditEvents } = await (dryRun ? countDue(ports, days) : eraseDue(context, days));
+  const text = dryRun
+    ? `Would erase the contact data of ${erased} calls, and delete ${auditEvents} audit events.`
+    : `Erased contact data from ${erased} calls and deleted ${auditEvents} audit events.`;
+  output.answer({ dryRun, retentionDays, erased, auditRetentionDays, auditEvents }, text);
+}
+
+type Due = { erased: number; auditEvents: number };
+
+async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays): Promise<Due> {
+  const { retention } = ports.stores;
+  const erasable = contacts === null ? 0 : (await retention.countErasable(ports.clock.now().minus({ days: contacts }))).erasable;
+  const prunable = auditEvents === null ? null : await findPrunable(ports, auditEvents);
+  return { erased: erasable, auditEvents: prunable ? prunable.last.seq - prunable.first + 1 : 0 };
+}
+
+async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
+  await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
+  await endOverdueCalls(ports.stores.dialing, ports.clock);
+  const erased = days.contacts === null ? 0 : await eraseOldContacts(ports, actor, days.contacts);
+  await ports.stores.auditChain.extend();
+  return { erased, auditEvents: days.auditEvents === null ? 0 : await pruneAudit(ports, actor, days.auditEvents) };
+}

@@ -1,0 +1,18 @@
+import type { z } from 'zod';
+import { limits } from '#contract/limits.ts';
+import { lineSchema } from '#contract/text/text.ts';
+import { Problem } from '../../domain/problem.ts';
+import { oneLine } from './output.ts';
+
+export const nameSchema = lineSchema(limits.name);
+
+/** A file can have thousands of errors: a terminal shows the first. */
+const shownErrors = 20;
+
+/** @throws Problem `invalid` that says what is wrong, and where */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.slice(0, shownErrors).map(({ path, message }) => oneLine([...path.map(String), message].join(' ')));
+  throw new Problem('invalid', `${oneLine(what)}: ${errors.join('\n')}`);
+}

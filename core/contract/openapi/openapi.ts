@@ -1,0 +1,189 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { keyExpiresHeader, replayedHeader } from '../calls/calls.ts';
+import { signatureHeaders } from '../calls/signature.ts';
+import { tenancyHeader } from '../console.ts';
+import { generationHeader } from '../generation.ts';
+import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '../problems.ts';
+import { bodyExamples, detailExamples } from './openapi-examples.ts';
+import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './openapi-parts.ts';
+import { type DescribedRoute, describedRoutes, namedSchemas, type SchemaName } from './openapi-routes.ts';
+
+type Json = Record<string, unknown>;
+
+/**
+ * Describes the public listener in OpenAPI 3.1.
+ *
+ * @param version of this program
+ */
+export function openapiDocument(version: string): Json {
+  const responses: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const route of describedRoutes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, responses) };
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Callkey',
+      version,
+      summary: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them.',
+      description:
+        'Errors are `application/problem+json` (RFC 9457). Without valid credentials, every path and method returns the same 401, whether it exists or not. `HEAD` works like `GET`.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'A core on this machine with the default configuration' }],
+    tags: [
+      { name: 'Calls', description: 'What an API key can do.' },
+      { name: 'Console', description: 'What a signed-in user can do.' },
+      { name: 'Dialer', description: 'Between the core and a provider that dials.' },
+    ],
+    paths,
+    webhooks: { handoff: { post: handoff } },
+    components: {
+      schemas: schemas(),
+      responses,
+      headers,
+      parameters: Object.fromEntries(Object.entries(parameters).map(([name, parameter]) => [name, { name, ...parameter }])),
+      securitySchemes,
+    },
+  };
+}
+
+function operationOf(route: DescribedRoute, responses: Json): Json {
+  return {
+    operationId: route.id,
+    tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', nothing: 'Console' }[route.by]],
+    summary: route.summary,
+    security: route.by === 'nothing' ? [] : [{ [route.by]: [] }],
+    parameters: parametersOf(route),
+    ...(route.body ? { requestBody: { required: true, content: jsonContent(route.body) } } : {}),
+    responses: { [route.status]: successOf(route), ...problemResponses(route, responses) },
+  };
+}
+
+function parametersOf({ id, path, by, query }: DescribedRoute): Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: name === 'requestId' ? requestId : reference('schemas', 'Identifier'),
+  }));
+  const { properties = {}, required = [] } = query ? z.toJSONSchema(query, { io: 'input' }) : {};
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema }));
+  const named = [
+    requestIdHeader,
+    ...(id === 'placeCall' ? ['Idempotency-Key'] : []),
+    ...(by === 'session' ? [tenancyHeader] : []),
+    ...(by === 'signature' ? [signatureHeaders.id, signatureHeaders.timestamp] : []),
+  ];
+  return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
+}
+
+function successOf({ id, by, status, answer }: DescribedRoute): Json {
+  const isInConsole = by === 'session' || by === 'nothing';
+  const sent = headersWhere([
+    [true, requestIdHeader],
+    [by === 'apiKey', keyExpiresHeader],
+    [id === 'placeCall', replayedHeader],
+    [isInConsole, generationHeader],
+    [isInConsole, 'Set-Cookie'],
+  ]);
+  return {
+    description: STATUS_CODES[status],
+    headers: sent,
+    ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(answer) } : {}),
+  };
+}
+
+const csvContent = { 'text/csv': { schema: { type: 'string' } } };
+
+function headersWhere(sent: readonly [boolean, HeaderName][]): Json {
+  return Object.fromEntries(sent.flatMap(([applies, name]) => (applies ? [[name, reference('headers', name)]] : [])));
+}
+
+function jsonContent(name: SchemaName): Json {
+  const example = bodyExamples[name];
+  return { 'application/json': { schema: reference('schemas', name), ...(example ? { example } : {}) } };
+}
+
+/** References to the answers of a route that are problems, which are added to `responses`. */
+function problemResponses(route: DescribedRoute, responses: Json): Json {
+  const references: Json = {};
+  for (const [status, codes] of Map.groupBy(problemsOf(route), (code) => problemTable[code].status)) {
+    const name = codes.map((code) => code.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())).join('Or');
+    const fullName = route.by === 'apiKey' && status !== 401 ? `${name}ToKey` : name;
+    responses[fullName] ??= problemResponse(codes, status, route);
+    references[status] = reference('responses', fullName);
+  }
+  return references;
+}
+
+function problemsOf({ by, body, problems = [] }: DescribedRoute): ProblemCode[] {
+  const isInConsole = by === 'session' || by === 'nothing';
+  const has: [boolean, ...ProblemCode[]][] = [
+    [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
+    [isInConsole, 'cross-site'],
+    [by === 'session', 'method-not-allowed', 'too-many-requests'],
+    // For a user with a one-time password, and for a tenancy that isn't the viewer's to name, or doesn't exist.
+    [by === 'session', 'forbidden', 'not-found'],
+    [body !== undefined, 'invalid'],
+    // Without a right signature, and so without a whole body, a report gets the 401.
+    [body !== undefined && by !== 'signature', 'too-large', 'unsupported-media-type'],
+  ];
+  return [...new Set(has.flatMap(([applies, ...codes]) => (applies ? codes : [])))];
+}
+
+function problemResponse(codes: readonly ProblemCode[], status: number, { by }: DescribedRoute): Json {
+  const sent = headersWhere([
+    [status === 401, 'WWW-Authenticate'],
+    [status !== 401, requestIdHeader],
+    [status !== 401 && by === 'apiKey', keyExpiresHeader],
+    [status === 405, 'Allow'],
+    [status === 429 || status === 503, 'Retry-After'],
+  ]);
+  const narrowed = {
+    ...reference('schemas', 'Problem'),
+    properties: { type: { enum: codes.map(problemType) }, status: { const: status } },
+  };
+  return {
+    description:
+      status === 405
+        ? 'Method not allowed: the response to any other method on this path'
+        : codes.map((code) => problemTable[code].title).join(', or: '),
+    headers: sent,
+    content: {
+      [problemMediaType]: { schema: narrowed, examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code) }])) },
+    },
+  };
+}
+
+function problemExample(code: ProblemCode): Json {
+  const { title, status } = problemTable[code];
+  return { type: problemType(code), title, status, detail: detailExamples[code] };
+}
+
+/** What the core sends to a provider. */
+const handoff = {
+  operationId: 'handoff',
+  tags: ['Dialer'],
+  summary: 'Dial a call that is due. The same hand-off may be sent more than once, with the same handoffId',
+  security: [{ signature: [] }],
+  parameters: [signatureHeaders.id, signatureHeaders.timestamp].map((name) => reference('parameters', name)),
+  requestBody: { required: true, content: jsonContent('Handoff') },
+  responses: {
+    '2XX': { description: 'Accepted: the call is being dialed.' },
+    '429': { description: 'Not now: the same hand-off will be sent again later.' },
+    '4XX': { description: 'Rejected: the call has failed.' },
+    '5XX': { description: 'Not now: the same hand-off will be sent again later.' },
+  },
+};
+
+/** Refinements have no form in JSON Schema: what comes in may be refused still. Answers may gain fields. */
+function schemas(): Json {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(namedSchemas)) registry.add(schema, { id });
+  const made = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` }).schemas;
+  return Object.fromEntries(Object.entries(made).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+}

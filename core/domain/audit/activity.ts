@@ -1,0 +1,46 @@
+import type { RecordExport } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { capped } from '../calls/call-list.ts';
+import { scopeOf } from '../directory/scope.ts';
+import type { ActivityFilter, Actor, ListedEvent, Viewer } from '../model.ts';
+import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
+import type { Ports } from '../ports.ts';
+import { countExport } from '../sign-in/throttle.ts';
+import { auditEvent } from './audit.ts';
+
+/** The console says that it has saved a list as a file. */
+export async function recordExport(ports: Ports, viewer: Viewer, actor: Actor, { list, rows }: RecordExport): Promise<void> {
+  await countExport(ports, viewer.id);
+  await recordListExport(ports, viewer, actor, list, `${list} (${rows} rows)`);
+}
+
+/** The core is about to send a list as a file. Recorded first: one that breaks off has been read, too. */
+export async function recordListExport(ports: Ports, viewer: Viewer, actor: Actor, list: string, name: string): Promise<void> {
+  const subject = { kind: 'list', id: list, name } as const;
+  await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeOf(viewer).owningScope));
+}
+
+type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
+
+export async function listActivity(ports: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null): Promise<ActivityPage> {
+  const { activity } = scopeOf(viewer);
+  const page = pageOf(await ports.stores.activity.list(activity, filter, cursor, rowsForPage), ({ id }) => id);
+  const isAll = cursor === null && page.nextCursor === null;
+  const total = isAll ? page.items.length : await ports.stores.activity.count(activity, filter, limits.countedMatches + 1);
+  return { ...page, ...capped(total) };
+}
+
+export async function exportActivity(
+  ports: Ports,
+  viewer: Viewer,
+  filter: ActivityFilter,
+  cursor: string | null,
+): Promise<Page<ListedEvent>> {
+  const rows = await ports.stores.activity.list(scopeOf(viewer).activity, filter, cursor, limits.exportPage + 1);
+  return pageOfSize(limits.exportPage, rows, ({ id }) => id);
+}
+
+/** The people and actions that there are in the viewer's activity. */
+export function activityFacets(ports: Ports, viewer: Viewer) {
+  return ports.stores.activity.facets(scopeOf(viewer).activity);
+}

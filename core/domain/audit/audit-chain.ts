@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto';
+import type { Actor, AuditSubject, ChainedEvent, Seal } from '../model.ts';
+import type { AuditChainStore, Ports } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { auditEvent } from './audit.ts';
+
+/** The hash of an event, over itself and the event before: SHA-256, in hexadecimal. */
+export function chainHash(before: string, seq: number, fields: ChainedEvent['fields']): string {
+  return hash('sha256', JSON.stringify([before, seq, ...fields]), 'hex');
+}
+
+type ChainReport = {
+  /** How many events are in the chain. */
+  events: number;
+  /** Events that housekeeping has not chained yet. */
+  unchained: number;
+  /** How many events were pruned before the first. */
+  pruned: number;
+  seal: Seal;
+  /** A sentence each, the first twenty. Empty where all is well. */
+  faults: string[];
+};
+
+const readAtOnce = 1_000;
+const mostFaults = 20;
+
+/**
+ * Checks whether each chained event follows from the one before, up to the newest, and whether a record in the chain says that the events
+ * before the first one were deleted by age. Whoever can write the database can add such a record. A seal that is newer than the record proves it.
+ *
+ * @param known seals from before, which must still hold
+ */
+export async function verifyChain(store: AuditChainStore, known: readonly Seal[]): Promise<ChainReport> {
+  const state = await store.state();
+  const faults: string[] = [];
+  const prunings: Pruning[] = [];
+  let { prunedSeq: seq, prunedHash: before } = state;
+  let events = 0;
+  for (let some = await store.read(seq, state.seq, readAtOnce); some.length > 0; some = await store.read(seq, state.seq, readAtOnce)) {
+    for (const event of some) {
+      if (event.seq !== seq + 1) faults.push(missing(seq + 1, event.seq - 1));
+      else if (!follows(before, event)) faults.push(`Event ${event.seq} doesn't match the one before it: one of the two was modified.`);
+      if (known.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(notOfSeal(event.seq));
+      const pruning = parsePruning(event);
+      if (pruning) prunings.push(pruning);
+      ({ seq, hash: before } = event);
+      events++;
+    }
+  }
+  if (seq < state.seq) faults.push(missing(seq + 1, state.seq));
+  else if (before !== state.hash) faults.push(`Event ${seq} isn't the newest chained event.`);
+  faults.push(...findPruningFaults(state, prunings, known));
+  const newestSeal = newestOf(known);
+  if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
+  // Pruned meanwhile.
+  if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, known);
+  const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
+  return { events, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
+}
+
+function follows(before: string, { seq, fields, hash: own }: ChainedEvent): boolean {
+  return chainHash(before, seq, fields) === own;
+}
+
+const newestOf = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
+const notOfSeal = (seq: number) => `Event ${seq} doesn't match the seal.`;
+
+/** What the event `recordedAs` says was deleted by age: all events up to `last`. */
+type Pruning = { last: Seal; recordedAs: number };
+
+/** The subject of an event about pruning: the last event that was deleted is named by its hash. */
+function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
+  return { kind: 'audit-log', id, name: `${first} to ${seq}` };
+}
+
+function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
+  const [, , , , action, , id, name] = fields;
+  const last = Number(/^\d+ to (\d+)$/.exec(String(name))?.[1]);
+  // It is recorded before anything is deleted, so it is newer than all that. NaN is not.
+  if (action !== 'audit.pruned' || !(last < seq)) return null;
+  return { last: { seq: last, hash: String(id) }, recordedAs: seq };
+}
+
+function findPruningFaults(
+  { prunedSeq, prunedHash }: { prunedSeq: number; prunedHash: string },
+  prunings: readonly Pruning[],
+  known: readonly Seal[],
+): string[] {
+  if (prunedSeq === 0) return [];
+  const faults = known.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
+  const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
+  // A run that was interrupted has deleted less than its record says.
+  const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
+  if (!record) return [...faults, `${deleted} by hand: no event in the chain says that they were deleted by age.`];
+  if (known.length === 0 || newestOf(known) >= record.recordedAs) return faults;
+  const doubt = `${deleted} after the seal was made, as event ${record.recordedAs} says. Anyone who can write the database can add that event.`;
+  return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];
+}
+
+function missing(first: number, last: number): string {
+  return first === last ? `Event ${first} is missing.` : `Events ${first} to ${last} are missing.`;
+}
+
+/** Which events are due to be deleted by age. */
+type Prunable = { first: number; last: Seal };
+
+/**
+ * Finds events older than so many days. Waits until the oldest is a day over: otherwise deleting would leave an event each hour.
+ *
+ * @throws Problem `conflict` where an event is missing or was changed: deleting around it would hide that
+ */
+export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
+  const before = clock.now().minus({ days }).toMillis();
+  const oldest = (await auditChain.oldestAt()) ?? Infinity;
+  if (oldest >= before - oneDay) return null;
+  const { seq: newest, prunedSeq, prunedHash } = await auditChain.state();
+  const last = { seq: prunedSeq, hash: prunedHash };
+  const readNext = () => auditChain.read(last.seq, newest, readAtOnce);
+  let isOld = true;
+  for (let some = await readNext(); isOld && some.length > 0; some = await readNext()) {
+    for (const event of some) {
+      if (!follows(last.hash, event)) throw brokenAt(event.seq);
+      isOld &&= event.at < before;
+      if (isOld) Object.assign(last, { seq: event.seq, hash: event.hash });
+      else break;
+    }
+  }
+  // None where another core has deleted them meanwhile.
+  return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
+}
+
+const oneDay = 86_400_000;
+
+function brokenAt(seq: number): Problem {
+  return new Problem('conflict', `Old audit events stay: their chain is broken before event ${seq}. See: admin audit verify`);
+}
+
+/**
+ * Deletes events older than so many days. The event that says so is in the chain before the first one goes, and names the last by its hash.
+ *
+ * @returns how many
+ */
+export async function pruneAudit(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
+  const { auditChain, activity } = ports.stores;
+  const prunable = await findPrunable(ports, days);
+  if (!prunable) return 0;
+  const { first, last } = prunable;
+  await activity.record(auditEvent(ports, actor, 'audit.pruned', pruningSubject(first, last), null));
+  await auditChain.extend(signal);
+  return auditChain.prune(last.seq, signal);
+}

@@ -1,0 +1,38 @@
+import type { Actor, AuditAction, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
+import type { Ports } from '../ports.ts';
+
+/** Who acts on the machine itself, such as with `admin`. */
+export const operator: Actor = { who: null, address: 'local' };
+
+export function auditEvent(
+  ports: Ports,
+  actor: Actor,
+  action: AuditAction,
+  subject: AuditSubject,
+  owningScope: OwningScope | null,
+): AuditEvent {
+  return {
+    id: ports.randomness.id(),
+    at: ports.clock.now(),
+    actor: actor.who && { id: actor.who.id, name: actor.who.name },
+    action,
+    subject,
+    owningScope,
+    address: actor.address,
+  };
+}
+
+export function userSubject({ id, name }: User): AuditSubject {
+  return { kind: 'user', id, name };
+}
+
+/** The user's own name: a session has none, and its id is not recorded. */
+export function sessionSubject({ id, name }: User): AuditSubject {
+  return { kind: 'session', id, name };
+}
+
+/** The scope of audit events about a user; null for staff, who belong to the service. */
+export function owningScopeOf(user: User): OwningScope | null {
+  const partnerId = user.partner?.id ?? user.account?.partnerId;
+  return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
+}

@@ -1,0 +1,200 @@
+import type { DateTime } from 'luxon';
+import type { CallState } from '#contract/calls/calls.ts';
+import { limits } from '#contract/limits.ts';
+import { scopeOf } from '../directory/scope.ts';
+import { listCampaigns } from '../directory/tenancies.ts';
+import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
+import { type Page, pageOfSize } from '../paging.ts';
+import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { byDay, chartDays, type Day, type DayRange, daysOf, idSkew, startOf } from './days.ts';
+
+/** What a viewer asks of a list of calls. @property campaignId null for all campaigns in scope */
+export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
+
+/** The calls of a campaign, or of all in scope, with their outcomes, which no key-authenticated request can read. */
+export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
+  const scope = await scopeOfCalls(ports, viewer, query.campaignId);
+  await requireKey(ports, viewer, query.filter);
+  const page = await findPage(ports, viewer, scope, query, turn);
+  return { ...page, ...(await totalOf(ports, scope, query, page, turn)) };
+}
+
+async function totalOf(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {
+  const seen = page.items.length;
+  // The search has used its time up already.
+  if (page.searchedBackTo !== null) return { total: seen, totalIsMore: true };
+  if (cursor === null && page.nextCursor === null) return { total: seen, totalIsMore: false };
+  const { total, totalIsMore } = await countCalls(ports, scope, filter, turn);
+  return { total: Math.max(total, seen), totalIsMore };
+}
+
+/** A part of an export, which takes a turn of its own. */
+export async function findCallsToExport(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<Page<ListedCall>> {
+  const scope = await scopeOfCalls(ports, viewer, query.campaignId);
+  await requireKey(ports, viewer, query.filter);
+  return findPage(ports, viewer, scope, query, turn, limits.exportPage);
+}
+
+async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: CallQuery, turn: Turn, size: number = limits.page) {
+  const calls: ListedCall[] = [];
+  for (let { cursor } = query; ; ) {
+    const rows = size + 1 - calls.length;
+    const found = await ports.stores.callList.list(scope, query.filter, cursor, scopeOf(viewer).apiKeys, rows);
+    calls.push(...found.calls);
+    const { end } = found;
+    if (calls.length > size || end === null) return { ...pageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
+    // A campaign may have ten million calls, and a match none of them: what was found until now is an answer, too.
+    if (!(await turn.goOn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
+    cursor = end.contactId;
+  }
+}
+
+type Total = { total: number; totalIsMore: boolean };
+
+async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
+  const most = limits.countedMatches;
+  if (!isNarrow(filter)) return capped(await ports.stores.callList.countPlaced(scope, filter.placed, most + 1));
+  let total = 0;
+  for (let cursor: string | null = null; ; ) {
+    const { counts, end }: { counts: CallCount[]; end: StretchEnd } = await ports.stores.callList.count(scope, filter, cursor);
+    for (const { calls } of counts) total += calls;
+    if (end === null || total > most) return capped(total);
+    if (!(await turn.goOn())) return { total, totalIsMore: true };
+    cursor = end.contactId;
+  }
+}
+
+export function capped(found: number): Total {
+  return { total: Math.min(found, limits.countedMatches), totalIsMore: found > limits.countedMatches };
+}
+
+/** Whether calls within the range don't all match. */
+function isNarrow({ states, apiKey, search }: CallFilter): boolean {
+  return states.length > 0 || apiKey !== null || search !== '';
+}
+
+/** @property searchedBackTo until when the calls were searched, if the search stopped before it had a whole page */
+type FoundPage = Page<ListedCall> & { searchedBackTo: DateTime<true> | null };
+export type CallPage = FoundPage & Total;
+
+/** A share of the database's time, for work that may take long. */
+export type Turn = {
+  /** Lets others go first. @returns false if the work has to end with what it has */
+  goOn(): Promise<boolean>;
+};
+
+export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
+  await requireCampaign(ports, viewer, campaignId);
+  const call = await ports.stores.callList.find(campaignId, contactId, scopeOf(viewer).apiKeys);
+  if (!call) throw new Problem('not-found', "This call doesn't exist in this campaign.");
+  return call;
+}
+
+type CallsByState = Partial<Record<CallState, number>>;
+export type DayOfCalls = { day: string; states: CallsByState };
+export type DayOfCampaigns = { day: string; campaigns: { id: string; states: CallsByState }[] };
+
+/** What a chart of calls counts. */
+export type ChartQuery = { days: DayRange; filter: CallFilter };
+type Chart<Day> = { days: Day[]; countedBackTo: DateTime<true> | null };
+
+/** In which states the calls of a campaign are now, by the day of a zone on which they were placed. */
+export async function summarizeCalls(
+  ports: Ports,
+  viewer: Viewer,
+  campaignId: string,
+  query: ChartQuery,
+  turn: Turn,
+): Promise<Chart<DayOfCalls>> {
+  await requireCampaign(ports, viewer, campaignId);
+  const { days, countedBackTo } = await chartOf(ports, viewer, [campaignId], query, turn);
+  return { days: days.map(({ day, counts }) => ({ day, states: byState(counts) })), countedBackTo };
+}
+
+/** The same of each campaign on a page of those that the viewer sees. */
+export async function summarizeAllCalls(
+  ports: Ports,
+  viewer: Viewer,
+  page: ListFilter,
+  query: ChartQuery,
+  turn: Turn,
+): Promise<Chart<DayOfCampaigns>> {
+  const campaigns = await listCampaigns(ports, viewer, page);
+  const ids = campaigns.items.map(({ id }) => id);
+  const chart = await chartOf(ports, viewer, ids, query, turn);
+  const days = chart.days.map(({ day, counts }) => {
+    const ofCampaign = Map.groupBy(counts, ({ campaignId }) => campaignId);
+    return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, states: byState(own) })) };
+  });
+  return { days, countedBackTo: chart.countedBackTo };
+}
+
+async function chartOf(ports: Ports, viewer: Viewer, campaignIds: readonly string[], { days: range, filter }: ChartQuery, turn: Turn) {
+  await requireKey(ports, viewer, filter);
+  const now = ports.clock.now();
+  const days = daysOf(now, range);
+  const isKept = startOf(days) >= startOf(chartDays(now, range.timeZone));
+  const { counts, countedBackTo } =
+    isKept && filter.apiKey === null && filter.search === ''
+      ? { counts: await keptCounts(ports, campaignIds, days), countedBackTo: null }
+      : await countThrough(ports, campaignIds, { ...filter, placed: chartStart(ports, filter, days) }, turn);
+  const { states, placed } = filter;
+  const matching = counts.filter(
+    ({ state, quarterAt }) => (states.length === 0 || states.includes(state)) && (placed.before === null || quarterAt < placed.before),
+  );
+  return { days: byDay(days, matching), countedBackTo };
+}
+
+async function keptCounts({ stores }: Ports, campaignIds: readonly string[], days: readonly Day[]): Promise<CountOfCampaign[]> {
+  const [campaignId = '', ...others] = campaignIds;
+  if (others.length > 0)
+    return stores.callList.summaryOfAll(
+      campaignIds,
+      days.map(({ from }) => from),
+    );
+  return campaignId === '' ? [] : (await stores.callList.summary(campaignId, startOf(days))).map((count) => ({ ...count, campaignId }));
+}
+
+/** The chart of a long range, and of none, has its newest days only. */
+function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
+  const from = startOf(days);
+  if (placed.from !== null && placed.from >= from) return placed;
+  return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(from - idSkew) } };
+}
+
+/** Calls of keys and searches are counted nowhere: looks through the calls themselves, the newest first, as long as it may. */
+async function countThrough({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
+  const counts: CountOfCampaign[] = [];
+  for (let cursor: string | null = null; ; ) {
+    const found: { counts: CountOfCampaign[]; end: StretchEnd } = await stores.callList.count({ kind: 'campaigns', ids }, filter, cursor);
+    counts.push(...found.counts);
+    if (found.end === null) return { counts, countedBackTo: null };
+    if (!(await turn.goOn())) return { counts, countedBackTo: found.end.placedAt };
+    cursor = found.end.contactId;
+  }
+}
+
+function byState(counts: readonly CallCount[]): CallsByState {
+  const states = new Map<CallState, number>();
+  for (const { state, calls } of counts) states.set(state, (states.get(state) ?? 0) + calls);
+  // None is left of a state that other calls have gone on from.
+  return Object.fromEntries([...states].filter(([, calls]) => calls > 0));
+}
+
+async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string): Promise<void> {
+  const isInScope = await ports.stores.callList.hasCampaign(scopeOf(viewer).campaigns, campaignId);
+  if (!isInScope) throw new Problem('not-found', "This campaign doesn't exist, or you don't have access to it.");
+}
+
+async function scopeOfCalls(ports: Ports, viewer: Viewer, campaignId: string | null): Promise<CallScope> {
+  if (campaignId === null) return scopeOf(viewer).campaigns;
+  await requireCampaign(ports, viewer, campaignId);
+  return { kind: 'campaigns', ids: [campaignId] };
+}
+
+/** Which calls a key has placed is told only to those who see the key. */
+async function requireKey(ports: Ports, viewer: Viewer, { apiKey }: CallFilter): Promise<void> {
+  if (apiKey === null || (await ports.stores.callList.seesKey(scopeOf(viewer).apiKeys, apiKey))) return;
+  throw new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
+}

@@ -1,0 +1,132 @@
+import type { CallState } from '#contract/calls/calls.ts';
+import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
+
+/**
+ * The life of a call. A call has a state, which the console shows, and while it is `dialing` a hand-off, which tells what the provider may
+ * know of it. Together they are the call's stage:
+ *
+ *     stage    state     hand-off  due at                             who may move it
+ *     queued   queued    –         placedAt, or notBefore if later    key or revoke (cancel), dialer (claim), housekeeping (lapse)
+ *     open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease
+ *     retry    dialing   retry     next attempt                       as at queued: the provider certainly hasn't taken the call
+ *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
+ *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer once it is due
+ *     unknown  unknown   last one  never                              the provider (outcome)
+ *     others   = stage   last one  never                              no one: these are final
+ *
+ *                    ┌─ cancel ─► cancelled ◄─────────────── cancel ───────────┐
+ *                    │                                ┌───────── claim ────────┤
+ *     place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
+ *                    │                                ▼                        │
+ *                    └─ claim ──────────────────────► open ── not-taken ────► retry
+ *                                                     │ │ └── rejected, too-late ─► failed
+ *                 claim after a lost lease,           │ │
+ *                 answer-lost if repeatable           │ └──── taken ──► taken ── outcome ────► completed, no_answer, busy, failed
+ *                                                     ▼                   ▲ └─── unreported ─► unknown
+ *                   claim, not-taken, answer-lost ┌─ doubt ──── taken ────┘
+ *                                                 └─► │ └────── rejected ─► failed
+ *                                                     └──────── too-late, must-not-repeat ─► unknown
+ *
+ * Two arrows are left out. The provider may report an outcome at every stage of `dialing`, and late: the first replaces `unknown`. And where no dialer runs any more, housekeeping ends
+ * a call thirty days after it was due (`forgotten`): it lapses at `queued` and `retry`, and is unknown at every other stage.
+ */
+export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
+export type Handoff = (typeof handoffs)[number];
+export type EndState = Exclude<CallState, 'queued' | 'dialing'>;
+export type Stage = 'queued' | Handoff | EndState;
+
+type Row = {
+  event: string;
+  from: readonly Stage[];
+  /** An outcome is the provider's choice. */
+  to: Stage | readonly OutcomeState[];
+  /** The instants that the event notes. `dueAt` follows from the stage. */
+  notes: readonly ('firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt')[];
+};
+
+export const initialStage = 'queued' satisfies Stage;
+
+/**
+ * Due calls at these stages are the queue that `/metrics` shows. A call that is open is due only after its dialer lost the lease, and one that is
+ * taken only when its outcome is overdue: neither means that the dialers are too slow.
+ */
+export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies readonly Stage[];
+
+/** Every way in which a call moves. Domain, dialer and SQL take the stages from here. */
+export const transitions = [
+  // At `retry`, the provider certainly hasn't taken the call: it hasn't been dialed.
+  { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
+  { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
+
+  { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
+  // The claim before this one was never settled, such as when its core was killed: the provider may have the call.
+  { event: 'claim', from: ['open', 'doubt'], to: 'doubt', notes: [] },
+  { event: 'claim', from: ['taken'], to: 'taken', notes: [] },
+
+  { event: 'taken', from: ['open', 'doubt'], to: 'taken', notes: ['dialedAt'] },
+  { event: 'not-taken', from: ['open'], to: 'retry', notes: [] },
+  { event: 'not-taken', from: ['doubt'], to: 'doubt', notes: [] },
+  { event: 'answer-lost', from: ['open', 'doubt'], to: 'doubt', notes: [] },
+  // `unknown` isn't an outcome: it says that the core doesn't know.
+  { event: 'outcome', from: ['open', 'retry', 'doubt', 'taken', 'unknown'], to: outcomeStates, notes: ['dialedAt', 'endedAt'] },
+
+  { event: 'rejected', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
+  { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },
+  { event: 'forgotten', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
+
+  // All that makes a call `unknown`: the provider may have it, told no outcome, and another hand-off could make a second call.
+  { event: 'too-late', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'must-not-repeat', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'unreported', from: ['taken'], to: 'unknown', notes: ['endedAt'] },
+  { event: 'forgotten', from: ['open', 'doubt', 'taken'], to: 'unknown', notes: ['endedAt'] },
+] as const satisfies readonly Row[];
+
+type Transition = (typeof transitions)[number];
+export type CallEvent = Transition['event'];
+/** The stages to which an event can move a call, unless the provider chooses. */
+type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event }>['to'], readonly OutcomeState[]>;
+
+/** @throws Error if the table has no such transition */
+export function stageAfter<Event extends Exclude<CallEvent, 'outcome'>>(event: Event, from: Stage): After<Event>;
+export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): Stage {
+  const found = transitionsOf(event).find((row) => row.from.includes(from));
+  if (!found || typeof found.to !== 'string') throw new Error(`A call that is ${from} has no ${event}.`);
+  return found.to;
+}
+
+/** The rows of an event, whose stages exclude each other. */
+export function transitionsOf(event: CallEvent): Row[] {
+  return transitions.filter((row) => row.event === event);
+}
+
+/** The stages at which an event may happen. */
+export function stagesBefore(event: CallEvent): Stage[] {
+  return transitionsOf(event).flatMap(({ from }) => from);
+}
+
+export function stateOf(stage: Stage): CallState {
+  return isHandoff(stage) ? 'dialing' : stage;
+}
+
+export function isHandoff(stage: Stage): stage is Handoff {
+  return handoffs.some((handoff) => handoff === stage);
+}
+
+/** How a provider says that a call went. Instants are epoch milliseconds. */
+export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: number; durationSeconds: number | null };
+
+/** What the dialer that claimed a call makes of it. Instants are epoch milliseconds. */
+export type Settlement =
+  | { event: 'taken'; to: After<'taken'>; dialedAt: number; dueAt: number }
+  /** The detail of the last try shows while the call waits for the next. */
+  | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: number; detail?: string }
+  | {
+      event: 'outcome' | EndingEvent;
+      to: OutcomeState | After<EndingEvent>;
+      detail: string | null;
+      endedAt: number;
+      durationSeconds: number | null;
+    };
+
+/** The events by which a dialer ends a call without an outcome. */
+export type EndingEvent = 'rejected' | 'too-late' | 'must-not-repeat' | 'unreported';

@@ -1,0 +1,83 @@
+import { DateTime } from 'luxon';
+import type { PlaceCall } from '#contract/calls/calls.ts';
+import type { Caller, CallReference, NewCall } from '../model.ts';
+import type { ActiveKey, Ports, Refusal } from '../ports.ts';
+import { Problem, unauthorizedDetail } from '../problem.ts';
+
+export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
+export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: number };
+
+/** Places a call. A repeated request id returns the call that it placed first. Instants are epoch milliseconds. */
+export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
+  const at = ports.clock.millis();
+  const contactId = ports.randomness.id();
+  const { variables = {} } = input;
+  const call: NewCall = {
+    contactId,
+    requestId: input.requestId ?? contactId,
+    phone: input.contact.phone,
+    name: input.contact.name ?? null,
+    timeZone: input.contact.timeZone ?? null,
+    variables: Object.keys(variables).length === 0 ? null : variables,
+    notBefore: millis(input.notBefore),
+    notAfter: millis(input.notAfter),
+  };
+  const placement = await ports.stores.calls.place({ ...caller, campaignId, at }, call);
+  const { requestId } = call;
+  switch (placement.kind) {
+    case 'placed':
+      return { requestId, contactId, campaignId, placedAt: at, replayed: false };
+    case 'replayed':
+      return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
+    case 'request-id-conflict':
+      throw new Problem(
+        'request-id-conflict',
+        'This requestId was already used with a different body. To place a new call, use a new requestId.',
+      );
+    case 'too-late': {
+      const message = 'Must be in the future.';
+      throw new Problem('invalid', `Invalid body at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
+    }
+    default:
+      throw refusal(placement.kind);
+  }
+}
+
+/** Cancels a call that has not been dialed. A repeat returns what the first cancel did. */
+export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
+  const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
+  switch (cancellation.kind) {
+    case 'cancelled': {
+      const { requestId, contactId, cancelledAt } = cancellation;
+      return { requestId, contactId, campaignId, cancelledAt };
+    }
+    case 'already-dialed':
+      // The detail tells no outcome: key-authenticated requests cannot read any.
+      throw new Problem('already-dialed', 'This call can no longer be cancelled.');
+    case 'call-not-found':
+      throw new Problem('call-not-found', "This call doesn't exist in this campaign.");
+    default:
+      throw refusal(cancellation.kind);
+  }
+}
+
+export function findActiveKey(ports: Ports, caller: Caller & { address: string }): Promise<ActiveKey | null> {
+  return ports.stores.calls.findActive({ ...caller, at: ports.clock.millis() });
+}
+
+/** Throws unless the key is active and has access to the campaign, so that only its holder learns more than that. */
+export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
+  const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.millis() });
+  if (decision !== 'authorized') throw refusal(decision);
+}
+
+function millis(instant: string | undefined): number | null {
+  return instant === undefined ? null : DateTime.fromISO(instant).toMillis();
+}
+
+function refusal(kind: Refusal): Problem {
+  return kind === 'unauthorized'
+    ? new Problem('unauthorized', unauthorizedDetail)
+    : // One answer for a campaign without access and for none at all: a key must not learn which exist.
+      new Problem('campaign-refused', "The campaign doesn't exist, or this key doesn't have access to it.");
+}

@@ -1,0 +1,20 @@
+import { DateTime } from 'luxon';
+import type { Outcome } from '#contract/calls/dialer.ts';
+import type { Ports } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import type { Conclusion } from './call-states.ts';
+
+/** Records what a provider reports, however late. A repeat succeeds and changes nothing: the first outcome stays. */
+export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
+  const now = ports.clock.millis();
+  const conclusion: Conclusion = {
+    state: outcome.state,
+    detail: outcome.detail ?? null,
+    // Never in the future: contact data is erased so many days after this instant.
+    endedAt: Math.min(now, outcome.endedAt === undefined ? now : DateTime.fromISO(outcome.endedAt).toMillis()),
+    durationSeconds: outcome.durationSeconds ?? null,
+  };
+  const result = await ports.stores.dialing.reportOutcome(outcome.handoffId, conclusion, now);
+  if (result === null) throw new Problem('not-found', 'This hand-off does not exist.');
+  if (result === 'recorded') ports.onOutcome(outcome.state);
+}

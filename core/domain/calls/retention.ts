@@ -1,0 +1,26 @@
+import { limits } from '#contract/limits.ts';
+import { auditEvent } from '../audit/audit.ts';
+import type { Actor } from '../model.ts';
+import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
+
+/** Erases the contact data of calls that ended more than `days` ago, keeps their states, and leaves an audit event. @returns of how many calls */
+export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
+  const erased = await ports.stores.retention.erase(ports.clock.now().minus({ days }), signal);
+  if (erased > 0) {
+    const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
+    await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
+  }
+  return erased;
+}
+
+/** Ends calls that no dialer has ended in time, so that their retention begins. @returns how many */
+export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
+  const now = clock.millis();
+  await store.recoverFromClockStep(now, signal);
+  return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
+}
+
+/** Deletes what charts have counted before their first day, in whatever zone that is. @returns how many counts */
+export function forgetOldCounts(store: RetentionStore, clock: Clock, signal?: AbortSignal): Promise<number> {
+  return store.forgetCounts(clock.now().minus({ days: limits.chartDays + 1 }), signal);
+}

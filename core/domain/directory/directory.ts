@@ -1,0 +1,126 @@
+import type { CreatedSetupView, Named, Setup } from '#contract/console.ts';
+import { auditEvent } from '../audit/audit.ts';
+import type { Actor, Digest, ListFilter, ManagedAccount, ManagedCampaign, ManagedPartner, OwningScope, Viewer } from '../model.ts';
+import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
+import type { Ports } from '../ports.ts';
+import { invalidField, Problem } from '../problem.ts';
+import { selectTenancy } from '../sign-in/sessions.ts';
+import { type DirectoryAccess, scopeOf } from './scope.ts';
+import { createAccount, createCampaign, createPartner, newAccount, newCampaign, newPartner } from './tenancies.ts';
+
+/** Creates the first partner, account and campaign together, and selects the account. */
+export async function setUp(ports: Ports, sessionId: Digest, viewer: Viewer, actor: Actor, names: Setup): Promise<CreatedSetupView> {
+  requireStaff(viewer);
+  const { partner, event: partnerAdded } = newPartner(ports, actor, names.partner);
+  const { account, event: accountAdded } = newAccount(ports, actor, names.account, partner.id);
+  const { campaign, event: campaignAdded } = newCampaign(ports, actor, names.campaign, account);
+  const isFirst = await ports.stores.directory.setUp(partner, account, campaign, [partnerAdded, accountAdded, campaignAdded]);
+  if (!isFirst) throw new Problem('conflict', 'A partner already exists. To add accounts and campaigns, use the directory.');
+  await selectTenancy(ports, sessionId, actor, viewer, { kind: 'account', id: account.id });
+  return {
+    partner,
+    account: { id: account.id, name: account.name },
+    campaign: { id: campaign.id, name: campaign.name },
+  };
+}
+
+export async function listManagedPartners(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
+  const access = requireStaff(viewer);
+  return directoryPage(await ports.stores.directory.partners(access, filter, rowsForDirectoryPage), idOf);
+}
+
+export async function listManagedAccounts(
+  ports: Ports,
+  viewer: Viewer,
+  partnerId: string | null,
+  filter: ListFilter,
+): Promise<Page<ManagedAccount>> {
+  const access = accessOf(viewer);
+  return directoryPage(await ports.stores.directory.accounts(access, partnerId, filter, rowsForDirectoryPage), idOf);
+}
+
+export async function listManagedCampaigns(
+  ports: Ports,
+  viewer: Viewer,
+  accountId: string | null,
+  filter: ListFilter,
+): Promise<Page<ManagedCampaign>> {
+  const access = accessOf(viewer);
+  return directoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), idOf);
+}
+
+export async function addPartner(ports: Ports, viewer: Viewer, actor: Actor, name: string): Promise<ManagedPartner> {
+  requireStaff(viewer);
+  return { ...(await createPartner(ports, actor, name)), accounts: 0 };
+}
+
+export async function addAccount(ports: Ports, viewer: Viewer, actor: Actor, name: string, partnerId: string): Promise<ManagedAccount> {
+  const partner = await ports.stores.directory.findPartner(accessOf(viewer), partnerId);
+  if (!partner) throw outOfReach('partnerId', 'partner');
+  const { id } = await createAccount(ports, actor, name, partnerId);
+  return { id, name, partner: { id: partner.id, name: partner.name }, campaigns: 0 };
+}
+
+export async function addCampaign(ports: Ports, viewer: Viewer, actor: Actor, name: string, accountId: string): Promise<ManagedCampaign> {
+  const account = await ports.stores.directory.findAccount(accessOf(viewer), accountId);
+  if (!account) throw outOfReach('accountId', 'account');
+  const { id } = await createCampaign(ports, actor, name, accountId);
+  return { id, name, account: { id: account.id, name: account.name }, partner: account.partner };
+}
+
+export async function renamePartner(ports: Ports, viewer: Viewer, actor: Actor, id: string, name: string): Promise<ManagedPartner> {
+  const partner = await ports.stores.directory.findPartner(requireStaff(viewer), id);
+  if (!partner) throw notFound('partner');
+  await rename(ports, actor, 'partner', partner, name, { accountId: null, partnerId: id });
+  return { ...partner, name };
+}
+
+export async function renameAccount(ports: Ports, viewer: Viewer, actor: Actor, id: string, name: string): Promise<ManagedAccount> {
+  const account = await ports.stores.directory.findAccount(accessOf(viewer), id);
+  if (!account) throw notFound('account');
+  await rename(ports, actor, 'account', account, name, { accountId: id, partnerId: account.partner.id });
+  return { ...account, name };
+}
+
+export async function renameCampaign(ports: Ports, viewer: Viewer, actor: Actor, id: string, name: string): Promise<ManagedCampaign> {
+  const campaign = await ports.stores.directory.findCampaign(accessOf(viewer), id);
+  if (!campaign) throw notFound('campaign');
+  await rename(ports, actor, 'campaign', campaign, name, { accountId: campaign.account.id, partnerId: campaign.partner.id });
+  return { ...campaign, name };
+}
+
+type Kind = 'partner' | 'account' | 'campaign';
+
+/** The same name again changes nothing, and leaves no event. */
+async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, name: string, owningScope: OwningScope): Promise<void> {
+  if (name === current.name) return;
+  const renamed = { id: current.id, name };
+  const event = auditEvent(ports, actor, `${kind}.changed`, { kind, ...renamed }, owningScope);
+  if (!(await ports.stores.directory.rename(kind, renamed, event))) throw notFound(kind);
+}
+
+/** @throws Problem `forbidden` for those who manage no accounts */
+function accessOf(viewer: Viewer): DirectoryAccess {
+  const { directory } = scopeOf(viewer);
+  if (directory.kind === 'nothing')
+    throw new Problem('forbidden', 'Only service staff and partner users who are not limited to one account can manage accounts.');
+  return directory;
+}
+
+function requireStaff(viewer: Viewer): DirectoryAccess {
+  const { directory } = scopeOf(viewer);
+  if (directory.kind !== 'all') throw new Problem('forbidden', 'Only service staff can manage partners.');
+  return directory;
+}
+
+function notFound(kind: Kind): Problem {
+  return new Problem('not-found', `This ${kind} doesn't exist, or you don't have access to it.`);
+}
+
+function outOfReach(path: string, kind: Kind): Problem {
+  return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
+}
+
+function idOf({ id }: Named): string {
+  return id;
+}

@@ -1,0 +1,145 @@
+import type { ImportedThing, ImportKind } from '../model.ts';
+import type { ImportStore, Ports } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import type { ImportFile } from './import-file.ts';
+
+/** What one thing of a kind is called. */
+export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
+
+/** A thing as it will be after the import. */
+export type PlannedThing = { thing: ImportedThing; verb: 'added' | 'changed' };
+
+/** What an import does to the things of one kind. */
+type KindPlan = { kind: ImportKind; planned: PlannedThing[]; unchanged: number };
+
+type WantedThing = Omit<ImportedThing, 'id'>;
+type Things = ReadonlyMap<string, ImportedThing>;
+
+/** A plan with the things of the file, by external id: as the database has them, and as they will be. */
+type CheckedKind = KindPlan & { before: Things; after: Things };
+
+/** @throws Problem `invalid` for an externalId that neither the file nor the database has */
+type Lookup = (path: string, externalId: string) => ImportedThing;
+
+const noFields = { partnerId: null, accountId: null, email: null, userType: null };
+
+/** Checks a whole file against itself and the database. @throws Problem `invalid` or `conflict` */
+export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
+  for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, 'externalId', things);
+  refuseRepeats('users', 'email', file.users);
+  const plan = (kind: ImportKind, wanted: WantedThing[]) => planKind(ports, imports, kind, wanted);
+
+  const wantedPartners = file.partners.map((partner) => ({ ...noFields, ...partner }));
+  const partners = await plan('partners', wantedPartners);
+  const findPartner = await lookupIn(imports, partners, [...file.accounts, ...file.users].map(partnerOf));
+
+  const wantedAccounts = file.accounts.map(({ partner, ...account }, index) => {
+    return { ...noFields, ...account, partnerId: findPartner(`accounts.${index}.partner`, partner).id };
+  });
+  const accounts = await plan('accounts', wantedAccounts);
+  const findAccount = await lookupIn(imports, accounts, [...file.campaigns, ...file.users].map(accountOf));
+
+  const wantedCampaigns = file.campaigns.map(({ account, ...campaign }, index) => {
+    const { id, partnerId } = findAccount(`campaigns.${index}.account`, account);
+    return { ...noFields, ...campaign, accountId: id, partnerId };
+  });
+  const campaigns = await plan('campaigns', wantedCampaigns);
+
+  const wantedUsers = file.users.map((user, index) => wantedUser(user, `users.${index}`, findPartner, findAccount));
+  const users = await plan('users', wantedUsers);
+  await refuseTakenEmails(imports, users);
+  return [partners, accounts, campaigns, users];
+}
+
+function partnerOf({ partner }: { partner?: string | undefined }): string | undefined {
+  return partner;
+}
+
+function accountOf({ account }: { account?: string | undefined }): string | undefined {
+  return account;
+}
+
+function refuseRepeats<Field extends string>(kind: string, field: Field, things: readonly Record<Field, string>[]): void {
+  const seen = new Set<string>();
+  for (const [index, thing] of things.entries()) {
+    if (seen.has(thing[field])) throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${thing[field]}.`);
+    seen.add(thing[field]);
+  }
+}
+
+async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, wanted: readonly WantedThing[]): Promise<CheckedKind> {
+  const externalIds = wanted.map(({ externalId }) => externalId);
+  const before = await imports.find(kind, externalIds);
+  const checked = wanted.map((want, index) => {
+    const found = before.get(want.externalId);
+    const thing = { ...want, id: found?.id ?? ports.randomness.id() };
+    if (found) refuseMove(kind, index, found, thing);
+    return { thing, found };
+  });
+  const planned = checked
+    .filter(({ thing, found }) => !found || !isSame(found, thing))
+    .map(({ thing, found }): PlannedThing => ({ thing, verb: found ? 'changed' : 'added' }));
+  const after = new Map(checked.map(({ thing }) => [thing.externalId, thing]));
+  return { kind, planned, unchanged: checked.length - planned.length, before, after };
+}
+
+function refuseMove(kind: ImportKind, index: number, found: ImportedThing, thing: ImportedThing): void {
+  const moves = found.partnerId !== thing.partnerId || found.accountId !== thing.accountId;
+  if (moves && kind !== 'users')
+    throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${thing.externalId} already belongs elsewhere. Only users can be moved.`);
+}
+
+function isSame(found: ImportedThing, wanted: ImportedThing): boolean {
+  const fields = ['name', 'partnerId', 'accountId', 'email', 'userType'] as const;
+  return fields.every((field) => found[field] === wanted[field]);
+}
+
+/** Looks references up in the file first, then in the database. */
+async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, externalIds: readonly (string | undefined)[]): Promise<Lookup> {
+  const elsewhere = externalIds.filter((externalId) => externalId !== undefined).filter((externalId) => !after.has(externalId));
+  const known = await imports.find(kind, [...new Set(elsewhere)]);
+  return (path, externalId) => {
+    const found = after.get(externalId) ?? known.get(externalId);
+    if (!found) throw invalidAt(path, `No ${singular[kind]} has the externalId ${externalId}.`);
+    return found;
+  };
+}
+
+function wantedUser(
+  { partner, account, ...user }: ImportFile['users'][number],
+  path: string,
+  findPartner: Lookup,
+  findAccount: Lookup,
+): WantedThing {
+  const isComplete = { account: account && !partner, partner, staff: !partner && !account }[user.userType];
+  if (!isComplete) {
+    throw invalidAt(
+      path,
+      'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.',
+    );
+  }
+  const ofAccount = account === undefined ? null : findAccount(`${path}.account`, account);
+  const partnerId = partner === undefined ? (ofAccount?.partnerId ?? null) : findPartner(`${path}.partner`, partner).id;
+  if (ofAccount && ofAccount.partnerId !== partnerId) {
+    throw invalidAt(`${path}.account`, `The account ${account} doesn't belong to the partner ${partner}.`);
+  }
+  return { ...user, accountId: ofAccount?.id ?? null, partnerId };
+}
+
+/** Checks the users in file order: a user who changes their address frees the old one for a later user. */
+async function refuseTakenEmails(imports: ImportStore, { before, after }: CheckedKind): Promise<void> {
+  const users = [...after.values()];
+  const owners = await imports.findEmails(users.map(({ email }) => email).filter((email) => email !== null));
+  for (const { externalId, email } of users) {
+    if (email === null) continue;
+    if (owners.has(email) && owners.get(email) !== externalId) {
+      throw new Problem('conflict', `Another user already has the email address ${email}.`);
+    }
+    const old = before.get(externalId)?.email ?? null;
+    if (old !== null) owners.delete(old);
+  }
+}
+
+function invalidAt(path: string, message: string): Problem {
+  return new Problem('invalid', `${path}: ${message}`);
+}

@@ -1,0 +1,99 @@
+import { auditEvent } from '../audit/audit.ts';
+import type { Actor, ImportAddition, ImportedThing, ImportKind, OwningScope } from '../model.ts';
+import type { ImportStore, Ports } from '../ports.ts';
+import type { ImportFile } from './import-file.ts';
+import { type PlannedThing, planImport, singular } from './import-plan.ts';
+import { makeOneTimePassword } from './users.ts';
+
+type ImportCounts = { added: number; changed: number; unchanged: number };
+export type ImportResult = Record<ImportKind, ImportCounts> & {
+  /** One-time passwords of the users that were added. */
+  passwords: { email: string; password: string }[];
+};
+
+/** Things in one transaction: other writers of a SQLite file wait for it. */
+const thingsInAStep = 500;
+/** Each needs a password hash first, which an interrupted import finishes before it ends. */
+const usersInAStep = 25;
+
+/** An import that failed between two steps. `soFar` has been written and stays. */
+export class ImportInterrupted extends Error {
+  readonly soFar: ImportResult;
+
+  constructor(soFar: ImportResult, cause: unknown) {
+    super('The import was interrupted.', { cause });
+    this.name = 'ImportInterrupted';
+    this.soFar = soFar;
+  }
+}
+
+/**
+ * Creates and changes what the file names, and leaves the rest alone. Users can move and change their type, which their keys follow at the
+ * next request; accounts and campaigns cannot move. Checks all it can before the first write, then writes in steps. A second run of the same
+ * file changes nothing, or completes an interrupted import.
+ *
+ * @param pause runs between two steps, so that others can write. It may throw, which ends the import
+ * @throws Problem if nothing was written
+ * @throws ImportInterrupted if something was
+ */
+export async function importAll(
+  ports: Ports,
+  imports: ImportStore,
+  pause: () => Promise<void>,
+  actor: Actor,
+  file: ImportFile,
+): Promise<ImportResult> {
+  const plans = await planImport(ports, imports, file);
+  const result: ImportResult = { partners: counts(), accounts: counts(), campaigns: counts(), users: counts(), passwords: [] };
+  let hasWritten = false;
+  try {
+    for (const { kind, planned, unchanged } of plans) {
+      result[kind].unchanged = unchanged;
+      const size = kind === 'users' ? usersInAStep : thingsInAStep;
+      for (let start = 0; start < planned.length; start += size) {
+        if (hasWritten) await pause();
+        await writeStep(ports, imports, actor, kind, planned.slice(start, start + size), result);
+        hasWritten = true;
+      }
+    }
+    return result;
+  } catch (error) {
+    throw hasWritten ? new ImportInterrupted(result, error) : error;
+  }
+}
+
+async function writeStep(
+  ports: Ports,
+  imports: ImportStore,
+  actor: Actor,
+  kind: ImportKind,
+  step: readonly PlannedThing[],
+  result: ImportResult,
+): Promise<void> {
+  const subject = singular[kind];
+  const eventOf = ({ thing, verb }: PlannedThing) =>
+    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, owningScopeOfThing(kind, thing));
+  const added: ImportAddition[] = [];
+  const passwords: ImportResult['passwords'] = [];
+  for (const one of step.filter(({ verb }) => verb === 'added')) {
+    // Before the transaction, since a hash takes long.
+    const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
+    if (made && one.thing.email !== null) passwords.push({ email: one.thing.email, password: made.password });
+    added.push({ thing: one.thing, password: made?.stored ?? null, event: eventOf(one) });
+  }
+  const changed = step.filter(({ verb }) => verb === 'changed').map((one) => ({ thing: one.thing, event: eventOf(one) }));
+  await imports.write(kind, { added, changed });
+  result[kind].added += added.length;
+  result[kind].changed += changed.length;
+  result.passwords.push(...passwords);
+}
+
+function owningScopeOfThing(kind: ImportKind, thing: ImportedThing): OwningScope | null {
+  if (kind === 'partners') return { accountId: null, partnerId: thing.id };
+  if (thing.partnerId === null) return null;
+  return { accountId: kind === 'accounts' ? thing.id : thing.accountId, partnerId: thing.partnerId };
+}
+
+function counts(): ImportCounts {
+  return { added: 0, changed: 0, unchanged: 0 };
+}

@@ -1,0 +1,116 @@
+import type { ChangeUser, CreateUser } from '#contract/console.ts';
+import type { Actor, EndangeredKey, ListedUser, ListFilter, UserInput, Viewer } from '../model.ts';
+import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from '../paging.ts';
+import type { Ports } from '../ports.ts';
+import { invalidField, Problem } from '../problem.ts';
+import { scopeOf, type UserVisibility } from './scope.ts';
+import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword } from './users.ts';
+
+export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor }: ListFilter): Promise<Page<ListedUser>> {
+  const after = timePosition(cursor);
+  return directoryPage(await ports.stores.users.list(visibilityOf(viewer), search, after, rowsForDirectoryPage), timeCursor);
+}
+
+/** Creates a user within the viewer's own scope, never above it. */
+export async function createManagedUser(
+  ports: Ports,
+  viewer: Viewer,
+  actor: Actor,
+  input: CreateUser,
+): Promise<{ user: ListedUser; password: string }> {
+  const membership = await membershipWithin(ports, visibilityOf(viewer), input);
+  const { email, name, userType } = input;
+  const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
+  if (password === null) throw new Error('A user was created without a password.');
+  return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
+}
+
+/** Renames, moves, disables or enables a user. What is so already changes nothing. */
+export async function changeManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, change: ChangeUser): Promise<ListedUser> {
+  const user = await findManagedUser(ports, viewer, id);
+  if (user.id === viewer.id && (change.disabled !== undefined || change.accountId !== undefined)) {
+    throw new Problem('conflict', "You can't disable or move yourself. Ask another administrator to do it.");
+  }
+  const accountId = change.accountId === undefined ? (user.account?.id ?? null) : change.accountId;
+  const name = change.name ?? user.name;
+  if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, visibilityOf(viewer), accountId);
+  if (name !== user.name || accountId !== (user.account?.id ?? null)) {
+    await changeUser(ports, actor, user, { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null });
+  }
+  const isDisabled = user.disabledAt !== null;
+  if (change.disabled === true && !isDisabled) await disableUser(ports, actor, { ...user, name });
+  if (change.disabled === false && isDisabled) await enableUser(ports, actor, { ...user, name });
+  return findManagedUser(ports, viewer, id);
+}
+
+/** A user stays within the viewer's scope, and so with their partner. */
+async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
+  const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
+  if (!isInScope) throw outOfScope('accountId', 'account');
+}
+
+export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };
+
+/** What a deletion of the user would delete, too: a page of their keys, the newest first. `user.apiKeys` tells how many there are. */
+export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
+  const after = timePosition(cursor);
+  const user = await findManagedUser(ports, viewer, id);
+  const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, rowsForDirectoryPage);
+  return { user, sessions, apiKeys: directoryPage(apiKeys, timeCursor) };
+}
+
+export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
+  const user = await findManagedUser(ports, viewer, id);
+  if (user.id === viewer.id) throw new Problem('conflict', "You can't delete yourself. Ask another administrator to do it.");
+  await deleteUser(ports, actor, user, cancelQueuedCalls);
+}
+
+/** Gives a user a new one-time password, and ends their sessions. */
+export async function resetManagedUserPassword(ports: Ports, viewer: Viewer, actor: Actor, id: string): Promise<string> {
+  const user = await findManagedUser(ports, viewer, id);
+  // The current password guards one's own: a session that somebody else has taken over must not lock its user out.
+  if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
+  const { password } = await resetPassword(ports, actor, user, null);
+  if (password === null) throw new Error('A password was reset without a new one.');
+  return password;
+}
+
+function visibilityOf(viewer: Viewer): UserVisibility {
+  if (viewer.userType === 'account') throw new Problem('forbidden', "Account users can't manage users.");
+  return scopeOf(viewer).users;
+}
+
+async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
+  const user = await ports.stores.users.find(visibilityOf(viewer), id);
+  if (!user) throw new Problem('not-found', "This user doesn't exist, or you don't have access to them.");
+  return user;
+}
+
+/** The account and partner of a new user: those given must be in the viewer's scope, missing ones come from it. */
+async function membershipWithin(
+  ports: Ports,
+  visibility: UserVisibility,
+  { userType, accountId, partnerId }: CreateUser,
+): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
+  if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
+    throw new Problem(
+      'forbidden',
+      visibility.kind === 'staff' ? 'Select an account or partner for the new user first.' : "You can't create users of this type.",
+    );
+  }
+  if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
+  if (partnerId !== undefined && partnerId !== visibility.partnerId) throw outOfScope('partnerId', 'partner');
+  if (visibility.kind === 'account' && accountId !== undefined && accountId !== visibility.accountId)
+    throw outOfScope('accountId', 'account');
+  const account = accountId === undefined ? null : await ports.stores.tenancies.findAccount(accountId);
+  if (accountId !== undefined && account?.partnerId !== visibility.partnerId) throw outOfScope('accountId', 'account');
+  return {
+    accountId: accountId ?? (visibility.kind === 'account' ? visibility.accountId : null),
+    partnerId: userType === 'partner' ? visibility.partnerId : (partnerId ?? null),
+  };
+}
+
+function outOfScope(path: string, what: string): Problem {
+  return invalidField(path, `This ${what} doesn't exist, or you don't have access to it.`);
+}

@@ -1,0 +1,126 @@
+import type { TenancyKind } from '#contract/console.ts';
+import type { OwningScope, Viewer } from '../model.ts';
+
+/** The campaigns of one account, of all accounts of a partner, or none. */
+export type CampaignAccess = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+
+/** Which keys a viewer sees and revokes. */
+export type KeyVisibility =
+  | { kind: 'own'; userId: string }
+  /** Keys that anyone created in the account's scope, and the viewer's own. */
+  | { kind: 'account'; accountId: string; userId: string }
+  /** Keys of all users who are under the partner now, and those that staff created in its scope or in one of its accounts. */
+  | { kind: 'partner'; partnerId: string }
+  /** Keys created in the scope of an account, or of a partner and its accounts. */
+  | { kind: 'tenancy'; tenancy: { kind: TenancyKind; id: string } }
+  /** For the operator, on the machine itself. */
+  | { kind: 'all' }
+  | { kind: 'nothing' };
+
+/** Which users a viewer sees, creates and deletes. */
+export type UserVisibility =
+  | { kind: 'account'; accountId: string; partnerId: string }
+  | { kind: 'partner'; partnerId: string }
+  /** The service's own staff. */
+  | { kind: 'staff' }
+  | { kind: 'nothing' };
+
+/** Which audit events a viewer sees. */
+export type ActivityVisibility =
+  | { kind: 'own'; userId: string }
+  | { kind: 'account'; accountId: string }
+  | { kind: 'partner'; partnerId: string }
+  /** Events that belong to no partner. */
+  | { kind: 'service' }
+  | { kind: 'nothing' };
+
+/** Whose accounts and campaigns a viewer creates and renames. Partners themselves only with `all`. */
+export type DirectoryAccess = { kind: 'all' } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+
+/** What a viewer may see and change. */
+export type TenancyScope = {
+  /** The scope of a key that the viewer creates now; null if the viewer cannot create one. */
+  owningScope: OwningScope | null;
+  apiKeys: KeyVisibility;
+  campaigns: CampaignAccess;
+  users: UserVisibility;
+  activity: ActivityVisibility;
+  directory: DirectoryAccess;
+};
+
+const nothing = { kind: 'nothing' } as const;
+const emptyScope: TenancyScope = {
+  owningScope: null,
+  apiKeys: nothing,
+  campaigns: nothing,
+  users: nothing,
+  activity: nothing,
+  directory: nothing,
+};
+
+/**
+ * The only place that decides what each type of user sees. A partner user is *tied* if they have an account, too: then they see that account
+ * and its users instead of the whole partner, and the keys created there with their own. What a *key* has access to is decided in
+ * storage/authorization.ts, where tied or not makes no difference.
+ */
+export function scopeOf(viewer: Viewer): TenancyScope {
+  switch (viewer.userType) {
+    case 'account': {
+      if (!viewer.account) return emptyScope;
+      const { id: accountId, partnerId } = viewer.account;
+      return {
+        owningScope: { accountId, partnerId },
+        apiKeys: { kind: 'own', userId: viewer.id },
+        campaigns: { kind: 'account', accountId },
+        users: nothing,
+        // Account users do not see each other's keys, so they do not see what happens to those either.
+        activity: { kind: 'own', userId: viewer.id },
+        directory: nothing,
+      };
+    }
+    case 'partner': {
+      if (!viewer.partner) return emptyScope;
+      const partnerId = viewer.partner.id;
+      if (!viewer.account) {
+        return {
+          owningScope: { accountId: null, partnerId },
+          apiKeys: { kind: 'partner', partnerId },
+          campaigns: { kind: 'partner', partnerId },
+          users: { kind: 'partner', partnerId },
+          activity: { kind: 'partner', partnerId },
+          directory: { kind: 'partner', partnerId },
+        };
+      }
+      // Tied.
+      const accountId = viewer.account.id;
+      return {
+        owningScope: { accountId, partnerId },
+        apiKeys: { kind: 'account', accountId, userId: viewer.id },
+        campaigns: { kind: 'account', accountId },
+        users: { kind: 'account', accountId, partnerId },
+        activity: { kind: 'account', accountId },
+        directory: nothing,
+      };
+    }
+    case 'staff': {
+      // A partner has to be there before it can be selected.
+      const directory = { kind: 'all' } as const;
+      if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' }, directory };
+      const { kind, id, partnerId } = viewer.tenancy;
+      const access: Exclude<CampaignAccess, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
+      return {
+        owningScope: { accountId: kind === 'account' ? id : null, partnerId },
+        apiKeys: { kind: 'tenancy', tenancy: { kind, id } },
+        campaigns: access,
+        users: { ...access, partnerId },
+        activity: access,
+        directory,
+      };
+    }
+  }
+}
+
+/** Whether the viewer can see keys of other users: only then does the list name the creator. */
+export function seesOthersKeys(visibility: KeyVisibility): boolean {
+  return visibility.kind !== 'own' && visibility.kind !== 'nothing';
+}

@@ -1,0 +1,174 @@
+import { Duration } from 'luxon';
+import type { PasswordChange } from '#contract/console.ts';
+import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
+import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from '../model.ts';
+import type { Ports } from '../ports.ts';
+import { invalidField, Problem } from '../problem.ts';
+import { checkPassword } from '../sign-in/throttle.ts';
+
+/** How long a user has to change a password that someone else chose. */
+const oneTimePasswordLife = Duration.fromObject({ days: 7 });
+export const oneTimePasswordNote = 'This password is shown only once. It works for seven days, or until the user chooses a new one.';
+
+/** Creates a user. Without a password, makes a one-time password and returns it. */
+export async function createUser(
+  ports: Ports,
+  actor: Actor,
+  input: UserInput,
+  password: string | null,
+): Promise<{ user: User; password: string | null }> {
+  const membership = await membershipOf(ports, input);
+  const { stored, made } = await passwordOf(ports, password);
+  const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...membership };
+  const event = auditEvent(ports, actor, 'user.added', userSubject(user), owningScopeOf(user));
+  await ports.stores.users.create(
+    {
+      ...input,
+      id: user.id,
+      partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null,
+      password: stored,
+      createdAt: event.at,
+    },
+    event,
+  );
+  return { user, password: made };
+}
+
+/** Account users have an account; partner users a partner and perhaps one account of it; staff neither. */
+async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
+  if (userType === 'account' && partnerId !== null)
+    throw invalidField('partnerId', "An account user needs an account and can't have a partner.");
+  if (userType === 'account' && accountId === null) throw invalidField('accountId', 'An account user needs an account.');
+  if (userType === 'partner' && partnerId === null) throw invalidField('partnerId', 'A partner user needs a partner.');
+  if (userType === 'staff' && (accountId !== null || partnerId !== null)) {
+    throw invalidField(accountId === null ? 'partnerId' : 'accountId', "A staff user can't have an account or a partner.");
+  }
+  const account: Account | null = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  if (accountId !== null && !account) throw invalidField('accountId', `The account ${accountId} doesn't exist.`);
+  const partner = partnerId === null ? null : await ports.stores.tenancies.findPartner(partnerId);
+  if (partnerId !== null && !partner) throw invalidField('partnerId', `The partner ${partnerId} doesn't exist.`);
+  if (account && partner && account.partnerId !== partner.id)
+    throw invalidField('accountId', "This account doesn't belong to that partner.");
+  return { account, partner };
+}
+
+/** Changes a user's name, type or place. Their keys follow at the next request. */
+export async function changeUser(ports: Ports, actor: Actor, user: User, change: UserChange): Promise<User> {
+  const { name, userType, accountId } = change;
+  const membership = await membershipOf(ports, change);
+  const changed: User = { ...user, name, userType, ...membership };
+  const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), owningScopeOf(changed));
+  const wanted = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
+  if (!(await ports.stores.users.change(user.id, wanted, event))) throw noSuchUser();
+  return changed;
+}
+
+/** Keeps a user and their keys out from the next request on, and ends their sessions. @returns how many sessions */
+export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
+  const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), owningScopeOf(user));
+  const sessions = await ports.stores.users.setDisabled(user.id, event.at, event);
+  if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
+  return sessions;
+}
+
+/** Lets a disabled user and their keys in again. */
+export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
+  const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), owningScopeOf(user));
+  if ((await ports.stores.users.setDisabled(user.id, null, event)) === null)
+    throw new Problem('conflict', `${user.email} is not disabled.`);
+}
+
+/** Deletes a user, with keys and sessions. */
+export async function deleteUser(
+  ports: Ports,
+  actor: Actor,
+  user: User,
+  cancelQueuedCalls: boolean,
+): Promise<{ apiKeys: number; sessions: number }> {
+  const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), owningScopeOf(user));
+  const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
+  if (!gone) throw noSuchUser();
+  return gone;
+}
+
+/**
+ * A user changes their own password; their other sessions end. One who signed in with a one-time password need not give it again.
+ *
+ * @returns the new password's hash
+ */
+export async function changePassword(
+  ports: Ports,
+  actor: Actor,
+  { user, passwordChangeDue }: Pick<Session, 'user' | 'passwordChangeDue'>,
+  { currentPassword, newPassword }: PasswordChange,
+  keep: Digest,
+): Promise<string> {
+  const current =
+    currentPassword === undefined && passwordChangeDue
+      ? await checkOneTime(ports, actor, user, newPassword)
+      : await checkCurrent(ports, actor, user, currentPassword, newPassword);
+  const event = auditEvent(ports, actor, 'password.changed', userSubject(user), owningScopeOf(user));
+  const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null };
+  const changed = await ports.stores.users.setPassword(user.id, stored, current.passwordHash, keep, event);
+  if (!changed) throw wrongCurrentPassword();
+  return stored.hash;
+}
+
+async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<Credentials> {
+  if (current === undefined) throw invalidField('currentPassword', 'Enter your current password.');
+  // Counts apart from sign-ins: someone who has taken a session over must neither guess on nor lock its user out.
+  const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
+  const credentials = await checkPassword(ports, attempt, user.email, current);
+  if (!credentials) throw wrongCurrentPassword();
+  if (chosen === current) throw sameAsCurrent();
+  return credentials;
+}
+
+/** The session proves the one-time password. The hash is looked up again: someone may have given the user another password since. */
+async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen: string): Promise<Credentials> {
+  const credentials = await ports.stores.users.findByEmail(user.email);
+  if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();
+  const origin = { address, vouched: `change ${user.id}` };
+  if (await ports.passwords.verify(async () => credentials, chosen, origin)) throw sameAsCurrent();
+  return credentials;
+}
+
+function sameAsCurrent(): Problem {
+  return invalidField('newPassword', "Choose a password that's different from your current one.");
+}
+
+function noSuchUser(): Problem {
+  return new Problem('not-found', "This user doesn't exist.");
+}
+
+function wrongCurrentPassword(): Problem {
+  return invalidField('currentPassword', 'Incorrect current password.');
+}
+
+/** Gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
+export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
+  const { stored, made } = await passwordOf(ports, password);
+  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), owningScopeOf(user));
+  const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
+  if (!changed) throw noSuchUser();
+  return { password: made };
+}
+
+async function passwordOf(ports: Ports, given: string | null): Promise<{ stored: NewPassword; made: string | null }> {
+  if (given !== null) return { stored: { hash: await ports.passwords.hash(given), expiresAt: null }, made: null };
+  const { password, stored } = await makeOneTimePassword(ports);
+  return { stored, made: password };
+}
+
+/** A password that someone else hands to the user, who must change it soon. */
+export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
+  const password = makePassword(ports);
+  const expiresAt = ports.clock.now().plus(oneTimePasswordLife);
+  return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
+}
+
+/** 120 bits in groups of four characters that people do not mix up (Crockford's base32). */
+function makePassword(ports: Ports): string {
+  const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
+  return (letters.join('').match(/.{4}/g) ?? []).join('-');
+}

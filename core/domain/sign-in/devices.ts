@@ -1,0 +1,40 @@
+import { hash } from 'node:crypto';
+import { Duration } from 'luxon';
+import { isPrintable } from '#contract/text/text.ts';
+import type { Digest, Session } from '../model.ts';
+import type { Ports } from '../ports.ts';
+
+/** After that long without a sign-in, a device is unknown again. */
+export const deviceLife = Duration.fromObject({ days: 90 });
+
+const idBytes = 16;
+
+/**
+ * What a browser keeps in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It lets no one in. It fits one
+ * user and password only, so a changed password makes it useless. The caller signs it.
+ */
+export function deviceToken({ clock, randomness }: Ports, passwordHash: string): string {
+  const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
+  return [id, clock.millis() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
+}
+
+/** What a sign-in comes with: a session that is still open, and a device token whose signature holds. */
+export type Company = { session: { id: Digest; data: Session } | null; device: string | undefined };
+
+/** @returns names the device or the session that vouches for this user; null if none does */
+export async function vouchedBy(ports: Ports, email: string, { session, device }: Company): Promise<string | null> {
+  if (device !== undefined && (await isKnown(ports, email, device))) return `device ${device}`;
+  return session?.data.user.email === email ? `session ${session.id}` : null;
+}
+
+async function isKnown({ clock, stores }: Ports, email: string, token: string): Promise<boolean> {
+  const [, expiresAt, print] = token.split('.');
+  if (!(Number(expiresAt) >= clock.millis()) || !isPrintable(email)) return false;
+  const credentials = await stores.users.findByEmail(email);
+  return credentials !== null && fingerprint(credentials.passwordHash) === print;
+}
+
+/** The salt in it is random, so no two passwords have the same one. */
+function fingerprint(passwordHash: string): string {
+  return hash('sha256', `device ${passwordHash}`, 'base64url');
+}

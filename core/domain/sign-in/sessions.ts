@@ -1,0 +1,103 @@
+import { type DateTime, Duration } from 'luxon';
+import { auditEvent, owningScopeOf, sessionSubject } from '../audit/audit.ts';
+import { clockSkew } from '../deadlines.ts';
+import type { Actor, Credentials, Digest, Session, Tenancy, User, Viewer } from '../model.ts';
+import type { Ports, SessionBounds } from '../ports.ts';
+import { Problem, unauthorizedDetail } from '../problem.ts';
+import { type Company, vouchedBy } from './devices.ts';
+import { checkPassword } from './throttle.ts';
+
+/**
+ * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how stale `lastSeenAt` may become: `touchEvery` must be much shorter than
+ * `idle`, since a session may end that much too early.
+ */
+export const sessionLimits = {
+  idle: Duration.fromObject({ hours: 24 }),
+  absolute: Duration.fromObject({ days: 7 }),
+  touchEvery: Duration.fromObject({ minutes: 1 }),
+};
+
+/** Checks email and password, and that the user is not disabled. The caller starts the session. */
+export async function authenticate(
+  ports: Ports,
+  { email, password, address, company }: { email: string; password: string; address: string; company: Company },
+): Promise<Credentials> {
+  const mayEnter = ({ disabledAt, passwordExpiresAt }: Credentials) =>
+    disabledAt === null && (passwordExpiresAt === null || passwordExpiresAt >= ports.clock.now());
+  const attempt = { email, address, vouched: await vouchedBy(ports, email, company) };
+  const credentials = await checkPassword(ports, attempt, email, password, mayEnter);
+  if (!credentials) throw new Problem('unauthorized', unauthorizedDetail);
+  return credentials;
+}
+
+/** @throws Problem `unauthorized` if the user has changed the password since the check */
+export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
+  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), owningScopeOf(user));
+  const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
+  if (!started) throw new Problem('unauthorized', unauthorizedDetail);
+}
+
+/** @returns the session if it is within its limits */
+export async function resumeSession(ports: Ports, id: Digest): Promise<Session | null> {
+  const session = await ports.stores.sessions.find(id);
+  const now = ports.clock.now();
+  if (!session || !isWithinLimits(session, now)) return null;
+  // Absolute: a `lastSeenAt` from a clock that was ahead would extend the idle limit.
+  if (Math.abs(now.diff(session.lastSeenAt).toMillis()) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
+  return session;
+}
+
+/**
+ * An instant in the future comes from a clock that has stepped back since, so the session's age is unknown: a second sign-in costs its user
+ * less than a session that outlives its limits.
+ */
+function isWithinLimits({ startedAt, lastSeenAt }: Session, now: DateTime): boolean {
+  const { seenAfter, startedAfter, before } = sessionBounds(now);
+  return startedAt >= startedAfter && lastSeenAt >= seenAfter && startedAt <= before && lastSeenAt <= before;
+}
+
+function sessionBounds(now: DateTime): SessionBounds {
+  const { idle, absolute } = sessionLimits;
+  return { startedAfter: now.minus(absolute), seenAfter: now.minus(idle), before: now.plus(clockSkew) };
+}
+
+/** Deletes sessions out of limits: one from the future would become valid again once the clock has caught up. */
+export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
+  await stores.sessions.sweep(sessionBounds(clock.now()));
+}
+
+export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {
+  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user)));
+}
+
+/** The session as a request of staff sees it that says for which tenancy it is, whatever the session has selected. */
+export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
+  if (session.user.userType !== 'staff') throw new Problem('forbidden', 'Only service staff choose the tenancy of a request.');
+  return { ...session, tenancy: await findTenancy(ports, choice) };
+}
+
+/** Staff only. A null `choice` deselects the tenancy. */
+export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
+  if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
+  const tenancy = choice && (await findTenancy(ports, choice));
+  const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
+  const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
+  const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
+  const known = await ports.stores.sessions.selectTenancy(id, tenancy, event);
+  if (!known) throw new Problem('unauthorized', unauthorizedDetail);
+  return { ...viewer, tenancy };
+}
+
+type TenancyChoice = { kind: 'account' | 'partner'; id: string };
+
+async function findTenancy(ports: Ports, { kind, id }: TenancyChoice): Promise<Tenancy> {
+  const { tenancies } = ports.stores;
+  if (kind === 'account') {
+    const account = await tenancies.findAccount(id);
+    if (account) return { kind, ...account };
+  } else {
+    const partner = await tenancies.findPartner(id);
+    if (partner) return { kind, ...partner, partnerId: partner.id };
+  }
+  throw new Problem('not-found', `This ${kind} doesn't exist.`);
+}

@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto';
+import { Duration } from 'luxon';
+import { isPrintable } from '#contract/text/text.ts';
+import type { Credentials } from '../model.ts';
+import type { Ports, ThrottleCounter } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { networksOf } from './networks.ts';
+
+/**
+ * @param vouched names the signed-in session or the known device of the same user that the attempt comes from, if any. Its wrong passwords
+ * count against it alone, so that no one can lock the user out there (OWASP Authentication Cheat Sheet, device cookies).
+ */
+export type Attempt = { email: string; address: string; vouched: string | null };
+
+const quarter = Duration.fromObject({ minutes: 15 });
+
+/**
+ * Wrong passwords before a pause, in a window from the first one:
+ * - `address`: from one address (IPv6: a /64) for any account, against an attacker who tries many accounts;
+ * - `network24`, `network56`, `network48`: the same for wider networks, which have many addresses and may have many honest users;
+ * - `account`: for one account from anywhere, against an attacker with many addresses;
+ * - `pair`: for one account from one address, below both, so that an honest user blocks only themself;
+ * - `device`: from one session or known device for its user.
+ */
+export const throttleLimits = {
+  address: { most: 100, window: quarter },
+  network24: { most: 1_000, window: quarter },
+  network56: { most: 300, window: quarter },
+  network48: { most: 1_000, window: quarter },
+  account: { most: 100, window: Duration.fromObject({ hours: 1 }) },
+  pair: { most: 10, window: quarter },
+  device: { most: 10, window: quarter },
+};
+
+/** In ms. A counter that ends further ahead comes from a clock that has stepped back since. */
+export const longestWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
+
+/**
+ * Checks a password, and counts a wrong one.
+ *
+ * @param mayEnter decides about the right password, before any counter is cleared: clearing would tell that the password was right
+ * @returns the credentials of `email`, or null if the password is wrong or may not enter
+ * @throws Problem `too-many-requests`
+ */
+export async function checkPassword(
+  ports: Ports,
+  attempt: Attempt,
+  email: string,
+  password: string,
+  mayEnter: (credentials: Credentials) => boolean = () => true,
+): Promise<Credentials | null> {
+  const { address, vouched } = attempt;
+  const counters = vouched === null ? countersOf(attempt.email, networksOf(address)) : [counterOf('device', vouched)];
+  const now = ports.clock.millis();
+  // Before the queue for the password check: a flood of blocked attempts takes no place in it, and writes nothing.
+  const blockedUntil = await ports.throttle.blockedUntil(counters, now);
+  if (blockedUntil !== null) throw tooMany(blockedUntil - now);
+  const find = async () => {
+    // Counts before the check, so that parallel guesses count; but only attempts whose turn has come, so that a crowd that signs in is not
+    // blocked, and invented e-mail addresses add rows no faster than passwords are checked.
+    if (!(await ports.throttle.take(counters, now))) throw tooMany(((await ports.throttle.blockedUntil(counters, now)) ?? now) - now);
+    // Skips an address that nobody can have: databases refuse some characters.
+    return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
+  };
+  const credentials = await ports.passwords.verify(find, password, { address, vouched });
+  if (!credentials || !mayEnter(credentials)) return null;
+  await clearCounters(ports, counters);
+  return credentials;
+}
+
+/** What else is counted, by user: each of these leaves a row for good. */
+const exports = { most: 10, window: Duration.fromObject({ minutes: 1 }) };
+
+/** Counts a list that a user has saved. @throws Problem `too-many-requests` */
+export async function countExport({ throttle, clock }: Ports, userId: string): Promise<void> {
+  const counters = [{ key: `export:${userId}`, most: exports.most, window: exports.window.toMillis() }];
+  const now = clock.millis();
+  // Asked first: a loop that is blocked writes nothing.
+  const blockedUntil = await throttle.blockedUntil(counters, now);
+  if (blockedUntil === null && (await throttle.take(counters, now))) return;
+  const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
+  throw new Problem('too-many-requests', `At most ${exports.most} exports per minute are recorded. Try again later.`, { retryAfter });
+}
+
+/** A right password gives its own attempt back, and clears the wrong ones for the same account from the same address or device. */
+async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
+  for (const { kind, key } of counters) await (kind === 'pair' || kind === 'device' ? throttle.reset(key) : throttle.giveBack(key));
+}
+
+type Kind = keyof typeof throttleLimits;
+type Counter = ThrottleCounter & { kind: Kind };
+
+function countersOf(email: string, [narrowest = '', ...wider]: readonly string[]): Counter[] {
+  const kinds: readonly Kind[] = wider.length === 1 ? ['network24'] : ['network56', 'network48'];
+  return [
+    counterOf('address', narrowest),
+    ...wider.map((network, index) => counterOf(kinds[index] ?? 'network48', network)),
+    counterOf('account', email),
+    counterOf('pair', `${email} ${narrowest}`),
+  ];
+}
+
+/** Hashes, so that the keys have one length and no personal data. */
+function counterOf(kind: Kind, of: string): Counter {
+  const { most, window } = throttleLimits[kind];
+  return { kind, key: `${kind}:${hash('sha256', of, 'base64url')}`, most, window: window.toMillis() };
+}
+
+function tooMany(millis: number): Problem {
+  const retryAfter = Math.max(1, Math.ceil(millis / 1_000));
+  return new Problem('too-many-requests', `Too many attempts. Try again in ${waitText(retryAfter)}.`, { retryAfter });
+}
+
+function waitText(seconds: number): string {
+  const [count, unit] = seconds < 60 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute'];
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,115 @@
+import type { Turn } from '../../domain/calls/call-list.ts';
+import { Problem } from '../../domain/problem.ts';
+
+/**
+ * `search` and `wait` in ms: a search that has taken that long returns what it has found, and a list waits no longer for its turn.
+ */
+type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser: number };
+export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 256 };
+
+type Waiting = { start: () => void };
+
+/**
+ * Shares the database among the lists and searches of the console's users. A user has one turn at a time, in whatever number of sessions, and users
+ * take turns: a screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. A
+ * user's changes take turns of their own. Signing in takes none.
+ */
+export class ConsoleTurns {
+  /** Who waits, by user. The order of the users is that of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #active = new Set<string>();
+  /** The newest search of each kind in each session. */
+  readonly #searches = new Map<string, object>();
+  readonly #limits: TurnLimits;
+
+  constructor(limits = turnLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Runs the work when its turn comes.
+   *
+   * @param request.search names a kind of search: the session's next one of that kind ends this one, whose text nobody wants any more
+   * @param request.isGone whether nobody waits for the answer any more
+   * @throws Problem `too-many-requests` or `unavailable`
+   */
+  async run(
+    request: { user: string; session: string; search: string | null; isGone: () => boolean },
+    work: (turn: Turn) => Promise<void>,
+  ): Promise<void> {
+    const { user, session, isGone } = request;
+    if ((this.#waiting.get(user)?.length ?? 0) >= this.#limits.waitingOfUser)
+      throw new Problem('too-many-requests', 'Too many of your requests are waiting.', { retryAfter: 1 });
+    const kind = request.search === null ? null : `${session} ${request.search}`;
+    const search = {};
+    if (kind !== null) this.#searches.set(kind, search);
+    const deadline = performance.now() + this.#limits.search;
+    let hasTurn = await this.#take(user, this.#limits.wait);
+    try {
+      if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
+      if (isGone()) return;
+      await work({
+        goOn: async () => {
+          const left = deadline - performance.now();
+          if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
+          if (this.#waiting.size === 0) return true;
+          this.#end(user);
+          hasTurn = await this.#take(user, left);
+          return hasTurn;
+        },
+      });
+    } finally {
+      if (hasTurn) this.#end(user);
+      if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);
+    }
+  }
+
+  /** @returns false if the turn does not come within so many ms */
+  #take(user: string, ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const queue = this.#waiting.get(user) ?? [];
+      const timer = setTimeout(() => {
+        this.#remove(user, waiting);
+        resolve(false);
+      }, ms);
+      const waiting: Waiting = {
+        start: () => {
+          clearTimeout(timer);
+          resolve(true);
+        },
+      };
+      this.#waiting.set(user, [...queue, waiting]);
+      this.#startNext();
+    });
+  }
+
+  #end(user: string): void {
+    this.#active.delete(user);
+    this.#putLast(user);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    for (const [user, [next]] of this.#waiting) {
+      if (this.#active.size >= this.#limits.atOnce) return;
+      if (this.#active.has(user) || !next) continue;
+      this.#remove(user, next);
+      this.#active.add(user);
+      next.start();
+    }
+  }
+
+  #remove(user: string, waiting: Waiting): void {
+    const rest = this.#waiting.get(user)?.filter((each) => each !== waiting) ?? [];
+    if (rest.length > 0) this.#waiting.set(user, rest);
+    else this.#waiting.delete(user);
+  }
+
+  /** The other users come first now. */
+  #putLast(user: string): void {
+    const queue = this.#waiting.get(user);
+    if (!queue) return;
+    this.#waiting.delete(user);
+    this.#waiting.set(user, queue);
+  }
+}

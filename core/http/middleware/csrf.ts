@@ -1,0 +1,17 @@
+import { Problem } from '../../domain/problem.ts';
+import type { HttpDeps, Middleware } from './context.ts';
+
+/**
+ * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet): by Fetch Metadata
+ * where the browser sends it, by Origin where it does not. Programs send neither, and other sites cannot steer them.
+ */
+export function csrf(deps: HttpDeps): Middleware {
+  return async (ctx, next) => {
+    const site = ctx.get('Sec-Fetch-Site');
+    const origin = ctx.get('Origin');
+    const own = `${deps.isSecure(ctx) ? 'https' : 'http'}://${ctx.get('Host')}`;
+    const isCrossSite = site === '' ? origin !== '' && origin !== own : site !== 'same-origin' && site !== 'none';
+    if (isCrossSite) throw new Problem('cross-site', 'This request came from another site.');
+    await next();
+  };
+}

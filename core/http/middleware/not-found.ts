@@ -1,0 +1,21 @@
+import { Problem } from '../../domain/problem.ts';
+import type { Middleware } from './context.ts';
+import { refuse } from './problems.ts';
+import { badEncoding, isDecodable } from './request-path.ts';
+import { isSignedIn } from './session.ts';
+
+/**
+ * Answers requests that no route took. Without a session the answer is the common 401, so that strangers do not learn which paths exist. A
+ * signed-in user gets the reason.
+ *
+ * @param methodsOf the methods that a path has
+ */
+export function notFound(methodsOf: (path: string) => readonly string[]): Middleware {
+  return async (ctx) => {
+    if (!isSignedIn(ctx)) return refuse(ctx);
+    if (!isDecodable(ctx.url)) throw badEncoding();
+    const allow = [...new Set(methodsOf(ctx.path))].join(', ');
+    if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
+    throw new Problem('not-found', 'Nothing exists at this path.');
+  };
+}

@@ -1,0 +1,103 @@
+import { keyExpiresHeader } from '#contract/calls/calls.ts';
+import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
+import { Problem, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
+import type { Context, Middleware, ObserveRefusals } from './context.ts';
+import { requestNames } from './request-id.ts';
+
+const unauthorizedBody = jsonLine(bodyOf('unauthorized', unauthorizedDetail));
+const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
+const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
+
+/**
+ * The common 401. A missing, malformed, unknown, expired or revoked key and every path without a session get the same bytes, so that
+ * nobody learns from them which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
+ */
+export function refuse(ctx: Context): void {
+  // An identifier would make the bytes of two refusals differ.
+  writePlain(ctx, 401, unauthorizedHeaders, unauthorizedBody);
+}
+
+/** A JSON body. It ends with a newline, so that a terminal's prompt comes after it. */
+export function jsonLine(body: object): string {
+  return `${JSON.stringify(body)}\n`;
+}
+
+/** Writes an answer past Koa, with the request's identifier and the end of a key that ends soon. */
+export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
+  const { requestId, keyExpiresAt } = ctx.state;
+  const identified = requestId === undefined ? headers : [...headers, requestIdHeader, requestId];
+  writePlain(ctx, status, keyExpiresAt === undefined ? identified : [...identified, keyExpiresHeader, keyExpiresAt], body);
+}
+
+function writePlain(ctx: Context, status: number, headers: readonly string[], body: string): void {
+  ctx.respond = false;
+  const { res } = ctx;
+  // What was set for another answer.
+  for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
+  res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
+  res.end(body);
+}
+
+/** Turns what a request throws into its answer. The one place that does. */
+export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      answer(ctx, error, refusals);
+    }
+  };
+}
+
+/** What the metrics count where nothing is answered. No client sees it. */
+export const notAnswered = 0;
+
+function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'onNotServed'>): void {
+  if (ctx.res.headersSent) return;
+  const isProblem = error instanceof Problem;
+  if (isProblem && error.code === 'unauthorized') {
+    refuse(ctx);
+    return;
+  }
+  if (!isProblem || error.status >= 500) refusals.onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
+  if (error instanceof ResultUnknown) hangUp(ctx);
+  else if (isProblem) answerProblem(ctx, error);
+  else answerFault(ctx);
+}
+
+/** As if the core had been killed: a client must not take any answer for a promise. */
+function hangUp(ctx: Context): void {
+  ctx.respond = false;
+  ctx.res.statusCode = notAnswered;
+  ctx.req.socket.destroy();
+}
+
+function answerFault(ctx: Context): void {
+  const { requestId } = ctx.state;
+  const body = bodyOf('internal', "Something went wrong on the server. The operator can find it in the log under this request's ID.");
+  writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
+}
+
+function answerProblem(ctx: Context, problem: Problem): void {
+  const body = bodyOf(problem.code, problem.message);
+  if (problem.errors) body.errors = [...problem.errors];
+  const retryAfter = problem.retryAfter === undefined ? [] : ['Retry-After', String(problem.retryAfter)];
+  const allow = problem.allow === undefined ? [] : ['Allow', problem.allow];
+  writeProblem(ctx, body, [...retryAfter, ...allow]);
+}
+
+function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
+  write(ctx, body.status, [...problemHeaders, ...more], jsonLine(body));
+}
+
+function bodyOf(code: ProblemCode, detail: string): ProblemBody {
+  const { title, status } = problemTable[code];
+  return { type: problemType(code), title, status, detail };
+}
+
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A URI reference (RFC 9457 §3.1.5): a client's own identifier stays as it is. */
+function instanceOf(requestId: string): string {
+  return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
+}

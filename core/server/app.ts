@@ -1,0 +1,71 @@
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import type { Ports } from '../domain/ports.ts';
+import { consoleRoutes } from '../http/console-routes.ts';
+import { clientAddress } from '../http/middleware/client-address.ts';
+import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
+import { notFound } from '../http/middleware/not-found.ts';
+import { problems } from '../http/middleware/problems.ts';
+import { requestId } from '../http/middleware/request-id.ts';
+import { closeWhileDraining, type ObserveRequest, requestMetrics } from '../http/middleware/request-metrics.ts';
+import { requireReadablePath } from '../http/middleware/request-path.ts';
+import { session } from '../http/middleware/session.ts';
+import { onDemand, onDemandMethods } from '../http/on-demand.ts';
+import { outcomeMethods, outcomes } from '../http/outcomes.ts';
+import { strangerTurns } from '../http/stranger-turns.ts';
+import { type WebConsole, webConsole, webConsoleMethods } from '../http/web-console.ts';
+
+type AppDeps = {
+  ports: Ports;
+  log: Logger;
+  observeRequest: ObserveRequest;
+  isDraining: () => boolean;
+  /** Newest first: the newest signs, all of them verify. */
+  sessionSecrets: readonly string[];
+  trustedProxies: readonly string[];
+  dialerSecrets: readonly string[];
+  refusals: ObserveRefusals;
+  /** Told to the console. */
+  dialer: HttpDeps['dialer'];
+  /** Undefined serves no page. */
+  webConsole: WebConsole | undefined;
+};
+
+/** The public listener's application. Each middleware answers its own requests and passes the others on. */
+export function createApp(deps: AppDeps): Koa<State> {
+  const { ports, log } = deps;
+  const app = new Koa<State>();
+  const httpDeps = {
+    ports,
+    refusals: deps.refusals,
+    dialer: deps.dialer,
+    isDraining: deps.isDraining,
+    ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
+  };
+  const inConsole = consoleRoutes(httpDeps);
+  const methodsOf = (path: string) => [
+    ...onDemandMethods(path),
+    ...outcomeMethods(path),
+    ...webConsoleMethods(deps.webConsole, path),
+    ...inConsole.match(path, '').path.flatMap(({ methods }) => methods),
+  ];
+
+  app.silent = true;
+  // Problems are answered below. What comes here is a connection that broke while its answer was written.
+  app.on('error', (err) => log.debug({ err }, 'response not delivered'));
+
+  app
+    .use(requestId())
+    .use(requestMetrics(deps.observeRequest, log))
+    .use(closeWhileDraining(deps.isDraining))
+    .use(problems(deps.refusals))
+    .use(onDemand(httpDeps))
+    .use(strangerTurns)
+    .use(requireReadablePath)
+    .use(outcomes(ports, deps.dialerSecrets))
+    .use(webConsole(deps.webConsole))
+    .use(session(app, httpDeps, deps.sessionSecrets))
+    .use(inConsole.routes())
+    .use(notFound(methodsOf));
+  return app;
+}

@@ -1,0 +1,191 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import { networksOf } from '../../domain/sign-in/networks.ts';
+import { peerOf } from '../../http/middleware/client-address.ts';
+import { takeTurns } from './turns.ts';
+
+/**
+ * Why a connection was cut off: there was no room for it (`refused`), it did nothing and made room for a new one (`idle`), its client
+ * didn't read an answer (`unread`), or too much waited behind requests under way (`waiting`).
+ */
+export const cutReasons = ['refused', 'idle', 'unread', 'waiting'] as const;
+export type CutReason = (typeof cutReasons)[number];
+
+/** @param address of the client, or of the proxy in front of it */
+export type ObserveCut = (reason: CutReason, address: string) => void;
+
+export const connectionLimits = {
+  /**
+   * Open connections from one network (one IPv4 address, or a /64 of IPv6), and in all. At the limit, a new one takes the place of one that
+   * does nothing. Too low would be worse than too high: many integrators may share an address, while a thousand connections take some 10 MB.
+   */
+  ofNetwork: 1_000,
+  inAll: 10_000,
+  /** In ms. If no byte of an answer could be sent for so long, its client doesn't read: lost packets are sent again within seconds. */
+  unread: 10_000,
+  lookEvery: 2_000,
+  /** In ms, for a connection without a request when its listener drains: a client that has just opened one is about to send. */
+  firstRequest: 1_000,
+};
+
+type Connection = {
+  /** With TLS, `outer` carries `inner`. Without, and until the handshake is done, they are the same. */
+  outer: Socket;
+  inner: Socket;
+  state: 'silent' | 'busy' | 'idle';
+  crowds: readonly Crowd[];
+  /** Bytes of answers that couldn't be sent, as of the last look, and since when there are so many. */
+  unsent: number;
+  unsentSince: number;
+};
+
+/** Those of a network, or all. The silent ones have not sent a request so far. A set has the oldest first. */
+type Crowd = { name: string; most: number; all: Set<Connection>; silent: Set<Connection> };
+
+export type Connections = {
+  /** Closes each connection as soon as it does nothing. */
+  end(): void;
+  /** Closes each connection now. */
+  abort(): void;
+};
+
+/**
+ * Bounds what connections take, so that no client can take the service from others: how many there are, how much each may ask at once
+ * (`turns.ts`), and how long an answer may wait for its client.
+ *
+ * @param isProxy whether an address is that of a trusted proxy, which has the connections of many clients
+ */
+export function boundConnections(
+  server: Server,
+  isProxy: (address: string) => boolean,
+  onCut: ObserveCut,
+  limits = connectionLimits,
+): Connections {
+  const everyone = crowdOf('', limits.inAll);
+  const networks = new Map<string, Crowd>();
+  const connections = new WeakMap<Socket, Connection>();
+  /** By the client's address and port: a TLS server doesn't say which connection it has secured. */
+  const unsecured = new Map<string, Connection>();
+  let isEnding = false;
+
+  function crowdsFor(address: string): readonly Crowd[] {
+    if (isProxy(address)) return [everyone];
+    const name = networksOf(address)[0] ?? address;
+    const network = networks.get(name) ?? crowdOf(name, limits.ofNetwork);
+    networks.set(name, network);
+    return [network, everyone];
+  }
+
+  function cut(connection: Connection, reason: CutReason): void {
+    leave(connection);
+    onCut(reason, addressOf(connection.outer));
+    connection.outer.destroy();
+  }
+
+  function admit(socket: Socket): void {
+    const connection: Connection = {
+      ...{ outer: socket, inner: socket, state: 'silent', crowds: crowdsFor(addressOf(socket)) },
+      ...{ unsent: 0, unsentSince: 0 },
+    };
+    for (const crowd of connection.crowds) {
+      if (crowd.all.size < crowd.most) continue;
+      const idle = findIdle(crowd);
+      cut(idle ?? connection, idle ? 'idle' : 'refused');
+      if (!idle) return;
+    }
+    for (const { all, silent } of connection.crowds) {
+      all.add(connection);
+      silent.add(connection);
+    }
+    connections.set(socket, connection);
+    socket.once('close', () => leave(connection));
+    if (!(server instanceof TlsServer)) return;
+    const name = portOf(socket);
+    unsecured.set(name, connection);
+    socket.once('close', () => unsecured.delete(name));
+  }
+
+  function secure(socket: Socket): void {
+    const connection = unsecured.get(portOf(socket));
+    if (!connection) return void socket.destroy();
+    connection.inner = socket;
+    connections.set(socket, connection);
+  }
+
+  function leave(connection: Connection): void {
+    for (const { name, all, silent } of connection.crowds) {
+      all.delete(connection);
+      silent.delete(connection);
+      if (networks.get(name)?.all.size === 0) networks.delete(name);
+    }
+  }
+
+  function cutUnread(): void {
+    const now = performance.now();
+    for (const connection of everyone.all) {
+      const unsent = unsentBytes(connection.inner);
+      if (unsent !== connection.unsent) Object.assign(connection, { unsent, unsentSince: now });
+      else if (unsent > 0 && now - connection.unsentSince >= limits.unread) cut(connection, 'unread');
+    }
+  }
+
+  // Before what takes turns: it finds the connection known.
+  server.on('connection', admit).on('secureConnection', secure);
+  takeTurns(server, (socket) => {
+    const connection = connections.get(socket);
+    return {
+      onStart() {
+        if (!connection) return;
+        if (connection.state === 'silent') for (const { silent } of connection.crowds) silent.delete(connection);
+        connection.state = 'busy';
+      },
+      onEnd() {
+        if (connection) connection.state = 'idle';
+        if (isEnding) socket.destroySoon();
+      },
+      onTooMuchWaiting() {
+        if (connection) cut(connection, 'waiting');
+      },
+    };
+  });
+
+  const looking = setInterval(cutUnread, limits.lookEvery).unref();
+  server.once('close', () => clearInterval(looking));
+
+  const abort = (among: Iterable<Connection>) => {
+    for (const { outer } of among) outer.destroy();
+  };
+  return {
+    end() {
+      isEnding = true;
+      abort([...everyone.all].filter(({ state }) => state === 'idle'));
+      setTimeout(() => abort(everyone.silent), limits.firstRequest).unref();
+    },
+    abort: () => abort(everyone.all),
+  };
+}
+
+function crowdOf(name: string, most: number): Crowd {
+  return { name, most, all: new Set(), silent: new Set() };
+}
+
+function findIdle({ all, silent }: Crowd): Connection | undefined {
+  const [oldest] = silent;
+  return oldest ?? all.values().find(({ state }) => state === 'idle');
+}
+
+function addressOf(socket: Socket): string {
+  return peerOf({ socket });
+}
+
+function portOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`;
+}
+
+/** Node's own queue, and what of it the system hasn't taken: a long answer is one entry of the queue until its last byte is sent. */
+function unsentBytes(socket: Socket): number {
+  if (socket.writableLength === 0) return 0;
+  const handle: object | null = Reflect.get(socket, '_handle');
+  return socket.writableLength + Number((handle && Reflect.get(handle, 'writeQueueSize')) ?? 0);
+}

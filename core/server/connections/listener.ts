@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { Server as TlsServer } from 'node:tls';
+import { Duration } from 'luxon';
+import type { Tls } from '../start/config.ts';
+import { asListenError } from '../start/start-errors.ts';
+import { boundConnections, type connectionLimits, type ObserveCut } from './connections.ts';
+import { closeListeningSocket } from './draining.ts';
+import { SecureResponse } from './secure-response.ts';
+
+/** How long accepted requests may take once a listener drains. */
+export const drainDeadline = Duration.fromObject({ seconds: 10 });
+
+export type Listener = {
+  url: string;
+  /** Takes no new connections, and closes the open ones when every accepted request is answered, or at the deadline. */
+  drain(): Promise<void>;
+  /** For new connections. */
+  useCertificate(tls: Tls): void;
+  /** Closes every connection now. */
+  abort(): void;
+};
+
+type Address = { name: 'public' | 'management'; host: string; port: number };
+
+type Outside = {
+  tls: Tls | null;
+  /** Whether an address is that of a trusted proxy. */
+  isProxy(address: string): boolean;
+  onCut: ObserveCut;
+  /** Lower ones in tests. */
+  limits?: typeof connectionLimits;
+};
+
+/** @throws ConfigError that names the variable to change */
+export async function listen(handler: RequestListener, address: Address, { tls, isProxy, onCut, limits }: Outside): Promise<Listener> {
+  const server = createServer(handler, tls);
+  const connections = boundConnections(server, isProxy, onCut, limits);
+  server.listen(address.port, address.host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw asListenError(error, address.name, address);
+  }
+  return {
+    url: urlOf(server, address.host, tls !== null),
+    async drain() {
+      const closed = once(server, 'close');
+      await closeListeningSocket(server);
+      connections.end();
+      const deadline = setTimeout(connections.abort, drainDeadline.toMillis());
+      await closed;
+      clearTimeout(deadline);
+    },
+    useCertificate(renewed) {
+      if (server instanceof TlsServer) server.setSecureContext(renewed);
+    },
+    abort() {
+      server.close();
+      connections.abort();
+    },
+  };
+}
+
+function createServer(handler: RequestListener, tls: Tls | null): Server {
+  // Slow clients are cut off. Idle connections outlive those of most proxies, so that a proxy never sends on one that has just been closed.
+  const options = {
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    handshakeTimeout: 10_000,
+    connectionsCheckingInterval: 5_000,
+    keepAliveTimeout: 65_000,
+  };
+  const server = tls
+    ? createHttpsServer({ ...options, ...tls, ServerResponse: SecureResponse }, handler)
+    : createHttpServer(options, handler);
+  // Node would answer 417 to an unknown expectation before anybody has checked the key.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  return server;
+}
+
+function urlOf(server: Server, host: string, isSecure: boolean): string {
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,209 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { isLoopback } from '#contract/server-address.ts';
+import { type Dialer, type DialerObserver, startDialer } from '../dialer/loop.ts';
+import { simulatedProvider } from '../dialer/simulated.ts';
+import { watchTrouble } from '../dialer/trouble.ts';
+import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
+import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
+import { createManagementApp } from '../http/management.ts';
+import { proxyTrust } from '../http/middleware/client-address.ts';
+import { readWebConsole } from '../http/web-console.ts';
+import { adminCommand, version, webConsoleFolder } from '../program.ts';
+import { openStorage } from '../storage/index.ts';
+import { createApp } from './app.ts';
+import { reloadCertificate } from './connections/certificate-reload.ts';
+import type { CutReason } from './connections/connections.ts';
+import { type Listener, listen } from './connections/listener.ts';
+import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
+import { createMetrics } from './metrics.ts';
+import { collectRefusals } from './refusals.ts';
+import type { Config, DialerConfig } from './start/config.ts';
+import { asDatabaseError } from './start/start-errors.ts';
+
+const acceptClock = `${adminCommand} clock accept`;
+
+const plainHttpWarning =
+  'plain http beyond loopback: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or let only a proxy with TLS reach this port';
+
+export type Core = {
+  /** Where the public listener is reached. */
+  url: string;
+  managementUrl: string | null;
+  /** Whether a browser finds the console at `url`. */
+  servesConsole: boolean;
+  /** The staff user that a first start creates; null on every later start. */
+  firstUser: FirstUser | null;
+  /** Turns unready, takes requests for another `drainDelay`, and then finishes the accepted ones within `drainDeadline`. */
+  close(): Promise<void>;
+};
+
+/**
+ * Brings up a core: schema, first user, listeners.
+ *
+ * @param outside.signal gives up while the schema is being brought up to date, or another core is doing so
+ */
+export async function startCore(
+  config: Config,
+  sessionSecrets: readonly string[],
+  outside: { log: Logger; clock: Clock; randomness: Randomness; passwords: Passwords; signal?: AbortSignal },
+): Promise<Core> {
+  const { log, clock, randomness, passwords } = outside;
+  const metrics = createMetrics(version);
+  let dialer: Dialer | undefined;
+  const storage = await usableStorage(config.database, () =>
+    openStorage(config.database, clock, {
+      onBatch: metrics.onBatch,
+      onPlaced: () => dialer?.wake(),
+      onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
+      onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
+    }),
+  );
+  const listeners: Listener[] = [];
+  try {
+    const { applied, added } = await usableStorage(config.database, () => storage.migrate(outside.signal));
+    if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
+    if (added.length > 0) log.warn({ migrations: added }, 'a newer release has extended the database; this older core works with it');
+    if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
+    for (const risk of await storage.database.risks()) log.error(risk);
+    for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
+
+    const ports: Ports = {
+      clock,
+      randomness,
+      stores: storage.stores,
+      throttle: storage.throttle,
+      passwords,
+      maxActiveKeys: config.maxActiveKeys,
+      onOutcome: metrics.dialer.onOutcome,
+    };
+
+    const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
+    if (webConsole === null) log.warn("the browser console isn't built: run npm run build:web, then restart");
+    let isDraining = false;
+    const isReady = async () => !isDraining && (await storage.isReady());
+    const refusals = collectRefusals(ports, log);
+    const app = createApp({
+      ports,
+      log,
+      observeRequest: metrics.onRequest,
+      isDraining: () => isDraining,
+      sessionSecrets,
+      trustedProxies: config.trustedProxies,
+      dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
+      refusals,
+      dialer: config.dialer.kind,
+      webConsole,
+    });
+    const clockWatch = watchClock(ports.stores.clock, (doubt) => {
+      if (doubt) log.error(describeDoubt(doubt, acceptClock));
+      else log.info('the clock is trusted again');
+    });
+    const isClockAhead = () => clockWatch.doubt() !== null;
+    const management =
+      config.management &&
+      createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, host: config.management.host });
+
+    const connections = {
+      isProxy: proxyTrust(config.trustedProxies),
+      onCut(reason: CutReason, address: string) {
+        metrics.onCut(reason);
+        refusals.onCut(address);
+      },
+    };
+    const opened = async (opening: Promise<Listener>) => {
+      const listener = await opening;
+      listeners.push(listener);
+      return listener;
+    };
+    const managementListener =
+      management &&
+      config.management &&
+      (await opened(listen(management.callback(), { name: 'management', ...config.management }, { ...connections, tls: null })));
+    const { host, port, tls } = config;
+    const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
+    if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
+    // Only now: the one-time password of a start that fails would be shown to nobody.
+    const firstUser = await createFirstUser(ports);
+    const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
+    const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
+    metrics.watch.queue(() => queueLook(ports));
+    metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
+    metrics.watch.database(storage.figures);
+    const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
+    metrics.watch.process(async () => ({
+      ready: (await isReady()) ? 1 : 0,
+      dialerTrouble: trouble.seconds(),
+      lastUsedLag: storage.lastUsedLag() / 1_000,
+      clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
+    }));
+    const observer = { ...metrics.dialer, onResult: trouble.onResult };
+    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer, isTrusted: clockWatch.isTrusted });
+
+    return {
+      url: publicListener.url,
+      managementUrl: managementListener?.url ?? null,
+      servesConsole: Boolean(webConsole),
+      firstUser,
+      async close() {
+        isDraining = true;
+        endReloading?.();
+        // Until then load balancers see that this core is not ready, and each answer closes its connection.
+        const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
+        await Promise.all([drained, dialer?.close(), housekeeping.close()]);
+        await trouble.close();
+        await managementListener?.drain();
+        await refusals.close();
+        await storage.close();
+      },
+    };
+  } catch (error) {
+    for (const listener of listeners) listener.abort();
+    await storage.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** @throws ConfigError that says why the database cannot be used */
+async function usableStorage<Result>(location: Config['database'], use: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await use();
+  } catch (error) {
+    throw asDatabaseError(error, location);
+  }
+}
+
+async function startConfiguredDialer(
+  config: DialerConfig,
+  { clock, randomness, stores }: Ports,
+  outside: { log: Logger; observer: DialerObserver; isTrusted: ClockWatch['isTrusted'] },
+): Promise<Dialer | undefined> {
+  const { log } = outside;
+  if (config.kind === 'off') {
+    log.warn('DIALER is off: calls stay queued');
+    return undefined;
+  }
+  if (config.kind === 'simulated') log.warn('DIALER is simulated: no phone rings, and outcomes are made up');
+  else log.info({ provider: new URL(config.url).origin, deduplicates: config.deduplicates }, 'dialing through a webhook');
+  return startDialer({
+    ...outside,
+    store: stores.dialing,
+    // Imported only where it is used: a start without the webhook's HTTP client is quicker.
+    provider:
+      config.kind === 'simulated' ? simulatedProvider(clock) : (await import('../dialer/webhook.ts')).webhookProvider(config, clock),
+    concurrency: config.concurrency,
+    clock,
+    random: () => randomOf(randomness),
+  });
+}
+
+async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number }> {
+  const now = ports.clock.now().toMillis();
+  const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
+  return { due, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
+}
+
+/** Evenly from 0 to 1. */
+function randomOf(randomness: Randomness): number {
+  return Buffer.from(randomness.bytes(4)).readUInt32BE() / 2 ** 32;
+}

@@ -1,0 +1,138 @@
+import { Duration } from 'luxon';
+import type { Logger } from 'pino';
+import { operator } from '../domain/audit/audit.ts';
+import { pruneAudit } from '../domain/audit/audit-chain.ts';
+import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../domain/calls/retention.ts';
+import type { ClockWatch } from '../domain/clock.ts';
+import { createUser } from '../domain/directory/users.ts';
+import type { RetentionDays } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
+import { sweepSessions } from '../domain/sign-in/sessions.ts';
+
+const everyMinute = Duration.fromObject({ minutes: 1 });
+const everyHour = Duration.fromObject({ hours: 1 });
+const firstUserEmail = 'admin@localhost';
+
+type Housekeeping = {
+  /** Ends after the step that is under way. */
+  close(): Promise<void>;
+};
+
+/**
+ * Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. What
+ * ends or deletes something by the clock waits while the clock isn't trusted.
+ */
+export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
+  const { apiKeys, auditChain, callList, dialing, retention, users } = ports.stores;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function sweepEachMinute(): Promise<void> {
+    const now = ports.clock.now();
+    if (await clockWatch.look(now.toMillis())) {
+      const lapsed = await dialing.lapse(now.toMillis(), signal);
+      if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+    }
+    await callList.compactCounts();
+    await auditChain.extend(signal);
+  }
+
+  /** Apart from the other work, which a million keys would hold up for minutes. */
+  async function finishRevocations(): Promise<void> {
+    const revoked = await users.finishDeletions(signal);
+    if (revoked > 0) log.info({ keys: revoked }, 'API keys of deleted users revoked');
+    const cancelled = await apiKeys.finishCancelling(ports.clock.now(), signal);
+    if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
+  }
+
+  async function sweepEachHour(): Promise<void> {
+    const before = await retention.recordDays(days);
+    if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
+    try {
+      for (const step of deletions) await byTrustedClock(step);
+    } finally {
+      await sealAudit();
+    }
+    await apiKeys.compactCounts();
+  }
+
+  /**
+   * Each step has an instant of its own: one may take hours, and sessions that began after it would look as if they came from a clock that was
+   * ahead. A step keeps its instant, since the clock could change while it runs.
+   */
+  async function byTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
+    const now = ports.clock.now();
+    if (await clockWatch.isTrusted(now.toMillis())) await step({ ...ports, clock: { now: () => now, millis: () => now.toMillis() } });
+  }
+
+  /** First what erases contact data: a step that keeps failing must not prevent that. */
+  const deletions: readonly ((ports: Ports) => Promise<void>)[] = [
+    async ({ clock }) => {
+      const ended = await endOverdueCalls(dialing, clock, signal);
+      if (ended > 0) log.info({ calls: ended }, 'overdue calls ended');
+    },
+    async (atOneInstant) => {
+      const erased = days.contacts === null ? 0 : await eraseOldContacts(atOneInstant, operator, days.contacts, signal);
+      if (erased > 0) log.info({ calls: erased }, 'contact data erased');
+    },
+    sweepSessions,
+    ({ throttle, clock }) => throttle.sweep(clock.millis()),
+    async ({ clock }) => {
+      await forgetOldCounts(retention, clock, signal);
+    },
+    async (atOneInstant) => {
+      const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
+      if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
+    },
+  ];
+
+  /** In the log, which others keep: who changes the database cannot change the seal there. `admin audit verify` compares them. */
+  async function sealAudit(): Promise<void> {
+    const { seq, hash } = await auditChain.state();
+    if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
+  }
+
+  const repeating = [repeat(finishRevocations, everyMinute), repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];
+
+  /** One run at a time: one that takes longer than the interval must not meet the next. */
+  function repeat(work: () => Promise<void>, every: Duration) {
+    const run = () =>
+      work().catch((err) => {
+        if (!signal.aborted) log.warn({ err }, 'sweeping failed');
+      });
+    let underWay = run();
+    const timer = setInterval(() => {
+      underWay = underWay.then(() => (signal.aborted ? undefined : run()));
+    }, every.toMillis()).unref();
+    return {
+      async stop() {
+        clearInterval(timer);
+        await underWay;
+      },
+    };
+  }
+
+  return {
+    async close() {
+      closing.abort();
+      await Promise.all(repeating.map(({ stop }) => stop()));
+    },
+  };
+}
+
+export type FirstUser = { email: string; password: string };
+
+/** Creates a staff user with a one-time password on a database without users: somebody has to be able to sign in first. */
+export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
+  if ((await ports.stores.users.count()) > 0) return null;
+  const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
+  try {
+    const { password } = await createUser(ports, operator, input, null);
+    return password === null ? null : { email: firstUserEmail, password };
+  } catch (error) {
+    // Another core that started at the same moment was first.
+    if (error instanceof Problem && error.code === 'conflict') return null;
+    throw error;
+  }
+}

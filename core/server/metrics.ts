@@ -1,0 +1,180 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { outcomeStates } from '#contract/calls/dialer.ts';
+import { paths } from '#contract/paths.ts';
+import type { DialerObserver } from '../dialer/loop.ts';
+import { notAnswered } from '../http/middleware/problems.ts';
+import type { ObserveBatch } from '../storage/calls/calls.ts';
+import { type CutReason, cutReasons } from './connections/connections.ts';
+import { watchedGauges } from './watched-gauges.ts';
+
+/** Connections of a database pool. */
+export type PoolUse = () => { used: number; free: number; waiting: number };
+
+export type Metrics = {
+  /** @param seconds from the request's arrival until its answer was ready */
+  onRequest(route: string, method: string, status: number, seconds: number): void;
+  onBatch: ObserveBatch;
+  onCut(reason: CutReason): void;
+  dialer: Omit<DialerObserver, 'onResult'>;
+  watchPool(name: string, use: PoolUse): void;
+  /** Each takes a function that finds the figures when Prometheus asks. */
+  watch: ReturnType<typeof gaugesOf>;
+  registry: Registry;
+};
+
+/** Metrics for Prometheus. Labels come from closed lists: a path, address or identifier as a label would grow without bound. */
+export function createMetrics(version: string): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  new Gauge({ name: 'callkey_build_info', help: 'Always 1, with the version of the core', labelNames: ['version'], registers }).set(
+    { version },
+    1,
+  );
+
+  const requests = new Histogram({
+    name: 'callkey_http_request_duration_seconds',
+    help: 'Duration of requests, by route, method and status',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers,
+  });
+  new Counter({
+    name: 'callkey_api_key_authentications_total',
+    help: "Requests to the key-authenticated endpoints, by whether the key was accepted, refused, or couldn't be checked",
+    labelNames: ['result'],
+    registers,
+    // Computed when Prometheus asks, so that requests pay nothing for it.
+    async collect() {
+      this.reset();
+      for (const result of results) if (result !== 'throttled') this.inc({ result }, 0);
+      for (const { metricName, labels, value } of (await requests.get()).values) {
+        const isKeyed = metricName?.endsWith('_count') && String(labels.route).startsWith('/api/');
+        if (isKeyed) this.inc({ result: resultOf(Number(labels.status)) }, value);
+      }
+    },
+  });
+  const signIns = new Counter({
+    name: 'callkey_sign_ins_total',
+    help: 'Sign-ins by result',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of results) signIns.inc({ result }, 0);
+  const cuts = new Counter({
+    name: 'callkey_connections_cut_total',
+    help: 'Connections that the core cut off, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of cutReasons) cuts.inc({ reason }, 0);
+  const batches = new Histogram({
+    name: 'callkey_batch_size',
+    help: 'Requests per batched statement, by operation',
+    labelNames: ['operation'],
+    buckets: [1, 2, 4, 8, 16, 32, 64],
+    registers,
+  });
+  for (const operation of batchOperations) batches.zero({ operation });
+  const pools = new Map<string, PoolUse>();
+  new Gauge({
+    name: 'callkey_database_connections',
+    help: 'Database connections in use, idle connections, and requests waiting for one, by pool',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [pool, use] of pools) {
+        for (const [state, count] of Object.entries(use())) this.set({ pool, state }, count);
+      }
+    },
+  });
+
+  const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
+  const claims = counter('callkey_dialer_claims_total', 'Calls that this process has claimed for dialing');
+  const handoffs = counter('callkey_dialer_handoffs_total', 'Attempts to hand a call to the provider, by result', ['result']);
+  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that expired before their call was settled');
+  const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
+
+  for (const result of handoffResults) handoffs.inc({ result }, 0);
+  for (const state of outcomeStates) outcomes.inc({ state }, 0);
+
+  return {
+    dialer: {
+      onClaim: (calls) => claims.inc(calls),
+      onHandoff: (result) => handoffs.inc({ result }),
+      onLeaseLost: () => leasesLost.inc(),
+      onOutcome: (state) => outcomes.inc({ state }),
+    },
+    onRequest(route, method, status, seconds) {
+      requests.observe({ route, method, status }, seconds);
+      if (route === paths.session && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
+        signIns.inc({ result: resultOf(status) });
+    },
+    onCut: (reason) => cuts.inc({ reason }),
+    onBatch: (operation, size) => batches.observe({ operation }, size),
+    watchPool: (name, use) => pools.set(name, use),
+    watch: gaugesOf(registry),
+    registry,
+  };
+}
+
+/** Gauges that are read when Prometheus asks. What does not need the database is read without it, and shows while that is away. */
+function gaugesOf(registry: Registry) {
+  return {
+    queue: watchedGauges(registry, {
+      due: { name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet' },
+      oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
+    }),
+    keys: watchedGauges(registry, {
+      byDaysLeft: {
+        name: 'callkey_api_keys',
+        help: "API keys that aren't revoked, by days until they expire: none, up to 7, up to 30, more, or never",
+        label: 'days_left',
+      },
+    }),
+    database: watchedGauges(registry, {
+      migrations: { name: 'callkey_schema_version', help: 'Number of the last migration applied to the database' },
+      sessions: { name: 'callkey_sessions', help: 'Sessions of the console' },
+      lastBackup: {
+        name: 'callkey_last_backup_timestamp_seconds',
+        help: 'Unix time of the last backup made with "admin backup"; 0 if none is recorded',
+      },
+      bytes: {
+        name: 'callkey_database_size_bytes',
+        help: 'Size of the database and its write-ahead log; on PostgreSQL, all databases on the server share the log',
+        label: 'part',
+      },
+      free: {
+        name: 'callkey_disk_free_bytes',
+        help: 'What is free on the disk of a SQLite database. PostgreSQL does not tell of its own',
+      },
+    }),
+    process: watchedGauges(registry, {
+      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, else 0: what /readyz answers' },
+      clockAhead: {
+        name: 'callkey_clock_ahead_seconds',
+        help: 'How far the clock is ahead, if it is too far for calls to be dialed or end and for data to be erased; else 0',
+      },
+      dialerTrouble: {
+        name: 'callkey_dialer_trouble_seconds',
+        help: 'For how long the provider has taken no call that this process handed off; 0 if that is less than a minute',
+      },
+      lastUsedLag: {
+        name: 'callkey_last_used_lag_seconds',
+        help: "Age of the oldest key use that this process hasn't written yet",
+      },
+    }),
+  };
+}
+
+// Prometheus sees the first of a label's values only as an increase if the value was there, at 0, before.
+const results = ['accepted', 'refused', 'throttled', 'undecided'] as const;
+const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'];
+const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
+
+/** What a request's status says of its credentials. */
+function resultOf(status: number): (typeof results)[number] {
+  if (status === 401) return 'refused';
+  if (status === 429) return 'throttled';
+  return status >= 500 || status === notAnswered ? 'undecided' : 'accepted';
+}

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import argon2 from 'argon2';
+import { limits } from '#contract/limits.ts';
+import { normalized } from '#contract/text/text.ts';
+import type { PasswordOrigin, Passwords, Randomness } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
+import { FairQueue } from '../domain/sign-in/fair-queue.ts';
+import { networksOf, providerOf } from '../domain/sign-in/networks.ts';
+
+/** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
+const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
+const saltBytes = 16;
+
+/** How many may wait in each of the two queues, and for about how long, in ms: on a busy machine, fewer wait. */
+const queue = { longest: 32, shortest: 4, wait: 1_500 };
+/** In ms, on a quiet machine: 20 for a check, and as long for a rest. */
+const usualTurn = 40;
+/** In ms: on a busy machine a check takes long, and the rest must not take as long again. */
+const longestRest = 100;
+/** In ms. No one waits for longer, even if the database hangs. */
+const longestWait = 10_000;
+
+/** New passwords are made by users who are signed in. */
+const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
+
+/**
+ * Checks one password at a time: argon2 shares libuv's threads with the database, and takes 19 MiB for each check. After each check it rests
+ * as long as the check took, so that a flood of sign-ins gets half of one processor core at most.
+ *
+ * @param cost of each new hash, with the memory in KiB
+ */
+export function argon2Passwords(randomness: Randomness, cost = recommended): Passwords {
+  const turns = new PasswordQueue();
+
+  const hash = (password: string) =>
+    argon2.hash(normalized(password, limits.passwordMax), {
+      ...cost,
+      type: argon2.argon2id,
+      parallelism: 1,
+      salt: Buffer.from(randomness.bytes(saltBytes)),
+    });
+
+  // Checked where no such user exists, so that both take the same time.
+  let nobody: string | undefined;
+
+  return {
+    hash: (password) => turns.inTurn(newPasswords, { prepare: async () => password, work: hash, rests: false }),
+    verify: (find, password, origin) =>
+      turns.inTurn(origin, {
+        prepare: find,
+        async work(credentials) {
+          nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
+          const matches = await argon2.verify(credentials?.passwordHash ?? nobody, normalized(password, limits.passwordMax));
+          return matches ? credentials : null;
+        },
+        rests: true,
+      }),
+  };
+}
+
+type Turn<Prepared, Result> = {
+  /** May wait for the database, so it overlaps with the rest. */
+  prepare: () => Promise<Prepared>;
+  work: (prepared: Prepared) => Promise<Result>;
+  /** Whether a rest follows. */
+  rests: boolean;
+};
+
+type Waiting = { run: () => Promise<void>; refuse: () => void };
+
+/** Sessions and known devices wait in a queue of their own, and the two take turns: a flood of strangers doesn't hold them up. */
+class PasswordQueue {
+  readonly #most = () => Math.min(queue.longest, Math.max(queue.shortest, Math.floor(queue.wait / this.#turn)));
+  readonly #vouched = new FairQueue<Waiting>(this.#most);
+  readonly #strangers = new FairQueue<Waiting>(this.#most);
+  #isRunning = false;
+  /** In ms, what a turn took lately. */
+  #turn = usualTurn;
+  #rested: Promise<unknown> = Promise.resolve();
+
+  /** @throws Problem `too-many-requests` */
+  inTurn<Prepared, Result>({ address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const line = vouched === null ? this.#strangers : this.#vouched;
+    const path = vouched === null ? [providerOf(address), ...networksOf(address).toReversed()] : [vouched];
+    const waiting: Waiting = {
+      run: () => this.#run(turn).then(resolve, reject),
+      refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),
+    };
+    const timer = setTimeout(() => line.remove(waiting) && waiting.refuse(), longestWait);
+    for (const { refuse } of line.add(path, waiting)) refuse();
+    void this.#runAll();
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  async #runAll(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    let [first, second] = [this.#vouched, this.#strangers];
+    for (let next = first.take() ?? second.take(); next; next = first.take() ?? second.take()) {
+      [first, second] = [second, first];
+      const start = performance.now();
+      await next.run();
+      this.#turn += (performance.now() - start - this.#turn) / 8;
+    }
+    this.#isRunning = false;
+  }
+
+  async #run<Prepared, Result>({ prepare, work, rests }: Turn<Prepared, Result>): Promise<Result> {
+    const prepared = await prepare();
+    await this.#rested;
+    const start = performance.now();
+    try {
+      return await work(prepared);
+    } finally {
+      if (rests) this.#rested = delay(Math.min(performance.now() - start, longestRest));
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import { isIP } from 'node:net';
+import type { Logger } from 'pino';
+import { isPrintable } from '#contract/text/text.ts';
+import { auditEvent, owningScopeOf, sessionSubject } from '../domain/audit/audit.ts';
+import { codeOf } from '../domain/error-code.ts';
+import type { Ports } from '../domain/ports.ts';
+import { Problem, ResultUnknown } from '../domain/problem.ts';
+import type { ObserveRefusals } from '../http/middleware/context.ts';
+
+/** In ms. A burst of refusals is one line for each address in that time, and an outage one for each route. */
+const writeEvery = 10_000;
+/** In ms. A proxy that is not trusted forwards all the time. */
+const warnEvery = 3_600_000;
+/** Addresses in that line. */
+const mostPeers = 5;
+const ignoredForwarding =
+  'X-Forwarded-For was ignored because it came from an address that is not in TRUSTED_PROXIES. If that is your proxy, add it: until then, all clients share its address in throttles, activity and logs';
+/** Lines of a kind at a time: a flood from many addresses must not fill the log. */
+const mostLines = 100;
+/** Addresses of a kind, and attempts, that are kept until they are written: a flood must not fill the memory. */
+const mostKept = 10_000;
+const mostAttempts = 1_000;
+
+/** Faults of the core of one kind that get a line of their own in that time, since their answers name it. Other requests get one. */
+const mostFaults = 20;
+
+type Refusals = ObserveRefusals & {
+  /** A connection was cut off. */
+  onCut(address: string): void;
+  /** Writes the rest, and stops. */
+  close(): Promise<void>;
+};
+
+/**
+ * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by the address that they came from, which fail2ban
+ * can read, and an audit event for each user and address. Log lines have neither keys nor e-mail addresses. What is not served is logged when it
+ * happens, and counted from then on.
+ */
+export function collectRefusals(ports: Ports, log: Logger): Refusals {
+  const { users, activity } = ports.stores;
+  const keys = countByAddress();
+  const signIns = countByAddress();
+  const throttled = countByAddress();
+  const forwarding = countByAddress();
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  const notServed = countNotServed(log);
+  const cuts = countByAddress();
+  let attempts = new Map<string, { email: string; address: string }>();
+
+  async function recordAttempts(): Promise<void> {
+    const taken = [...attempts.values()];
+    attempts = new Map();
+    for (const { email, address } of taken) {
+      // Here, and not when the password is checked: that must take as long for an address that nobody has.
+      const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
+      if (!user) continue;
+      const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
+      await activity.record(event);
+    }
+  }
+
+  /** One line an hour: either the operator reads it, or has told others to send the header. */
+  function warnOfForwarding(): void {
+    const now = performance.now();
+    if (now - warnedAt < warnEvery) return;
+    const { byAddress, others } = forwarding.take();
+    const requests = [...byAddress.values()].reduce((sum, count) => sum + count, others);
+    if (requests === 0) return;
+    warnedAt = now;
+    log.warn({ from: [...byAddress.keys()].slice(0, mostPeers), requests }, ignoredForwarding);
+  }
+
+  async function writeAll(): Promise<void> {
+    warnOfForwarding();
+    writeLines(log, 'API keys refused', keys.take());
+    writeLines(log, 'sign-ins refused', signIns.take());
+    writeLines(log, 'sign-ins throttled', throttled.take());
+    notServed.write();
+    writeLines(log, 'connections cut off', cuts.take());
+    await recordAttempts();
+  }
+
+  let underWay: Promise<void> = Promise.resolve();
+  const write = () => {
+    underWay = underWay.then(writeAll).catch((err) => log.warn({ err }, 'refused sign-ins not recorded'));
+    return underWay;
+  };
+  const timer = setInterval(write, writeEvery).unref();
+
+  return {
+    onNotServed: notServed.add,
+    onKeyRefused: keys.add,
+    onSignInRefused(email, address) {
+      signIns.add(address);
+      if (attempts.size < mostAttempts) attempts.set(`${address} ${email}`, { email, address });
+    },
+    onSignInThrottled: throttled.add,
+    onForwardingIgnored: forwarding.add,
+    onCut: cuts.add,
+    async close() {
+      clearInterval(timer);
+      await write();
+    },
+  };
+}
+
+/** Logs the first requests of a kind when they come, and the number of the others later: an outage fails thousands a second. */
+export function countNotServed(log: Logger) {
+  type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
+  let kinds = new Map<string, Kind>();
+  return {
+    add(error: unknown, fields: { route: string | undefined }): void {
+      const isFault = !(error instanceof Problem || error instanceof ResultUnknown);
+      const kind: Kind = {
+        level: isFault ? 'error' : 'warn',
+        message: isFault ? 'request failed' : error instanceof Problem ? 'request not served' : 'request not answered',
+        route: fields.route,
+        code: codeOf(isFault ? error : error.cause),
+        left: isFault ? mostFaults : 1,
+        more: 0,
+      };
+      const name = `${kind.message} ${kind.route} ${kind.code}`;
+      const seen = kinds.get(name) ?? kind;
+      kinds.set(name, seen);
+      if (seen.left-- > 0) log[seen.level]({ ...fields, err: error }, seen.message);
+      else seen.more++;
+    },
+    write(): void {
+      for (const { level, message, route, code, more } of kinds.values())
+        if (more > 0) log[level]({ route, code, count: more }, `${message}: more requests`);
+      kinds = new Map();
+    },
+  };
+}
+
+type Counted = { byAddress: ReadonlyMap<string, number>; others: number };
+
+function countByAddress() {
+  let byAddress = new Map<string, number>();
+  /** From addresses that there was no room for. */
+  let others = 0;
+  return {
+    add(address: string): void {
+      const count = byAddress.get(address);
+      if (count !== undefined || byAddress.size < mostKept) byAddress.set(address, (count ?? 0) + 1);
+      else others++;
+    },
+    take(): Counted {
+      const taken = { byAddress, others };
+      byAddress = new Map();
+      others = 0;
+      return taken;
+    },
+  };
+}
+
+/** A line for each of the addresses with the most refusals, and one for all others. */
+function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
+  const counts = [...byAddress].toSorted(([, one], [, other]) => other - one);
+  // A trusted proxy may pass on anything in place of an address.
+  for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
+  const rest = counts.slice(mostLines);
+  const count = rest.reduce((sum, [, some]) => sum + some, others);
+  if (count > 0) log.warn({ addresses: rest.length, count }, `${what}, from other addresses`);
+}

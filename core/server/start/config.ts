@@ -1,0 +1,282 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import proxyAddress from 'proxy-addr';
+import { z } from 'zod';
+import { isSigningSecret } from '#contract/calls/signature.ts';
+import { isLoopback } from '#contract/server-address.ts';
+import type { RetentionDays } from '../../domain/model.ts';
+import { type DatabaseLocation, parseDatabaseUrl } from '../../storage/engine/database.ts';
+
+/** The checked environment. */
+export type Config = Readonly<{
+  host: string;
+  port: number;
+  /** Seconds for which a draining core still takes requests, so that load balancers notice first that it is not ready. */
+  drainDelay: number;
+  management: Readonly<{ host: string; port: number }> | null;
+  tls: Tls | null;
+  database: DatabaseLocation;
+  /** Newest first. Null: made once, and kept beside the SQLite file. */
+  sessionSecrets: readonly string[] | null;
+  trustedProxies: readonly string[];
+  /** Whether the public listener serves the console's page. */
+  webConsole: boolean;
+  logLevel: LogLevel;
+  dialer: DialerConfig;
+  retentionDays: RetentionDays;
+  /** API keys that one user may have which have not expired. */
+  maxActiveKeys: number;
+}>;
+
+/** In PEM form. */
+export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
+
+export type DialerConfig =
+  | Readonly<{ kind: 'off' }>
+  | Readonly<{ kind: 'simulated'; concurrency: number }>
+  /** Secrets: the newest first. */
+  | Readonly<{ kind: 'webhook'; concurrency: number; url: string; secrets: readonly string[]; deduplicates: boolean }>;
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Stops the start, in one line that names the variable. */
+export class ConfigError extends Error {
+  constructor(variable: string, message: string) {
+    super(`${variable}: ${message}`);
+    this.name = 'ConfigError';
+  }
+}
+
+const port = (ifUnset: number) =>
+  z
+    .string()
+    .default(String(ifUnset))
+    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, { error: 'must be a port from 0 to 65535 (0 picks a free one)' })
+    .transform(Number);
+
+const list = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  );
+
+export const secretLength = 32;
+
+const secrets = list
+  .refine((given) => given.every((secret) => secret.length >= secretLength), {
+    error: `must be secrets of at least ${secretLength} characters each, separated by commas, newest first`,
+  })
+  .transform((given) => (given.length === 0 ? null : given));
+
+const signingSecrets = list
+  .refine((given) => given.every(isSigningSecret), {
+    error:
+      'must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; "admin dialer secret" generates one',
+  })
+  .transform((given) => (given.length === 0 ? null : given));
+
+const drainDelay = z
+  .string()
+  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= 300, { error: 'must be a number of seconds from 0 to 300' })
+  .transform(Number)
+  .optional();
+
+const days = z
+  .string()
+  .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'must be a number of days, or off' })
+  .transform((text) => (text === 'off' ? null : Number(text)));
+
+export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null };
+
+const maxActiveKeys = z
+  .string()
+  .default('1000')
+  .refine((text) => /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000, { error: 'must be a number from 1 to 1000000' })
+  .transform(Number);
+
+const databaseUrl = z
+  .string()
+  .default('sqlite:./data/callkey.db')
+  .transform((url, context) => {
+    const location = parseDatabaseUrl(url);
+    if (location) return location;
+    context.addIssue({
+      code: 'custom',
+      message:
+        'must be sqlite: followed by a file path (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
+    });
+    return z.NEVER;
+  });
+
+const schema = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PORT: port(8080),
+  DRAIN_DELAY: drainDelay,
+  MANAGEMENT_HOST: z.string().default('127.0.0.1'),
+  MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'must be a port from 0 to 65535, or off' }),
+  TLS_CERT_FILE: z.string().optional(),
+  TLS_KEY_FILE: z.string().optional(),
+  DATABASE_URL: databaseUrl,
+  SESSION_SECRETS: secrets,
+  TRUSTED_PROXIES: list.refine(areAddresses, { error: 'must be IP addresses or CIDR ranges, separated by commas' }),
+  WEB_CONSOLE: z.enum(['on', 'off'], { error: 'must be on or off' }).default('on'),
+  DIALER: z.enum(['simulated', 'webhook', 'off'], { error: 'must be simulated, webhook or off' }).default('off'),
+  DIALER_URL: z
+    .string()
+    .refine(isSafeUrl, { error: 'must be an https URL, or an http URL on this machine, without a username or password' })
+    .optional(),
+  DIALER_SECRETS: signingSecrets,
+  DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
+  DIALER_CONCURRENCY: z
+    .string()
+    .default('10')
+    .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'must be a number from 1 to 1000' })
+    .transform(Number),
+  RETENTION_DAYS: days.default(defaultRetention.contacts),
+  AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
+  MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
+  LOG_LEVEL: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
+});
+
+/**
+ * @param environment such as process.env; a variable set to nothing counts as unset
+ * @throws ConfigError
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const env = parse(schema, environment);
+  if (env.DATABASE_URL.kind === 'postgres' && !env.SESSION_SECRETS) {
+    throw new ConfigError('SESSION_SECRETS', `is required with PostgreSQL: set it to a secret of at least ${secretLength} characters`);
+  }
+  return Object.freeze({
+    host: env.HOST,
+    port: env.PORT,
+    // No load balancer reaches loopback.
+    drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
+    management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
+    tls: tlsOf(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
+    database: env.DATABASE_URL,
+    sessionSecrets: env.SESSION_SECRETS,
+    trustedProxies: env.TRUSTED_PROXIES,
+    webConsole: env.WEB_CONSOLE === 'on',
+    logLevel: env.LOG_LEVEL,
+    dialer: dialerOf(env),
+    retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
+    maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
+  });
+}
+
+function dialerOf(env: z.output<typeof schema>): DialerConfig {
+  const { DIALER: kind, DIALER_CONCURRENCY: concurrency } = env;
+  if (kind === 'off') return { kind };
+  if (kind === 'simulated') return { kind, concurrency };
+  if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');
+  if (env.DIALER_SECRETS === null)
+    throw new ConfigError('DIALER_SECRETS', 'is required with DIALER=webhook: "admin dialer secret" generates one');
+  return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
+}
+
+/** Contact data goes to this address: over https, or not over a network at all. */
+function isSafeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
+}
+
+/** What `admin` is told about retention; undefined for what it isn't told. @throws ConfigError */
+export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Partial<RetentionDays> {
+  const env = parse(z.object({ RETENTION_DAYS: days.optional(), AUDIT_RETENTION_DAYS: days.optional() }), environment);
+  const { RETENTION_DAYS: contacts, AUDIT_RETENTION_DAYS: auditEvents } = env;
+  return { ...(contacts === undefined ? {} : { contacts }), ...(auditEvents === undefined ? {} : { auditEvents }) };
+}
+
+/** MAX_ACTIVE_KEYS_PER_USER alone, for `admin`. @throws ConfigError */
+export function readMaxActiveKeys(environment: Readonly<Record<string, string | undefined>>): number {
+  return parse(z.object({ MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys }), environment).MAX_ACTIVE_KEYS_PER_USER;
+}
+
+/** DATABASE_URL alone, for `admin`. @throws ConfigError */
+export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
+  return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
+}
+
+function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  // Those that are asked for: `admin` may be run by a user who must not read the others' files.
+  for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
+    const variable = `${name}_FILE`;
+    const file = set[variable];
+    if (file === undefined) continue;
+    if (set[name] !== undefined) throw new ConfigError(variable, `set either this or ${name}, not both`);
+    set[name] = readSecretFile(variable, file);
+  }
+  const parsed = schema.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is invalid');
+}
+
+/** Those whose value may come from a file, as service managers and containers give secrets. */
+const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
+
+/** The whole configuration of a core. */
+export const variableNames: readonly string[] = [...Object.keys(schema.shape), ...secretVariables.map((name) => `${name}_FILE`)];
+
+function readSecretFile(variable: string, file: string): string {
+  const text = readNamedFile(variable, file).toString().trim();
+  if (text === '') throw new ConfigError(variable, 'the file is empty');
+  return text;
+}
+
+function tlsOf(certFile: string | undefined, keyFile: string | undefined): Tls | null {
+  if (certFile === undefined && keyFile === undefined) return null;
+  if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is required when TLS_KEY_FILE is set');
+  if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is required when TLS_CERT_FILE is set');
+  return readTls(certFile, keyFile);
+}
+
+/** @throws ConfigError */
+export function readTls(certFile: string, keyFile: string): Tls {
+  const cert = readNamedFile('TLS_CERT_FILE', certFile);
+  const key = readNamedFile('TLS_KEY_FILE', keyFile);
+  const certificate = parsePem('TLS_CERT_FILE', `${certFile} doesn't contain a certificate in PEM format`, () => new X509Certificate(cert));
+  const privateKey = parsePem('TLS_KEY_FILE', `${keyFile} doesn't contain an unencrypted private key in PEM format`, () =>
+    createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new ConfigError('TLS_KEY_FILE', `${keyFile} doesn't match the certificate in ${certFile}`);
+  }
+  parsePem('TLS_CERT_FILE', `couldn't use ${certFile} and its key`, () => createSecureContext({ cert, key }));
+  return { certFile, keyFile, cert, key };
+}
+
+/** The reason is OpenSSL's. It contains nothing of the key. */
+function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed): Parsed {
+  try {
+    return parse();
+  } catch (error) {
+    throw new ConfigError(variable, `${message} (${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+function readNamedFile(variable: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new ConfigError(variable, `couldn't be read (${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+function areAddresses(addresses: string[]): boolean {
+  try {
+    proxyAddress.compile(addresses);
+    return true;
+  } catch {
+    return false;
+  }
+}

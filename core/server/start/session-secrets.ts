@@ -1,0 +1,81 @@
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { codeOf } from '../../domain/error-code.ts';
+import type { Randomness } from '../../domain/ports.ts';
+import type { DatabaseLocation } from '../../storage/engine/database.ts';
+import { type Config, ConfigError, secretLength } from './config.ts';
+import { flushToDisk } from './flush.ts';
+import { asDatabaseError } from './start-errors.ts';
+
+/**
+ * The secrets that sign session cookies: those of the environment, or one that is made once and kept beside the SQLite file.
+ *
+ * @throws ConfigError if there is no place for it, or what is there can't be used
+ */
+export function sessionSecretsOf(config: Config, randomness: Randomness): readonly string[] {
+  const { sessionSecrets, database } = config;
+  if (sessionSecrets) return sessionSecrets;
+  if (database.kind !== 'sqlite') throw new Error('SESSION_SECRETS must be set when the database is PostgreSQL.');
+  const file = secretFileOf(database);
+  try {
+    if (!statSync(file, { throwIfNoEntry: false })) makeSecret(file, randomness);
+  } catch (error) {
+    throw asDatabaseError(error, database);
+  }
+  const { secret, fault } = readSecret(file);
+  if (fault !== null) throw new ConfigError('SESSION_SECRETS', fault);
+  return [secret];
+}
+
+export function secretFileOf({ filename }: Extract<DatabaseLocation, { kind: 'sqlite' }>): string {
+  return `${filename}.session-secret`;
+}
+
+/** A core that starts at the same time, or after a power cut, finds the whole secret or no file. */
+function makeSecret(file: string, randomness: Randomness): void {
+  const folder = dirname(file);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const temporary = `${file}.${randomness.id()}`;
+  try {
+    writeFileSync(temporary, `${Buffer.from(randomness.bytes(32)).toString('base64url')}\n`, { flag: 'wx', mode: 0o600, flush: true });
+    publish(temporary, file);
+    flushToDisk(folder);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Unlike a rename, a link never replaces the file of another core. */
+function publish(temporary: string, file: string): void {
+  try {
+    linkSync(temporary, file);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    // Some file systems have no hard links.
+    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].includes(codeOf(error))) throw error;
+    renameSync(temporary, file);
+  }
+}
+
+const remedy = 'Delete the file and start the core: it makes a new one, and everyone signs in again';
+
+/** @returns a fault if it can't be used, in one line that says what to do */
+export function readSecret(file: string): { secret: string; fault: string | null } {
+  let secret: string;
+  try {
+    secret = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { secret: '', fault: `the session secret can't be read (${reason}). Let the core's user read ${file}` };
+  }
+  if (secret === '') return { secret, fault: `${file} is empty. ${remedy}` };
+  if (secret.length < secretLength || /\s/.test(secret))
+    return { secret, fault: `${file} must have one secret of at least ${secretLength} characters. ${remedy}` };
+  // The group may be that of the volume, as in Kubernetes: `admin check` says so.
+  if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
+    return {
+      secret,
+      fault: `every user of this machine can open ${file}. Run chmod 600 ${file}. If anyone has read it, delete it instead: the core makes a new one`,
+    };
+  return { secret, fault: null };
+}

@@ -1,0 +1,43 @@
+import { codeOf } from '../../domain/error-code.ts';
+import { Problem } from '../../domain/problem.ts';
+import type { DatabaseLocation } from '../../storage/engine/database.ts';
+import { databaseErrorText, explainDatabaseError } from '../../storage/engine/error-text.ts';
+import { isOutage } from '../../storage/engine/errors.ts';
+import { ConfigError } from './config.ts';
+
+/** Why a listener does not come up, with the variable to change. Any other error stays as it is. */
+export function asListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
+  const prefix = listener === 'management' ? 'MANAGEMENT_' : '';
+  switch (codeOf(error)) {
+    case 'EADDRINUSE':
+      return new ConfigError(
+        `${prefix}PORT`,
+        `${port} on ${host} is already in use (EADDRINUSE). Stop the program that uses it, or choose another port.`,
+      );
+    case 'EACCES':
+      return new ConfigError(
+        `${prefix}PORT`,
+        `this user isn't allowed to listen on ${port} (EACCES). Use a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
+      );
+    case 'EADDRNOTAVAIL':
+      return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (EADDRNOTAVAIL). Use one that is.`);
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new ConfigError(`${prefix}HOST`, `unknown host name ${host} (${codeOf(error)}). Use an IP address of this machine.`);
+    default:
+      return error;
+  }
+}
+
+/** Why the database cannot be used, in one line without its password. An error that may be a defect stays as it is, with its stack. */
+export function asDatabaseError(error: unknown, location: DatabaseLocation): unknown {
+  const isKnown = error instanceof Problem || isOutage(error) || explainDatabaseError(error)?.remedy;
+  if (!isKnown) return error;
+  // A store reports an outage as a problem for callers: the cause says what went wrong.
+  const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error;
+  return new ConfigError('DATABASE_URL', databaseErrorText(error, location) ?? oneLine(cause));
+}
+
+function oneLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\s*\n\s*/g, ' ').trim();
+}

@@ -1,0 +1,84 @@
+import { chainHash } from '../../domain/audit/audit-chain.ts';
+import type { ChainedEvent } from '../../domain/model.ts';
+import type { AuditChainStore } from '../../domain/ports.ts';
+import { inShortTransactions } from '../engine/chunks.ts';
+import { required } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import type { AuditEventRow } from '../engine/tables.ts';
+
+/** A row is changed at a time: other writers of a SQLite file wait for some milliseconds. */
+const chainedAtOnce = 200;
+const prunedAtOnce = 500;
+
+export function auditChainStore({ read, write }: Database): AuditChainStore {
+  return {
+    async extend(signal) {
+      if ((await read('audit_events').whereNull('seq').first('id')) === undefined) return 0;
+      const extendSome = (limit: number) =>
+        write.transaction(async (trx) => {
+          // The row's lock: two that chain the same events would break the chain.
+          const newest = await trx('audit_chain').forUpdate().first('seq', 'hash');
+          let { seq, hash } = required(newest ?? null, 'the chain');
+          const rows: AuditEventRow[] = await trx('audit_events').whereNull('seq').orderBy('id').limit(limit);
+          for (const row of rows) {
+            seq++;
+            hash = chainHash(hash, seq, fieldsOf(row));
+            await trx('audit_events').where({ id: row.id }).update({ seq, hash });
+          }
+          await trx('audit_chain').update({ seq, hash });
+          return rows.length;
+        });
+      return inShortTransactions(extendSome, chainedAtOnce, signal);
+    },
+
+    async state() {
+      const [row, counted] = await Promise.all([
+        read('audit_chain').first('seq', 'hash', 'pruned_seq', 'pruned_hash'),
+        read('audit_events').whereNull('seq').count({ events: '*' }).first<{ events: number | string }>(),
+      ]);
+      const { seq, hash, pruned_seq, pruned_hash } = required(row ?? null, 'the chain');
+      return { seq, hash, prunedSeq: pruned_seq, prunedHash: pruned_hash, unchained: Number(counted.events) };
+    },
+
+    async read(after, last, limit) {
+      const rows: AuditEventRow[] = await read('audit_events')
+        .where('seq', '>', after)
+        .where('seq', '<=', last)
+        .orderBy('seq')
+        .limit(limit);
+      return rows.map(chainedEvent);
+    },
+
+    async oldestAt() {
+      const [oldest]: { at: number }[] = await read('audit_events').whereNotNull('seq').orderBy('seq').limit(1).select('at');
+      return oldest?.at ?? null;
+    },
+
+    async prune(last, signal) {
+      const pruneSome = (limit: number) =>
+        write.transaction(async (trx) => {
+          await trx('audit_chain').forUpdate().first('seq');
+          const rows: AuditEventRow[] = await trx('audit_events').where('seq', '<=', last).orderBy('seq').limit(limit);
+          const newest = rows.at(-1);
+          if (!newest) return 0;
+          const { seq, hash } = chainedEvent(newest);
+          await trx('audit_chain').update({ pruned_seq: seq, pruned_hash: hash });
+          const deleted: number = await trx('audit_events').where('seq', '<=', seq).delete();
+          return deleted;
+        });
+      return inShortTransactions(pruneSome, prunedAtOnce, signal);
+    },
+  };
+}
+
+function chainedEvent(row: AuditEventRow): ChainedEvent {
+  const { seq = null, hash, at } = row;
+  // None where somebody has removed it. No event follows from that.
+  return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: fieldsOf(row) };
+}
+
+/** All columns that an event has said from the first release on. Never in another order: every hash would differ. */
+function fieldsOf(row: AuditEventRow): ChainedEvent['fields'] {
+  const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address } = row;
+  return [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];
+}

@@ -1,0 +1,50 @@
+import type { CallState } from '#contract/calls/calls.ts';
+import {
+  type CallEvent,
+  type EndState,
+  type Handoff,
+  handoffs,
+  isHandoff,
+  type Stage,
+  stagesBefore,
+  stateOf,
+  transitionsOf,
+} from '../../domain/calls/call-states.ts';
+
+/** The stages of domain/call-states.ts in the columns `state` and `handoff`. A call that has ended keeps its last hand-off. @param calls the table */
+export function stageSql(calls: string): string {
+  return `CASE ${calls}.state WHEN '${stateOf('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
+}
+
+/** SQL: the call is at one of these stages. As text and not with parameters, since the conditions of partial indexes match text only. */
+export function isAt(...stages: readonly Stage[]): string {
+  const before = stages.filter((one) => !isHandoff(one)).map((one) => `state = '${one}'`);
+  const dialing = stages.filter(isHandoff);
+  if (dialing.length > 0) before.push(`(state = '${stateOf('open')}' AND handoff IN (${dialing.map((one) => `'${one}'`).join(', ')}))`);
+  return `(${before.join(' OR ')})`;
+}
+
+export const isQueued = isAt('queued');
+/** SQL: the call can still be cancelled, and lapses. */
+export const isUndialed = isAt(...stagesBefore('cancel'));
+export const isDialing = isAt(...handoffs);
+
+/** SQL: the stage to which an event moves a call, or null if it does not. */
+export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
+  const cases = transitionsOf(event).flatMap(({ from, to }) => from.map((one) => `WHEN '${one}' THEN '${to}'`));
+  return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;
+}
+
+/** The columns of a dialing call that moves to this stage. */
+export function columnsAt(to: Handoff): { handoff: Handoff };
+export function columnsAt(to: EndState): { state: CallState; due_at: null };
+export function columnsAt(to: Handoff | EndState): object {
+  return isHandoff(to) ? { handoff: to } : { state: stateOf(to), due_at: null };
+}
+
+const cancelled = 'cancelled' satisfies CallState;
+
+/** The columns of a cancelled call. @param at SQL */
+export function cancelledAtSql(at: string): string {
+  return `state = '${cancelled}', due_at = NULL, cancelled_at = ${at}, ended_at = ${at}`;
+}

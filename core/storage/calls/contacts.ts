@@ -1,0 +1,93 @@
+import type { ContactCall } from '../../domain/model.ts';
+import type { ContactStore } from '../../domain/ports.ts';
+import { inChunks } from '../engine/chunks.ts';
+import { instant, instantOrNull, required } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import type { CallRow } from '../engine/tables.ts';
+import { callKey } from './calls.ts';
+import { emptyLog } from './erased.ts';
+import { cancelFound } from './queued-calls.ts';
+import { erasedColumns } from './retention.ts';
+
+/** Calls that one statement looks at: no index finds them by number, and a look at millions takes longer than a statement may. */
+const lookedAtOnce = 20_000;
+
+type FoundRow = CallRow & { campaign_name: string; account_name: string };
+
+export function contactStore(database: Database, atOnce = lookedAtOnce): ContactStore {
+  const { write } = database;
+  return {
+    async findCalls(phone) {
+      const found: ContactCall[] = [];
+      for (let after: Position | undefined = ['', '']; after; ) {
+        const last: Position | undefined = await positionAfter(database, after, atOnce);
+        found.push(...(await callsBetween(database, phone, after, last)));
+        after = last;
+      }
+      return found.toSorted((one, other) => one.placedAt.toMillis() - other.placedAt.toMillis());
+    },
+
+    async erase(calls, at) {
+      let cancelled = 0;
+      let erased = 0;
+      for (const some of inChunks(calls)) {
+        const keys = some.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
+        cancelled += await cancelFound(database, keys, { at: at.toMillis(), locked: 'wait' });
+        const ended = write('calls').whereNotNull('ended_at');
+        erased += await ended
+          .whereIn(
+            callKey,
+            some.map(({ campaignId, contactId }) => [campaignId, contactId]),
+          )
+          .update(erasedColumns);
+      }
+      if (erased > 0) await emptyLog(database);
+      return { cancelled, erased };
+    },
+  };
+}
+
+/** In the table's key. */
+type Position = readonly [campaignId: string, contactId: string];
+
+async function positionAfter(database: Database, after: Position, rows: number): Promise<Position | undefined> {
+  const [row] = await database.query<{ campaign_id: string; contact_id: string }>(
+    `SELECT campaign_id, contact_id FROM calls WHERE (campaign_id, contact_id) > (?, ?) ORDER BY campaign_id, contact_id LIMIT 1 OFFSET ?`,
+    [...after, rows - 1],
+  );
+  return row && [row.campaign_id, row.contact_id];
+}
+
+async function callsBetween(database: Database, phone: string, after: Position, last: Position | undefined): Promise<ContactCall[]> {
+  const until = last ? 'AND (campaign_id, contact_id) <= (?, ?)' : '';
+  const rows = await database.query<FoundRow>(
+    `WITH found AS MATERIALIZED (SELECT * FROM calls WHERE (campaign_id, contact_id) > (?, ?) ${until} AND phone = ?)
+     SELECT found.*, c.name AS campaign_name, a.name AS account_name
+     FROM found JOIN campaigns c ON c.id = found.campaign_id JOIN accounts a ON a.id = found.account_id`,
+    [...after, ...(last ?? []), phone],
+  );
+  return rows.map(contactCall);
+}
+
+function contactCall(row: FoundRow): ContactCall {
+  const variables: [string, string][] = row.variables === null ? [] : JSON.parse(row.variables);
+  return {
+    campaignId: row.campaign_id,
+    contactId: row.contact_id,
+    campaignName: row.campaign_name,
+    accountName: row.account_name,
+    requestId: row.request_id,
+    state: row.state,
+    phone: required(row.phone, 'phone'),
+    name: row.name,
+    timeZone: row.time_zone,
+    variables: Object.fromEntries(variables),
+    notBefore: instantOrNull(row.not_before),
+    notAfter: instantOrNull(row.not_after),
+    placedAt: instant(row.placed_at),
+    dialedAt: instantOrNull(row.dialed_at),
+    endedAt: instantOrNull(row.ended_at),
+    durationSeconds: row.duration_seconds,
+    detail: row.detail,
+  };
+}

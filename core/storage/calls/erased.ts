@@ -1,0 +1,23 @@
+import { promisify } from 'node:util';
+import type { Database as Connection } from 'sqlite3';
+import { deadlines } from '../../domain/deadlines.ts';
+import type { Database } from '../engine/database.ts';
+import { markBroken } from '../engine/sqlite/sqlite-connection.ts';
+
+/**
+ * Empties SQLite's log, which still has what was erased. Gives up soon where others read: it keeps all writers waiting, and the next erasure
+ * tries again.
+ */
+export async function emptyLog({ kind, write }: Database): Promise<void> {
+  if (kind !== 'sqlite') return;
+  const connection: Connection = await write.client.acquireConnection();
+  const execute = promisify<string, void>(connection.exec.bind(connection));
+  try {
+    await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.lock}`);
+  } catch (error) {
+    // It may have the short timeout still.
+    markBroken(connection, error);
+  } finally {
+    write.client.releaseConnection(connection);
+  }
+}

@@ -1,0 +1,70 @@
+import type { Knex } from 'knex';
+import type { CallState } from '#contract/calls/calls.ts';
+import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
+import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { clockSkew } from '../../domain/deadlines.ts';
+import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
+import { callKey } from './calls.ts';
+
+const life = dialingLimits.life.toMillis();
+/** SQL: when a call that has not been dialed lapses. */
+export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
+/** The states of calls that have not ended. */
+export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
+
+/** Lapses calls whose `notAfter` has passed. They end at that instant, however late this runs, since retention counts from it. */
+export async function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
+  const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
+  const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
+  let lapsed = 0;
+  // Stage by stage: each has an index of its own, and no index has both.
+  for (const stage of stagesBefore('lapse')) {
+    const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
+    if (lapsed < limit) lapsed += await updateSome(on, late, limit - lapsed, columns);
+  }
+  return lapsed;
+}
+
+/** For cores without a dialer: with one, each call ends within hours after it was due. */
+export function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number> {
+  const forgotten = on('calls')
+    .whereNotNull('due_at')
+    .where('due_at', '<', now - life)
+    .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
+  return updateSome(on, forgotten, limit, {
+    state: on.raw(stageAfterSql('forgotten')),
+    ended_at: on.raw(`due_at + ${life}`),
+    due_at: null,
+  });
+}
+
+/** A queued call waits for `notBefore` at the latest, an open one for the end of its lease, any other for its outcome. */
+export function makeSomeDue(on: Knex, now: number, limit: number): Promise<number> {
+  const latest = now + clockSkew.toMillis();
+  const tooFar = on('calls')
+    .where('due_at', '>', latest)
+    .where((either) =>
+      either
+        .whereRaw(`(${isQueued} AND due_at > coalesce(not_before, 0))`)
+        .orWhereRaw(`(${isAt('open')} AND due_at > ?)`, [latest + dialingLimits.lease.toMillis()])
+        .orWhereRaw(`(${isDialing} AND due_at > ?)`, [latest + dialingLimits.outcome.toMillis()]),
+    );
+  const dueAt = on.raw(`CASE WHEN ${isQueued} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
+  return updateSome(on, tooFar, limit, { due_at: dueAt });
+}
+
+/** Changes some of the calls that are found, and skips those that another process has locked. */
+async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
+  const some = unlocked(on, found.limit(limit)).select(callKey);
+  return on('calls')
+    .withMaterialized('some', some)
+    .whereIn(callKey, on('some').select(callKey))
+    .whereIn('state', unfinishedStates)
+    .update(columns);
+}
+
+/** Skips rows that another process has locked. SQLite locks the whole file instead. */
+export function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
+  // Not `config.client`, which is a class here.
+  return on.client.driverName === 'pg' ? calls.forUpdate().skipLocked() : calls;
+}

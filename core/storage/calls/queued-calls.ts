@@ -1,0 +1,129 @@
+import { setTimeout } from 'node:timers/promises';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database, Value } from '../engine/database.ts';
+import type { CallRow } from '../engine/tables.ts';
+import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
+import { callKey } from './calls.ts';
+
+/*
+ * What keys have queued is found by reading the whole queue: an index by key would cost each placed call more than all else that a thousand
+ * keys change (core/docs/decisions/one-index-of-the-queue.md). The index of the queue names the key, so only rows of these keys are looked at.
+ */
+
+/** Columns of the index, in its order. */
+const position = ['account_id', 'due_at', 'placed_at', 'api_key_id'] as const;
+type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_id'>;
+
+/** SQL. After an ANALYZE, SQLite would read the table instead, which has all calls that there ever were. */
+const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
+
+/** Keys by their ids; all of one creator, revoked or not; or all whose queued calls a revoke has still to cancel. */
+export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
+
+/** SQL that is true of calls of these keys. By one row each where there may be a million keys. */
+function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
+  const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
+  if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
+  if ('ids' in keys) return { sql: `api_key_id IN (${keys.ids.map(() => '?')})`, bindings: keys.ids };
+  const theirs = ['api_keys', 'retired_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
+  return { sql: `(${theirs.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
+}
+
+/** How many calls of each of these keys can be cancelled; without those keys that have none. */
+export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const ids of inChunks(keyIds)) {
+    const rows = await database.query<{ api_key_id: string; calls: number }>(
+      `SELECT api_key_id, count(*) AS calls FROM ${queueOf(database)}
+       WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isUndialed} GROUP BY api_key_id`,
+      ids,
+    );
+    for (const row of rows) counts.set(row.api_key_id, row.calls);
+  }
+  return counts;
+}
+
+/** Those of the keys of which a dialer is handing a call off. If the provider doesn't take it, it can be cancelled after all. */
+export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: number): Promise<Set<string>> {
+  const { sql, bindings } = isOfKeys(keys);
+  const rows = await database.query<{ api_key_id: string }>(
+    `SELECT DISTINCT api_key_id FROM ${queueOf(database)}
+     WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
+    [now, ...bindings],
+  );
+  return new Set(rows.map((row) => row.api_key_id));
+}
+
+/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
+const cancelledAtOnce = 1_000;
+/** In ms. A process that waits for SQLite's lock polls it: without a pause, a run of steps can keep it out until it gives up. */
+const pause = 5;
+
+/**
+ * Cancels in short transactions, so that others can write in between.
+ *
+ * @param size calls in one of them
+ * @returns how many it cancelled
+ */
+export async function cancelQueued(
+  database: Database,
+  keys: KeysWithCalls,
+  at: number,
+  signal?: AbortSignal,
+  size = cancelledAtOnce,
+): Promise<number> {
+  let cancelled = 0;
+  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks. SQLite locks no calls.
+  for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
+    for (let some: number; ; cancelled += some) {
+      some = await cancelOnce(database, keys, { at, locked, size }, signal);
+      // Again until there are none: calls may have moved in the queue, to where it was read before.
+      if (some === 0) break;
+    }
+  }
+  return cancelled;
+}
+
+type Options = { at: number; locked: 'skip' | 'wait'; size: number };
+
+/** Reads the queue once, from its start to its end. @returns how many it cancelled */
+async function cancelOnce(database: Database, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
+  let cancelled = 0;
+  for (let after: Value[] = ['', 0, 0, '']; ; ) {
+    signal?.throwIfAborted();
+    const found = await findQueued(database, keys, after, options.size);
+    const last = found.at(-1);
+    if (!last) return cancelled;
+    cancelled += await cancelFound(database, found, options);
+    after = position.map((column) => last[column]);
+    await setTimeout(pause);
+  }
+}
+
+function findQueued(database: Database, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
+  const { sql, bindings } = isOfKeys(keys);
+  return database.query<Found>(
+    `SELECT ${[...position, ...callKey]} FROM ${queueOf(database)}
+     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND ${sql} AND ${isUndialed}
+     ORDER BY ${position} LIMIT ?`,
+    [...after, ...bindings, limit],
+  );
+}
+
+/** Those that can still be cancelled. */
+export function cancelFound(
+  database: Database,
+  found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
+  { at, locked }: Pick<Options, 'at' | 'locked'>,
+): Promise<number> {
+  const lock = database.kind === 'sqlite' ? '' : `FOR UPDATE OF calls ${locked === 'skip' ? 'SKIP LOCKED' : ''}`;
+  const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
+  const cancel = database.prepareChange(
+    { campaign_id: 'text', contact_id: 'text', at: 'bigint' },
+    (rows) => `WITH found AS MATERIALIZED (
+       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isUndialed} ${lock}
+     )
+     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed}`,
+  );
+  return cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]));
+}

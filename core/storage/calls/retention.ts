@@ -1,0 +1,69 @@
+import type { RetentionDays } from '../../domain/model.ts';
+import type { RetentionStore } from '../../domain/ports.ts';
+import { inShortTransactions } from '../engine/chunks.ts';
+import { instantOrNull } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import { callKey } from './calls.ts';
+import { emptyLog } from './erased.ts';
+
+const erasedAtOnce = 500;
+const forgottenAtOnce = 2_000;
+
+const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly string[] }[] = [
+  { table: 'api_key_usage', key: ['api_key_id', 'quarter_at'] },
+  { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
+];
+
+/** The detail is free text of the provider, which may have names and numbers. */
+export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
+
+export function retentionStore(database: Database): RetentionStore {
+  const { read, write } = database;
+  const erasable = (from: typeof read, endedBefore: number) =>
+    from('calls').whereNotNull('ended_at').whereNotNull('phone').where('ended_at', '<', endedBefore);
+  async function recordedDays(): Promise<RetentionDays | null> {
+    const row = await read('recorded_retention').first();
+    return row ? { contacts: row.contact_days, auditEvents: row.audit_event_days } : null;
+  }
+  return {
+    recordedDays,
+
+    async recordDays(days) {
+      const before = await recordedDays();
+      if (before?.contacts === days.contacts && before.auditEvents === days.auditEvents) return null;
+      const row = { one: 1, contact_days: days.contacts, audit_event_days: days.auditEvents } as const;
+      await write('recorded_retention').insert(row).onConflict('one').merge();
+      return before;
+    },
+
+    async countErasable(endedBefore) {
+      const [counted, oldest] = await Promise.all([
+        erasable(read, endedBefore.toMillis()).count({ calls: '*' }).first<{ calls: number | string }>(),
+        erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: number | null }>(),
+      ]);
+      return { erasable: Number(counted.calls), oldestEndedAt: instantOrNull(oldest.ended_at) };
+    },
+
+    async erase(endedBefore, signal) {
+      const eraseSome = (limit: number) => {
+        const some = erasable(write, endedBefore.toMillis()).select(callKey).limit(limit);
+        return write('calls').whereIn(callKey, some).update(erasedColumns);
+      };
+      const erased = await inShortTransactions(eraseSome, erasedAtOnce, signal);
+      if (erased > 0) await emptyLog(database);
+      return erased;
+    },
+
+    async forgetCounts(before, signal) {
+      let forgotten = 0;
+      for (const { table, key } of counts) {
+        const forgetSome = (limit: number) => {
+          const some = write(table).where('quarter_at', '<', before.toMillis()).select(key).limit(limit);
+          return write(table).whereIn(key, some).delete();
+        };
+        forgotten += await inShortTransactions(forgetSome, forgottenAtOnce, signal);
+      }
+      return forgotten;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { folded } from '#contract/text/text.ts';
+import type { Dialect, Value } from '../engine/database.ts';
+
+/** A condition in SQL, with its values. */
+export type Condition = { sql: string; values: Value[] };
+
+/** Latin, Greek and Cyrillic, with the letters that are made of one of theirs and an accent, and the wide ones of East Asia. */
+const alphabets = [
+  [0x41, 0x24f],
+  [0x370, 0x52f],
+  [0x1e00, 0x1fff],
+  [0xff21, 0xff5a],
+] as const;
+
+/** The letters that a folded one stands for: e for e, E, é, È, ê and so on. */
+const variants = new Map<string, string>();
+for (const [first, last] of alphabets) {
+  for (let code = first; code <= last; code++) {
+    const letter = String.fromCodePoint(code);
+    const base = folded(letter);
+    if (/^\p{L}$/u.test(letter) && /^\p{L}$/u.test(base)) variants.set(base, (variants.get(base) ?? '') + letter);
+  }
+}
+
+/** Beyond so many characters any letter passes: SQLite's patterns may have 50,000 bytes, and some letters have ninety variants. */
+const maxCompared = 60;
+
+/**
+ * Matches a column that has the text in it, without regard to case and accents. With character classes, since neither database folds accents
+ * without an extension, and SQLite folds the case of ASCII letters only.
+ *
+ * @param where the text has to be: the whole column, its beginning, the beginning of one of its words, or anywhere in it
+ */
+export function matching(dialect: Dialect, column: string, text: string, where: 'whole' | 'start' | 'word' | 'anywhere'): Condition {
+  const letters = [...folded(text)].map((letter, index) => (index < maxCompared ? literal(dialect, letter) : anyLetter[dialect])).join('');
+  if (dialect === 'postgres') {
+    const patterns = { whole: `^${letters}$`, start: `^${letters}`, word: ` ${letters}`, anywhere: letters };
+    return { sql: `${column} ~ ?`, values: [patterns[where]] };
+  }
+  const patterns = { whole: letters, start: `${letters}*`, word: `* ${letters}*`, anywhere: `*${letters}*` };
+  return { sql: `${column} GLOB ?`, values: [patterns[where]] };
+}
+
+const anyLetter: Record<Dialect, string> = { sqlite: '?', postgres: '.' };
+
+function literal(dialect: Dialect, letter: string): string {
+  const all = variants.get(letter);
+  if (all !== undefined) return `[${all}]`;
+  if (dialect === 'sqlite') return '*?['.includes(letter) ? `[${letter}]` : letter;
+  return /[\p{L}\p{N}\s]/u.test(letter) ? letter : `\\${letter}`;
+}
+
+/** One of them. */
+export function either(...conditions: readonly Condition[]): Condition {
+  return { sql: `(${conditions.map(({ sql }) => sql).join(' OR ')})`, values: conditions.flatMap(({ values }) => values) };
+}
+
+export function equal(column: string, value: string): Condition {
+  return { sql: `${column} = ?`, values: [value] };
+}
+
+/** All of them; true if there are none. */
+export function both(...conditions: readonly Condition[]): Condition {
+  return { sql: conditions.map(({ sql }) => sql).join(' AND ') || '1 = 1', values: conditions.flatMap(({ values }) => values) };
+}

@@ -1,0 +1,122 @@
+import type { Knex } from 'knex';
+import type { ImportedThing, ImportKind, NewPassword } from '../../domain/model.ts';
+import type { ImportStore } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { recordAudits } from '../audit/audit.ts';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+import { isLocked, isUniqueViolation } from '../engine/errors.ts';
+import { moveKeysOf } from './users.ts';
+
+type ThingRow = {
+  id: string;
+  external_id: string;
+  name: string;
+  partner_id: string | null;
+  account_id: string | null;
+  email: string | null;
+  user_type: string | null;
+};
+
+export function importStore({ read, write }: Database): ImportStore {
+  return {
+    find: (kind, externalIds) => findThings(read, kind, externalIds),
+
+    async findEmails(emails) {
+      const owners = new Map<string, string | null>();
+      for (const some of inChunks(emails)) {
+        const rows: { email: string; external_id: string | null }[] = await read('users')
+          .select('email', 'external_id')
+          .whereIn('email', some);
+        for (const row of rows) owners.set(row.email, row.external_id);
+      }
+      return owners;
+    },
+
+    write: (kind, { added, changed }) =>
+      retryWhileLocked(() =>
+        write.transaction(async (trx) => {
+          const rows = added.map(({ thing, password, event }) => ({
+            ...{ id: thing.id, external_id: thing.externalId, created_at: event.at.toMillis() },
+            ...columnsOf(kind, thing),
+            ...passwordColumns(password),
+          }));
+          for (const some of inChunks(rows)) await trx(kind).insert(some).catch(rejectTaken);
+          for (const { thing } of changed) {
+            const standing = kind === 'users' ? { deleted_at: null } : {};
+            const found = await trx(kind)
+              .where({ id: thing.id, ...standing })
+              .update(columnsOf(kind, thing))
+              .catch(rejectTaken);
+            if (found === 0) throw changedMeanwhile();
+            if (kind === 'users') await moveKeysOf(trx, thing.id, thing.partnerId);
+          }
+          const events = [...added, ...changed].map(({ event }) => event);
+          for (const some of inChunks(events)) await recordAudits(trx, some);
+        }),
+      ),
+  };
+}
+
+/** Each attempt waits for SQLite's lock by itself, which a busy core may take again and again. */
+const attempts = 12;
+
+async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === attempts || !isLocked(error)) throw error;
+    }
+  }
+}
+
+async function findThings(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>> {
+  const found = new Map<string, ImportedThing>();
+  for (const some of inChunks(externalIds)) {
+    const rows: ThingRow[] = await thingsOf(from, kind).whereIn('t.external_id', some);
+    for (const row of rows) {
+      found.set(row.external_id, {
+        externalId: row.external_id,
+        id: row.id,
+        name: row.name,
+        partnerId: row.partner_id ?? null,
+        accountId: row.account_id ?? null,
+        email: row.email ?? null,
+        userType: row.user_type ?? null,
+      });
+    }
+  }
+  return found;
+}
+
+function thingsOf(from: Knex, kind: ImportKind): Knex.QueryBuilder {
+  const things = from(`${kind} as t`).select('t.*');
+  return kind === 'campaigns' ? things.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : things;
+}
+
+function columnsOf(kind: ImportKind, { name, partnerId, accountId, email, userType }: ImportedThing) {
+  switch (kind) {
+    case 'partners':
+      return { name };
+    case 'accounts':
+      return { name, partner_id: partnerId };
+    case 'campaigns':
+      return { name, account_id: accountId };
+    case 'users':
+      return { name, partner_id: partnerId, account_id: accountId, email, user_type: userType };
+  }
+}
+
+function passwordColumns(password: NewPassword | null) {
+  return password ? { password_hash: password.hash, password_expires_at: password.expiresAt?.toMillis() ?? null } : {};
+}
+
+/** The import checked the file before: something was created since. */
+function rejectTaken(error: unknown): never {
+  throw isUniqueViolation(error) ? changedMeanwhile() : error;
+}
+
+function changedMeanwhile(): Problem {
+  return new Problem('conflict', 'Someone else changed the same data during the import. Run the import again.');
+}

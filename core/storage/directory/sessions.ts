@@ -1,0 +1,119 @@
+import type { TenancyKind } from '#contract/console.ts';
+import type { Tenancy } from '../../domain/model.ts';
+import type { SessionStore } from '../../domain/ports.ts';
+import { recordAudit } from '../audit/audit.ts';
+import { instant, required } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import { rejectOrphan } from '../engine/errors.ts';
+import { type NamedUserRow, selectUsers, userOf } from './users.ts';
+
+type FoundRow = NamedUserRow & {
+  password_expires_at: number | null;
+  tenancy_kind: TenancyKind | null;
+  started_at: number;
+  last_seen_at: number;
+  tenancy_account_id: string | null;
+  tenancy_account_name: string | null;
+  tenancy_account_partner_id: string | null;
+  tenancy_partner_id: string | null;
+  tenancy_partner_name: string | null;
+};
+
+/** Holds digests of session ids: nobody can use a session from a copy of the table. */
+export function sessionStore({ read, write }: Database): SessionStore {
+  return {
+    async start(id, userId, passwordHash, at, event) {
+      const starting = write.transaction(async (trx) => {
+        const unchanged = await trx('users').where({ id: userId, password_hash: passwordHash, disabled_at: null }).forUpdate().first('id');
+        if (unchanged === undefined) return false;
+        await trx('sessions').insert({ id, user_id: userId, started_at: at.toMillis(), last_seen_at: at.toMillis() });
+        await trx('users').where({ id: userId }).update({ last_sign_in_at: at.toMillis() });
+        await recordAudit(trx, event);
+        return true;
+      });
+      return starting.catch(rejectOrphan);
+    },
+
+    async find(id) {
+      const [row]: FoundRow[] = await selectUsers(read)
+        .join('sessions as s', 's.user_id', 'u.id')
+        .leftJoin('accounts as ta', (on) => on.on('ta.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'account'))
+        .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
+        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at')
+        .select({
+          tenancy_account_id: 'ta.id',
+          tenancy_account_name: 'ta.name',
+          tenancy_account_partner_id: 'ta.partner_id',
+          tenancy_partner_id: 'tp.id',
+          tenancy_partner_name: 'tp.name',
+        })
+        .where('s.id', id);
+      if (!row) return null;
+      return {
+        user: userOf(row),
+        // A user who is no longer staff loses the tenancy.
+        tenancy: row.user_type === 'staff' ? tenancyOf(row) : null,
+        passwordChangeDue: row.password_expires_at !== null,
+        startedAt: instant(row.started_at),
+        lastSeenAt: instant(row.last_seen_at),
+      };
+    },
+
+    async touch(id, at) {
+      await write('sessions').where({ id }).update({ last_seen_at: at.toMillis() });
+    },
+
+    async selectTenancy(id, tenancy, event) {
+      return write.transaction(async (trx) => {
+        const known = await trx('sessions')
+          .where({ id })
+          .update({ tenancy_kind: tenancy?.kind ?? null, tenancy_id: tenancy?.id ?? null });
+        if (known > 0) await recordAudit(trx, event);
+        return known > 0;
+      });
+    },
+
+    async end(id, event) {
+      return write.transaction(async (trx) => {
+        const known = await trx('sessions').where({ id }).delete();
+        if (known > 0) await recordAudit(trx, event);
+        return known > 0;
+      });
+    },
+
+    async endAll(userId, event) {
+      return write.transaction(async (trx) => {
+        const ended = await trx('sessions').where({ user_id: userId }).delete();
+        await recordAudit(trx, event);
+        return ended;
+      });
+    },
+
+    async sweep({ startedAfter, seenAfter, before }) {
+      await write('sessions')
+        .whereNotBetween('started_at', [startedAfter.toMillis(), before.toMillis()])
+        .orWhereNotBetween('last_seen_at', [seenAfter.toMillis(), before.toMillis()])
+        .delete();
+    },
+  };
+}
+
+function tenancyOf(row: FoundRow): Tenancy | null {
+  if (row.tenancy_account_id !== null) {
+    return {
+      kind: 'account',
+      id: row.tenancy_account_id,
+      name: required(row.tenancy_account_name, 'tenancy_account_name'),
+      partnerId: required(row.tenancy_account_partner_id, 'tenancy_account_partner_id'),
+    };
+  }
+  if (row.tenancy_partner_id !== null) {
+    return {
+      kind: 'partner',
+      id: row.tenancy_partner_id,
+      name: required(row.tenancy_partner_name, 'tenancy_partner_name'),
+      partnerId: row.tenancy_partner_id,
+    };
+  }
+  return null;
+}

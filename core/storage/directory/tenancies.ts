@@ -1,0 +1,185 @@
+import type { Knex } from 'knex';
+import type { Named } from '#contract/console.ts';
+import { folded } from '#contract/text/text.ts';
+import type { CampaignAccess } from '../../domain/directory/scope.ts';
+import type { ExternalNamed } from '../../domain/model.ts';
+import type { TenancyStore } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { recordAudit } from '../audit/audit.ts';
+import { type Condition, either, equal, matching } from '../calls/text-search.ts';
+import type { Database, Dialect } from '../engine/database.ts';
+import { isForeignKeyViolation } from '../engine/errors.ts';
+
+export function tenancyStore({ kind, read, write }: Database): TenancyStore {
+  return {
+    async findPartner(id) {
+      const [partner]: Named[] = await read('partners').select('id', 'name').where({ id });
+      return partner ?? null;
+    },
+
+    async findAccount(id) {
+      const [account]: (Named & { partner_id: string })[] = await read('accounts').select('id', 'name', 'partner_id').where({ id });
+      return account ? { id, name: account.name, partnerId: account.partner_id } : null;
+    },
+
+    async createPartner({ id, name }, event) {
+      await write.transaction(async (trx) => {
+        await trx('partners').insert({ id, name, created_at: event.at.toMillis() });
+        await recordAudit(trx, event);
+      });
+    },
+
+    async createAccount({ id, name, partnerId }, event) {
+      const creating = write.transaction(async (trx) => {
+        await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at.toMillis() });
+        await recordAudit(trx, event);
+      });
+      await creating.catch(noSuch('partner', partnerId));
+    },
+
+    async createCampaign({ id, name, accountId }, event) {
+      const creating = write.transaction(async (trx) => {
+        await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at.toMillis() });
+        await recordAudit(trx, event);
+      });
+      await creating.catch(noSuch('account', accountId));
+    },
+
+    async allPartners() {
+      const rows: ExternalRow[] = await read('partners').select('id', 'name', 'external_id').orderBy('name').orderBy('id');
+      return rows.map(externalNamed);
+    },
+
+    async allAccounts() {
+      const rows: (ExternalRow & { partner_id: string; partner_name: string })[] = await read('accounts as a')
+        .join('partners as p', 'p.id', 'a.partner_id')
+        .select('a.id', 'a.name', 'a.external_id', 'a.partner_id', 'p.name as partner_name')
+        .orderBy(['p.name', 'a.name', 'a.id']);
+      return rows.map((row) => ({ ...externalNamed(row), partner: { id: row.partner_id, name: row.partner_name } }));
+    },
+
+    async allCampaigns() {
+      const rows: (ExternalRow & { account_id: string; account_name: string })[] = await read('campaigns as c')
+        .join('accounts as a', 'a.id', 'c.account_id')
+        .select('c.id', 'c.name', 'c.external_id', 'c.account_id', 'a.name as account_name')
+        .orderBy(['a.name', 'c.name', 'c.id']);
+      return rows.map((row) => ({ ...externalNamed(row), account: { id: row.account_id, name: row.account_name } }));
+    },
+
+    async listAccounts(access, { search, cursor }, limit) {
+      const accounts = within(read('accounts as a'), access).select('a.id', 'a.name').orderBy(['a.name', 'a.id']).limit(limit);
+      if (search !== '') narrow(accounts, either(matching(kind, 'a.name', search, 'anywhere'), equal('a.id', search)));
+      if (cursor !== null) {
+        const last = within(read('accounts as a'), access).where('a.id', cursor).select('a.name', 'a.id');
+        accounts.whereRaw('(a.name, a.id) > ?', [last]);
+      }
+      const rows: Named[] = await accounts;
+      return rows.map(({ id, name }) => ({ id, name }));
+    },
+
+    async listCampaigns(access, { search, cursor }, limit) {
+      const order = ['a.name', 'c.name', 'c.id'];
+      const campaigns = campaignsOf(read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
+      campaigns.orderBy(order).limit(limit);
+      if (search !== '') {
+        const names = ['c.name', 'a.name'].map((column) => matching(kind, column, search, 'anywhere'));
+        narrow(campaigns, either(...names, equal('c.id', search)));
+      }
+      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [campaignsOf(read, access).where('c.id', cursor).select(order)]);
+      const rows: (Named & { account_id: string; account_name: string })[] = await campaigns;
+      return rows.map((row) => ({ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name } }));
+    },
+
+    async search(text, limit) {
+      const partners = read('partners as t').select('t.id', 't.name');
+      const accounts = read('accounts as t').join('partners as p', 'p.id', 't.partner_id').select('t.id', 't.name', 't.partner_id');
+      const [foundPartners, foundAccounts]: [Named[], (Named & { partner_id: string; partner_name: string })[]] = await Promise.all([
+        bestMatches(kind, partners, text, limit),
+        bestMatches(kind, accounts.select('p.name as partner_name'), text, limit),
+      ]);
+      const all = [
+        ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: null })),
+        ...foundAccounts.map((row) => ({
+          kind: 'account' as const,
+          id: row.id,
+          name: row.name,
+          partnerId: row.partner_id,
+          partnerName: row.partner_name,
+        })),
+      ];
+      return inOrderOfMatch(all, text).slice(0, limit);
+    },
+  };
+}
+
+type ExternalRow = Named & { external_id: string | null };
+
+function externalNamed({ id, name, external_id }: ExternalRow): ExternalNamed {
+  return { id, name, externalId: external_id };
+}
+
+/** Campaigns, named `c`, with their accounts, named `a`. */
+export function campaignsOf(read: Knex, access: CampaignAccess): Knex.QueryBuilder {
+  return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), access);
+}
+
+/** @param query that has accounts in it, named `a` */
+function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBuilder {
+  switch (access.kind) {
+    case 'account':
+      return query.where('a.id', access.accountId);
+    case 'partner':
+      return query.where('a.partner_id', access.partnerId);
+    case 'nothing':
+      return query.whereRaw('1 = 0');
+  }
+}
+
+function noSuch(kind: 'partner' | 'account', id: string) {
+  return (error: unknown): never => {
+    throw isForeignKeyViolation(error) ? new Problem('not-found', `The ${kind} ${id} doesn't exist.`) : error;
+  };
+}
+
+function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
+  query.whereRaw(sql, values);
+}
+
+const ranks = ['whole', 'start', 'word'] as const;
+
+/**
+ * Equal names come before beginnings of names, beginnings of words, and other matches.
+ *
+ * @param tenancies a query on a table named `t`
+ */
+function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, limit: number): Knex.QueryBuilder {
+  const sought = text.trim();
+  if (sought === '') return tenancies.orderBy(['t.name', 't.id']).limit(limit);
+  const cases = ranks.map((rank) => matching(kind, 't.name', sought, rank));
+  const whens = cases.map(({ sql }, rank) => `WHEN ${sql} THEN ${rank}`).join(' ');
+  const { sql, values } = matching(kind, 't.name', sought, 'anywhere');
+  const rank = `CASE ${whens} ELSE ${ranks.length} END, t.name, t.id`;
+  return tenancies
+    .whereRaw(sql, values)
+    .orderByRaw(
+      rank,
+      cases.flatMap((each) => each.values),
+    )
+    .limit(limit);
+}
+
+/** The same for a few, with numbers in names by their value, and without regard to case and accents in the order either. */
+function inOrderOfMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
+  const sought = folded(text.trim());
+  const rank = (name: string) => {
+    const text = folded(name);
+    if (text === sought) return 0;
+    if (text.startsWith(sought)) return 1;
+    return text.includes(` ${sought}`) ? 2 : 3;
+  };
+  const order = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
+  return items
+    .map((item) => ({ item, rank: rank(item.name) }))
+    .toSorted((one, other) => one.rank - other.rank || order.compare(one.item.name, other.item.name))
+    .map(({ item }) => item);
+}

@@ -1,0 +1,92 @@
+import type { Knex } from 'knex';
+import type { ThrottleCounter, ThrottleStore } from '../../domain/ports.ts';
+import { longestWindow } from '../../domain/sign-in/throttle.ts';
+import type { Database, Value } from '../engine/database.ts';
+
+/** Some 20 MB: more than honest users need, and a bound for a flood from many addresses. */
+export const mostThrottleCounters = 100_000;
+/** For a flood, which would outrun the hourly sweep. */
+const sweepAfterTakes = 1_000;
+
+const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
+
+/**
+ * A counter that ends further ahead than its window comes from a clock that has stepped back since. It counts as over: otherwise it would
+ * block until the clock has caught up.
+ */
+const isFull = 'kept.points >= asked.most AND kept.expire > asked.now AND kept.expire <= asked.until';
+const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire';
+
+/** In the database, so that the counters hold over all processes and restarts. */
+export function throttleStore(database: Database): ThrottleStore {
+  const { write } = database;
+  const look = database.prepare(
+    columns,
+    (rows) => `SELECT max(kept.expire) AS until FROM sign_in_attempts AS kept
+      JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull}`,
+    'read',
+  );
+  // One statement: concurrent attempts count one by one, and none of the counters counts if one is full.
+  const count = database.prepare(
+    columns,
+    (rows) => `WITH asked AS (SELECT * FROM ${rows})
+      INSERT INTO sign_in_attempts AS kept (key, points, expire) SELECT key, 1, until FROM asked
+      WHERE NOT EXISTS (SELECT 1 FROM asked JOIN sign_in_attempts AS kept ON kept.key = asked.key WHERE ${isFull})
+      ON CONFLICT (key) DO UPDATE SET
+        points = CASE WHEN ${isLive} THEN kept.points + 1 ELSE 1 END,
+        expire = CASE WHEN ${isLive} THEN kept.expire ELSE excluded.expire END
+      RETURNING key, points`,
+    'write',
+  );
+  let takes = 0;
+
+  const store: ThrottleStore = {
+    async blockedUntil(counters, now) {
+      const [row] = await look(rowsOf(counters, now));
+      return typeof row?.['until'] === 'number' ? row['until'] : null;
+    },
+
+    async take(counters, now) {
+      const counted = await count(rowsOf(counters, now));
+      if (++takes % sweepAfterTakes === 0) await store.sweep(now);
+      const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
+      if (counters.every(({ key, most }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= most)) return true;
+      // PostgreSQL checks the counters as of the statement's start, so concurrent attempts may have passed a limit together.
+      for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
+      return false;
+    },
+
+    async giveBack(key) {
+      await write('sign_in_attempts').where({ key }).where('points', '>', 0).decrement('points', 1);
+    },
+
+    async reset(key) {
+      await write('sign_in_attempts').where({ key }).delete();
+    },
+
+    async sweep(now) {
+      const over = write('sign_in_attempts')
+        .where('expire', '<=', now)
+        .orWhere('expire', '>', now + longestWindow);
+      await deleteFound(database, over);
+      // Keeps those with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
+      await deleteFound(
+        database,
+        write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),
+      );
+    },
+  };
+  return store;
+}
+
+function rowsOf(counters: readonly ThrottleCounter[], now: number): Value[][] {
+  return counters.map(({ key, most, window }) => [key, most, now, now + window]);
+}
+
+/** Skips counters that an attempt has locked: waiting for them could deadlock. */
+async function deleteFound({ kind, write }: Database, found: Knex.QueryBuilder): Promise<void> {
+  const keys = found.select('key');
+  await write('sign_in_attempts')
+    .whereIn('key', kind === 'postgres' ? keys.forUpdate().skipLocked() : keys)
+    .delete();
+}

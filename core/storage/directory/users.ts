@@ -1,0 +1,294 @@
+import type { Knex } from 'knex';
+import type { UserVisibility } from '../../domain/directory/scope.ts';
+import type { ListedUser, User } from '../../domain/model.ts';
+import type { RevokeOptions, UserStore } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { recordAudit } from '../audit/audit.ts';
+import { countQueued } from '../calls/queued-calls.ts';
+import { either, matching } from '../calls/text-search.ts';
+import { inShortTransactions } from '../engine/chunks.ts';
+import { instant, instantOrNull, required } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import { isUniqueViolation } from '../engine/errors.ts';
+import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
+import { cancelInFlight, cancelOfDeleted, revokeNewestKeys } from '../keys/revocation.ts';
+
+/** A user with the names of their account and partner. */
+export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
+  account_name: string | null;
+  partner_name: string | null;
+};
+
+type CredentialsRow = NamedUserRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
+type ListedRow = NamedUserRow & Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string | null };
+
+export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUserRow[]> {
+  return from('users as u')
+    .leftJoin('accounts as ua', 'ua.id', 'u.account_id')
+    .leftJoin('partners as up', 'up.id', 'u.partner_id')
+    .whereNull('u.deleted_at')
+    .select(
+      'u.id',
+      'u.email',
+      'u.name',
+      'u.user_type',
+      'u.account_id',
+      'u.partner_id',
+      'ua.name as account_name',
+      'up.name as partner_name',
+    );
+}
+
+/** With the kept count of their keys: a user may have a million. */
+function selectListed(read: Knex): Knex.QueryBuilder {
+  return selectUsers(read)
+    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
+    .select(read('api_key_tallies').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
+}
+
+function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
+  switch (visibility.kind) {
+    case 'account':
+      return users.where('u.account_id', visibility.accountId);
+    case 'partner':
+      return users.where('u.partner_id', visibility.partnerId);
+    case 'staff':
+      return users.where('u.user_type', 'staff');
+    case 'all':
+      return users;
+    case 'nothing':
+      return users.whereRaw('1 = 0');
+  }
+}
+
+export function userOf(row: NamedUserRow): User {
+  const { account_id, account_name, partner_id, partner_name } = row;
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    userType: row.user_type,
+    account:
+      account_id === null
+        ? null
+        : { id: account_id, name: required(account_name, 'account_name'), partnerId: required(partner_id, 'partner_id') },
+    partner: row.user_type !== 'partner' || partner_id === null ? null : { id: partner_id, name: required(partner_name, 'partner_name') },
+  };
+}
+
+function listedUserOf(row: ListedRow): ListedUser {
+  return {
+    ...userOf(row),
+    createdAt: instant(row.created_at),
+    lastSignInAt: instantOrNull(row.last_sign_in_at),
+    disabledAt: instantOrNull(row.disabled_at),
+    apiKeys: Number(row.api_keys),
+  };
+}
+
+export function userStore(database: Database): UserStore {
+  const { kind, read, write } = database;
+  return {
+    async count() {
+      const counted = await read('users').whereNull('deleted_at').count({ users: '*' }).first<{ users: number | string }>();
+      return Number(counted.users);
+    },
+
+    async list(visibility, search, after, limit) {
+      const users = narrowToVisibleUsers(selectListed(read), visibility).orderBy(['u.created_at', 'u.id']).limit(limit);
+      if (after) users.whereRaw('(u.created_at, u.id) > (?, ?)', [after.at, after.id]);
+      if (search !== '') {
+        const { sql, values } = either(matching(kind, 'u.name', search, 'anywhere'), matching(kind, 'u.email', search, 'anywhere'));
+        users.whereRaw(sql, values);
+      }
+      const rows: ListedRow[] = await users;
+      return rows.map(listedUserOf);
+    },
+
+    async find(visibility, id) {
+      const [row]: ListedRow[] = await narrowToVisibleUsers(selectListed(read), visibility).where('u.id', id);
+      return row ? listedUserOf(row) : null;
+    },
+
+    async deletionImpact(userId, after, limit) {
+      const newest = read('api_keys')
+        .select('id', 'name', 'created_at', 'last_used_at')
+        .where('creator_id', userId)
+        .orderBy([
+          { column: 'created_at', order: 'desc' },
+          { column: 'id', order: 'desc' },
+        ])
+        .limit(limit);
+      if (after) newest.whereRaw('(created_at, id) < (?, ?)', [after.at, after.id]);
+      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at'>[] = await newest;
+      const queued = await countQueued(
+        database,
+        keys.map(({ id }) => id),
+      );
+      const counted = await read('sessions').where({ user_id: userId }).count({ sessions: '*' }).first<{ sessions: number | string }>();
+      return {
+        apiKeys: keys.map((key) => ({
+          id: key.id,
+          name: key.name,
+          createdAt: instant(key.created_at),
+          lastUsedAt: instantOrNull(key.last_used_at),
+          queuedCalls: queued.get(key.id) ?? 0,
+        })),
+        sessions: Number(counted.sessions),
+      };
+    },
+
+    async findByEmail(email) {
+      const [row]: CredentialsRow[] = await selectUsers(read)
+        .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at')
+        .where('u.email', email);
+      if (!row) return null;
+      return {
+        user: userOf(row),
+        passwordHash: row.password_hash,
+        passwordExpiresAt: instantOrNull(row.password_expires_at),
+        disabledAt: instantOrNull(row.disabled_at),
+      };
+    },
+
+    async create(user, event) {
+      try {
+        await write.transaction(async (trx) => {
+          await trx('users').insert({
+            id: user.id,
+            email: user.email,
+            name: user.name,
+            user_type: user.userType,
+            account_id: user.accountId,
+            partner_id: user.partnerId,
+            password_hash: user.password.hash,
+            password_expires_at: user.password.expiresAt?.toMillis() ?? null,
+            created_at: user.createdAt.toMillis(),
+          });
+          await recordAudit(trx, event);
+        });
+      } catch (error) {
+        if (isUniqueViolation(error)) throw new Problem('conflict', `A user with the email address ${user.email} already exists.`);
+        throw error;
+      }
+    },
+
+    async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
+      return write.transaction(async (trx) => {
+        const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
+        // Locked first: whoever ends the session sets a password before or after this, and not meanwhile.
+        if ((await user.forUpdate().first('id')) === undefined) return false;
+        if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
+        await trx('users')
+          .where({ id: userId })
+          .update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
+        const ended = trx('sessions').where({ user_id: userId });
+        await (keep === null ? ended : ended.whereNot('id', keep)).delete();
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async change(userId, { name, userType, accountId, partnerId }, event) {
+      return write.transaction(async (trx) => {
+        const columns = { name, user_type: userType, account_id: accountId, partner_id: partnerId };
+        const changed = await standing(trx, userId).update(columns);
+        if (changed === 0) return false;
+        await moveKeysOf(trx, userId, partnerId);
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async setDisabled(userId, disabledAt, event) {
+      return write.transaction(async (trx) => {
+        // First: the row's lock keeps a sign-in out that has checked the password already.
+        const user = standing(trx, userId);
+        const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
+          disabled_at: disabledAt?.toMillis() ?? null,
+        });
+        if (changed === 0) return null;
+        const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        await recordAudit(trx, event);
+        return sessions;
+      });
+    },
+
+    async delete(userId, options, event) {
+      const deleted = await write.transaction(async (trx) => {
+        // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
+        const user = await standing(trx, userId).forUpdate().first('id');
+        if (user === undefined) return null;
+        const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        const apiKeys = await countKeys(trx, userId);
+        await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
+        const revoked = await deleteStep(trx, userId, revokedAtOnce, options);
+        await recordAudit(trx, event);
+        return { revoked, apiKeys, sessions };
+      });
+      if (!deleted) return null;
+      const { revoked, apiKeys, sessions } = deleted;
+      if (revoked.length < revokedAtOnce) await cancelInFlight(database, revoked, options);
+      else await cancelOfDeleted(database, userId, options);
+      return { apiKeys, sessions };
+    },
+
+    async finishDeletions(signal) {
+      const users: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
+      let revoked = 0;
+      for (const id of users) {
+        const step = (size: number) => write.transaction((trx) => goOnDeleting(trx, id, size));
+        revoked += await inShortTransactions(step, revokedInStep, signal);
+      }
+      return revoked;
+    },
+  };
+}
+
+/** Keys that go with their user in the same transaction: as many as a user has without a setting of the operator's. */
+const revokedAtOnce = 1_000;
+/** Fewer while others write to SQLite from another process, which polls for its lock: a step takes some 10 ms. */
+const revokedInStep = 200;
+
+/** A user who has not been deleted. */
+function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
+  return trx('users').where({ id, deleted_at: null });
+}
+
+/** Keeps the keys out at once, and frees what must be unique. The name stays for those who look at a revoked key. */
+function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
+  const now = at.toMillis();
+  const free = { email: `deleted:${id}`, external_id: null };
+  return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, ...free };
+}
+
+/** Revokes some of a deleted user's keys, and deletes the row of the user with the last ones. @returns the ids of the keys */
+async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
+  const revoked = await revokeNewestKeys(trx, id, most, options);
+  if (revoked.length < most) await trx('users').where({ id }).delete();
+  return revoked;
+}
+
+async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
+  // Another core may be at it, too: they take turns.
+  const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
+  if (user === undefined) return 0;
+  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
+  return (await deleteStep(trx, id, most, options)).length;
+}
+
+/** From the kept counts: a user may have a million. */
+async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
+  const counted = await trx('api_key_tallies')
+    .where({ scope: 'creator_id', id: creatorId })
+    .sum({ keys: 'keys' })
+    .first<{ keys: number | string | null }>();
+  return Number(counted.keys);
+}
+
+/** The keys follow their creator to the new partner. Those of a user who became staff stay with the partner they were created for. */
+export async function moveKeysOf(trx: Knex.Transaction, userId: string, partnerId: string | null): Promise<void> {
+  await trx('api_keys')
+    .where({ creator_id: userId })
+    .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
+}

@@ -1,0 +1,29 @@
+import type { ClockStore } from '../../domain/ports.ts';
+import { required } from './columns.ts';
+import type { Database } from './database.ts';
+
+/** Of the two databases, only PostgreSQL has a clock that may be another machine's. */
+const serverAt = { sqlite: 'NULL', postgres: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint' } as const;
+
+export function clockStore(database: Database): ClockStore {
+  const { kind, query, write } = database;
+  return {
+    async read() {
+      const [row] = await query<{ newest_at: number | null; server_at: number | null }>(
+        `SELECT newest_at, ${serverAt[kind]} AS server_at FROM clock`,
+      );
+      const { newest_at, server_at } = required(row ?? null, 'the clock');
+      return { newestAt: newest_at, serverAt: server_at };
+    },
+
+    async advance(now) {
+      await write('clock')
+        .where((behind) => behind.whereNull('newest_at').orWhere('newest_at', '<', now))
+        .update({ newest_at: now });
+    },
+
+    async set(now) {
+      await write('clock').update({ newest_at: now });
+    },
+  };
+}

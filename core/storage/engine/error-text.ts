@@ -1,0 +1,98 @@
+import { codeOf } from '../../domain/error-code.ts';
+import type { DatabaseLocation } from './database.ts';
+import { UnsafeFileError } from './errors.ts';
+import { addressesOf } from './postgres/postgres-hosts.ts';
+
+/** Why a database does not work, and what to do about it; `remedy` is empty for an error that the table does not know. */
+type Explanation = { cause: string; remedy: string };
+
+/** By the codes of SQLite, of the file system and of sockets. */
+const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[] = [
+  [/^SQLITE_NOTADB/, 'the file is not a SQLite database', 'Set DATABASE_URL to a Callkey database, or to a file that does not exist yet.'],
+  [/^SQLITE_CORRUPT/, 'the file is damaged', 'Restore a backup.'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another process holds its lock', 'Stop that process, or try again.'],
+  [
+    /^SQLITE_READONLY_DBMOVED/,
+    'the file has been moved, deleted or replaced',
+    'Stop the core, put the file back with its -wal, and start it again.',
+  ],
+  [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Give this user write access to the file and its folder.'],
+  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free some space.'],
+  [/^(SQLITE_IOERR|EIO)/, 'the disk is failing', 'Check the disk.'],
+  [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Give this user read and write access to the file and its folder.'],
+  [/^SQLITE_CANTOPEN/, 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
+  [/^ENOENT/, 'no such file or folder', 'Check the path.'],
+  [/^ENOTDIR/, "part of its path isn't a folder", 'Check the path.'],
+  [/^EISDIR/, 'it is a folder', 'Use the path of a file.'],
+  [/^ECONNREFUSED/, 'connection refused', 'Start PostgreSQL there, or fix the address.'],
+  [/^(ENOTFOUND|EAI_AGAIN)/, 'unknown host name', 'Check the host name in DATABASE_URL.'],
+  [/^(EHOSTUNREACH|ENETUNREACH)/, 'the host is unreachable', 'Check the network between this machine and the host.'],
+  [/^(ECONNRESET|EPIPE)/, 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+  [/^ETIMEDOUT/, 'no response', 'Check the address and any firewalls in between.'],
+];
+
+/** By SQLSTATE: PostgreSQL says the cause best itself, with the names in it. */
+const remedies: ReadonlyMap<string, string> = new Map([
+  ['3D000', 'Create the database first, with createdb.'],
+  ['28P01', 'Fix the username or password in DATABASE_URL.'],
+  ['28000', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
+  ['42501', 'Grant the user that permission.'],
+  ['25006', 'Set DATABASE_URL to the primary server.'],
+  ['53300', 'Raise max_connections, or stop other programs that use the server.'],
+  ['57P01', 'Try again when the server is up.'],
+  ['57P02', 'Try again when the server is up.'],
+  ['57P03', 'Try again when the server is up.'],
+]);
+
+/**
+ * Says why a database does not work. Leaves out the address that was given, which may contain a password, and the statement.
+ *
+ * @returns undefined for an error that no database, file or connection has caused
+ */
+export function explainDatabaseError(error: unknown): Explanation | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error instanceof UnsafeFileError) return { cause: error.reason, remedy: error.remedy };
+  const code = codeOf(error);
+  const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
+  if (known) return { cause: `${known[1]}${addressOf(error)} (${code})`, remedy: known[2] };
+  if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
+    return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.get(code) ?? '' };
+  }
+  if (/client password must be a (non-empty )?string/.test(error.message)) {
+    return { cause: 'PostgreSQL requires a password, and none is set', remedy: 'Add it to DATABASE_URL.' };
+  }
+  if (error.name === 'KnexTimeoutError' || (code === '' && /timeout|timed out/i.test(error.message))) {
+    return { cause: 'no response', remedy: 'Check the address and any firewalls in between.' };
+  }
+  return explainDatabaseError(error.cause);
+}
+
+/** One sentence on what happened and one on what to do, the same at a core's start and in `admin`. */
+export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
+  const explained = explainDatabaseError(error);
+  return explained && `Can't use the database ${nameOf(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();
+}
+
+function nameOf(location: DatabaseLocation): string {
+  if (location.kind === 'sqlite') return location.filename;
+  const addresses = addressesOf(location.url).map((address) => new URL(address));
+  const name = addresses[0]?.pathname.slice(1) ?? '';
+  const hosts = addresses.map(({ host }) => host).join(', ');
+  return hosts === '' ? name : `${name} at ${hosts}`;
+}
+
+/** mkdir reports a file where a folder has to be as one that exists already. */
+function blocksPath(error: Error): boolean {
+  return codeOf(error) === 'EEXIST' && 'syscall' in error && error.syscall === 'mkdir';
+}
+
+/** Knex puts the statement before the message. */
+function serverMessage(error: Error): string {
+  return (error.message.split(' - ').at(-1)?.split('\n')[0] ?? '').replace(/\.$/, '');
+}
+
+/** A host name can have several addresses, each of which refuses. */
+function addressOf(error: Error): string {
+  const one: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return one instanceof Error && 'address' in one && 'port' in one ? ` at ${one.address}:${one.port}` : '';
+}

@@ -1,0 +1,115 @@
+import { codeOf } from '../../domain/error-code.ts';
+import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+
+const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
+const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
+/** PostgreSQL's SQLSTATE classes: connection, authorization, missing database, rollback, resources, intervention, system. */
+const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
+/** Data, constraints, limits; and deadlocks, which a single request cannot cause. */
+const postgresData = /^(22|23|40|54)/;
+const lockNotAvailable = '55P03';
+const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
+const outageMessage =
+  /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
+
+/** A database file into which writes would be lost. SQLite itself does not notice. */
+export class UnsafeFileError extends Error {
+  override name = 'UnsafeFileError';
+  /** SQLite's own for a file that was moved. */
+  readonly code = 'SQLITE_READONLY_DBMOVED';
+  readonly reason: string;
+  readonly remedy: string;
+
+  constructor(file: string, what: string, remedy: string) {
+    super(`The database file ${file} ${what}. ${remedy}`);
+    this.reason = `the file ${file} ${what}`;
+    this.remedy = remedy;
+  }
+}
+
+/** The database cannot be reached or written. */
+export function isOutage(error: unknown): boolean {
+  const code = codeOf(error);
+  if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
+  return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
+}
+
+/** A single row of a batch may cause this: the database refused its value, or another process has locked it. */
+export function isFaultOfOne(error: unknown): boolean {
+  return isDataError(error) || codeOf(error) === lockNotAvailable;
+}
+
+/** SQLite's errors before the last page of a commit is written. After a failed fsync, a crash may still bring the commit back. */
+const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB|MISUSE)/;
+
+/**
+ * The statement that failed with this changed nothing, and never will. Not so if PostgreSQL ends the session, or does not answer: it may have
+ * committed before.
+ */
+export function isUndone(error: unknown): boolean {
+  if (error instanceof Problem || isFaultOfOne(error) || sqliteUndone.test(codeOf(error))) return true;
+  if (!(error instanceof Error)) return false;
+  // The driver has not sent it.
+  return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
+}
+
+/** The database refused a value. */
+export function isDataError(error: unknown): boolean {
+  const code = codeOf(error);
+  return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '23505' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /UNIQUE constraint/.test(error.message));
+}
+
+export function isForeignKeyViolation(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
+}
+
+/** For a user who was deleted during their own request. */
+export function rejectOrphan(error: unknown): never {
+  throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
+}
+
+/** Another process holds SQLite's lock. */
+export function isLocked(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
+}
+
+/** A list's statement was interrupted, since it took longer than one may. */
+export class TookTooLong extends Error {
+  constructor(cause: unknown) {
+    super('The statement took too long.', { cause });
+    this.name = 'TookTooLong';
+  }
+}
+
+const tookTooLong = 'This took too long, and was stopped. Narrow the search, or choose an account or campaign with less in it.';
+
+/** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
+function asProblem(error: unknown): unknown {
+  // Not 503, which asks for the same request again: that would take as long, and the console and others would repeat it for ever.
+  if (error instanceof TookTooLong)
+    return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
+  if (!isOutage(error)) return error;
+  const what = isLocked(error) ? 'The database is busy with another process.' : "The database can't be reached or written to.";
+  return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
+}
+
+/** A store whose every method reports outages as problems. */
+export function reportingOutages<Store extends Record<keyof Store, (...args: never[]) => Promise<unknown>>>(store: Store): Store {
+  const reporting = Object.entries<(...args: never[]) => Promise<unknown>>(store).map(([name, method]) => [
+    name,
+    async (...args: never[]) => {
+      try {
+        return await method(...args);
+      } catch (error) {
+        throw asProblem(error);
+      }
+    },
+  ]);
+  return Object.fromEntries(reporting);
+}

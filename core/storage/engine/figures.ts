@@ -1,0 +1,33 @@
+import { migrationsTable } from '../migrations/index.ts';
+import type { Database } from './database.ts';
+
+/** For the metrics. `bytes` of the database, and of its write-ahead log (`wal`) unless PostgreSQL does not tell them to this user. */
+export type DatabaseFigures = {
+  migrations: number;
+  sessions: number;
+  /** In epoch seconds; 0 if there is none that the audit events know of. */
+  lastBackup: number;
+  bytes: Readonly<Record<string, number>>;
+  /** Bytes free on the disk of the database; NaN where PostgreSQL has it. */
+  free: number;
+};
+
+export async function databaseFigures(database: Database, free: number | null): Promise<DatabaseFigures> {
+  const [[counted], { database: size, wal }] = await Promise.all([
+    // The action as text: the condition of a partial index matches no parameter.
+    database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
+      `SELECT (SELECT count(*) FROM ${migrationsTable}) AS migrations, (SELECT count(*) FROM sessions) AS sessions,
+         (SELECT max(at) FROM audit_events WHERE action = 'backup.created') AS last_backup_at`,
+    ),
+    database.size(),
+  ]);
+  if (!counted) throw new Error('A count had no row.');
+  const { migrations, sessions, last_backup_at } = counted;
+  return {
+    migrations,
+    sessions,
+    lastBackup: (last_backup_at ?? 0) / 1_000,
+    bytes: { database: size, ...(wal === null ? {} : { wal }) },
+    free: free ?? Number.NaN,
+  };
+}

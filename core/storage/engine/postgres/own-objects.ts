@@ -1,0 +1,27 @@
+import type { Tables } from 'knex/types/tables.js';
+import { migrationsTable } from '../../migrations/index.ts';
+
+/** The types demand each table here: one that is missing would be left behind by a restore on PostgreSQL. */
+const typedTables: Record<keyof Tables, true> = {
+  partners: true,
+  accounts: true,
+  campaigns: true,
+  users: true,
+  api_keys: true,
+  retired_api_keys: true,
+  api_key_tallies: true,
+  api_key_usage: true,
+  sessions: true,
+  sign_in_attempts: true,
+  audit_events: true,
+  audit_chain: true,
+  clock: true,
+  recorded_retention: true,
+  calls: true,
+  call_counts: true,
+  dialer_troubles: true,
+};
+
+/** All tables and functions that the migrations make on PostgreSQL. A schema may hold other people's as well. */
+export const ownTables: readonly string[] = [...Object.keys(typedTables), 'call_count_changes', migrationsTable, `${migrationsTable}_lock`];
+export const ownFunctions: readonly string[] = ['tally_api_keys', 'tally_moved_api_key', 'count_ended_call', 'count_replaced_call'];

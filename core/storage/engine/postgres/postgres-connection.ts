@@ -1,0 +1,188 @@
+import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
+import pg from 'pg';
+import { deadlines } from '../../../domain/deadlines.ts';
+import { codeOf } from '../../../domain/error-code.ts';
+import type { Row } from '../database.ts';
+import { TookTooLong } from '../errors.ts';
+import { addressesOf } from './postgres-hosts.ts';
+
+/**
+ * In ms. `connection` and `batch` together stay below `deadlines.answer`, so that a request is answered whatever the server does. `statement`
+ * is longer than the server's own `statement_timeout`, whose error says more, and shorter than the rest of a lease after a hand-off. A
+ * late batch statement is not cancelled: that would end its wait for a synchronous standby and show the commit, and a repeat would then be
+ * answered for a call that a failover loses.
+ */
+export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
+
+/**
+ * `synchronous_commit`: an answered commit must survive a power cut, whatever the server's default. `enable_…`: a prepared statement keeps its
+ * plan, and one from when a table was small would read the whole table for each batch (measured: 388 cancelled calls a second instead of
+ * 23,683).
+ */
+const settings = (statementTimeout: number) => [
+  `synchronous_commit = on`,
+  `statement_timeout = ${statementTimeout}`,
+  `lock_timeout = '2s'`,
+  `idle_in_transaction_session_timeout = '10s'`,
+  `enable_seqscan = off`,
+  `enable_hashjoin = off`,
+  `enable_mergejoin = off`,
+];
+const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
+  settings(statementTimeout)
+    .map((setting) => `${set} ${setting}`)
+    .join('; ');
+
+/**
+ * Connections through a pooler such as PgBouncer, which gives the server's connection to another client between transactions: settings of a
+ * session and named statements would get lost, or meet those of others. With the settings of each of their transactions.
+ */
+const pooled = new WeakMap<pg.Client, string>();
+
+/** PostgreSQL tells a connection the id of its server process; a pooler invents one. */
+async function setUp(connection: pg.Client, statementTimeout: number): Promise<void> {
+  const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
+  const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
+  if ('processID' in connection && connection.processID === rows[0]?.pid) {
+    await connection.query(limited(inSql('SET', statementTimeout)));
+    return;
+  }
+  pooled.set(connection, inSql('SET LOCAL', statementTimeout));
+  const { rows: kept } = await send(connection, limited(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
+    refuseStatementPooling,
+  );
+  if (kept[0]?.['commits'] !== 'on')
+    throw new UnusablePooler('The pooler in front of PostgreSQL does not keep SET LOCAL synchronous_commit = on.');
+}
+
+/** The operator has to change a setting. SQLSTATE 55000: object not in prerequisite state. */
+class UnusablePooler extends Error {
+  override name = 'UnusablePooler';
+  code = '55000';
+}
+
+function refuseStatementPooling(error: unknown): never {
+  if (!(error instanceof Error && /statement pooling/.test(error.message))) throw error;
+  const todo = 'Set pool_mode to transaction or session.';
+  const what = 'The pooler in front of PostgreSQL uses a different connection for each statement, but Callkey needs transactions.';
+  throw new UnusablePooler(`${what} ${todo}`, { cause: error });
+}
+
+type Statement = pg.QueryConfig & { query_timeout?: number };
+
+/**
+ * Sends one statement. Behind a pooler, the settings come in the same transaction, and the statement has no name. Closes a connection that
+ * did not answer: a late answer must not be taken for that of the next statement.
+ *
+ * @param beforeCommit is called before anything is sent that may commit. If it throws, nothing is committed
+ */
+export async function send(connection: pg.Client, query: Statement, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> {
+  const deadline = performance.now() + (query.query_timeout ?? timeLimits.statement);
+  const sendOne = async (text: string, values?: unknown[], name?: string) => {
+    try {
+      const config = { text, values, name, query_timeout: Math.max(1, deadline - performance.now()) };
+      const result = await connection.query<Row>(config);
+      // After a failed statement, PostgreSQL answers COMMIT with a successful ROLLBACK.
+      if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
+        throw Object.assign(new pg.DatabaseError('The transaction was rolled back.', 0, 'error'), { severity: 'ERROR' });
+      return result;
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.severity === 'ERROR')) hangUp(connection, error);
+      throw error;
+    }
+  };
+  const { text, values, name } = query;
+  const ofTheTransaction = pooled.get(connection);
+  if (ofTheTransaction === undefined) {
+    beforeCommit?.();
+    return sendOne(text, values, name);
+  }
+  if (connection.getTransactionStatus() !== 'I') return sendOne(text, values);
+  if (/^BEGIN\b/i.test(text)) return sendOne(`${text.replace(/;$/, '')}; ${ofTheTransaction}`);
+  await sendOne(`BEGIN; ${ofTheTransaction}`);
+  try {
+    const result = await sendOne(text, values);
+    beforeCommit?.();
+    await sendOne('COMMIT');
+    return result;
+  } catch (error) {
+    if (connection.getTransactionStatus() !== 'I') await sendOne('ROLLBACK').catch(() => hangUp(connection, error));
+    throw error;
+  }
+}
+
+/** Closes a connection at once, and keeps it out of the pool. */
+export function hangUp(connection: pg.Client, why: unknown): void {
+  Object.assign(connection, { __knex__disposed: why });
+  connection.end().catch(() => undefined);
+}
+
+/** SQLSTATE 25006, as PostgreSQL answers a write. */
+class NotWritable extends Error {
+  override name = 'NotWritable';
+  code = '25006';
+}
+
+async function requireWritable(connection: pg.Client): Promise<void> {
+  const text = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses`;
+  const { rows } = await send(connection, { text, query_timeout: timeLimits.connection });
+  if (rows[0]?.['refuses'] !== false)
+    throw new NotWritable('None of the hosts accepts writes: the last one tried is a standby or read-only.');
+}
+
+export class PostgresClient extends Client {
+  protected statementTimeout = timeLimits.server;
+  #addresses: string[] | undefined;
+  /** Of the host that took the last connection, which the next one asks first. */
+  #last = 0;
+
+  override async acquireRawConnection(): Promise<pg.Client> {
+    this.#addresses ??= addressesOf(this.connectionSettings.connectionString);
+    const addresses = this.#addresses;
+    let failure: unknown;
+    for (const [offset] of addresses.entries()) {
+      const next = (this.#last + offset) % addresses.length;
+      try {
+        const connection = await this.#connect(addresses[next] ?? '', addresses.length > 1);
+        this.#last = next;
+        return connection;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #connect(address: string, mustBeWritable: boolean): Promise<pg.Client> {
+    this.connectionSettings.connectionString = address;
+    const connection = await super.acquireRawConnection();
+    try {
+      await setUp(connection, this.statementTimeout);
+      if (mustBeWritable) await requireWritable(connection);
+      return connection;
+    } catch (error) {
+      hangUp(connection, error);
+      throw error;
+    }
+  }
+
+  override async _query(connection: pg.Client, query: Query): Promise<Query> {
+    const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
+    return Object.assign(query, { response });
+  }
+}
+
+const queryCanceled = '57014';
+
+/** For lists and searches: the server interrupts a statement that takes too long. */
+export class PostgresListClient extends PostgresClient {
+  protected override statementTimeout = deadlines.statement;
+
+  override async _query(connection: pg.Client, query: Query): Promise<Query> {
+    try {
+      return await super._query(connection, query);
+    } catch (error) {
+      throw codeOf(error) === queryCanceled ? new TookTooLong(error) : error;
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import { hash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import { type BatchColumns, type BatchRows, type Database, type OpenedDatabase, quiet, type Row, type Value } from '../database.ts';
+import { hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
+
+/** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
+export const migrationLock = '27975062105318777';
+
+/** By this name `admin restore` recognises the connections of cores and of other admin commands. */
+export const applicationName = 'callkey';
+
+/** Instants are bigint columns of epoch milliseconds, which JavaScript's numbers hold exactly. */
+const types: Knex.PgCustomTypesConfig = {
+  getTypeParser: (oid: number, format: string) =>
+    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
+};
+
+/** The driver answers with an object that holds the rows. */
+async function query<Found extends object>(on: Knex, sql: string, bindings: readonly Value[] = []): Promise<Found[]> {
+  const { rows }: { rows: Found[] } = await on.raw(sql, bindings);
+  return rows;
+}
+
+async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
+  const [row] = await query<{ locked: boolean }>(transaction, `SELECT pg_try_advisory_xact_lock(${migrationLock}) AS locked`);
+  return row?.locked ?? false;
+}
+
+/** A statement takes its lock before its snapshot: one that locks after this look sees all that was committed before it. */
+const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
+  WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/** A commit that changes no table: it waits for the disk and a synchronous standby, like that of a placed call. */
+const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
+  current_setting('synchronous_commit') AS commits,
+  CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
+
+/** The log's files may be listed by superusers and members of pg_monitor. */
+const databaseSize = `SELECT pg_database_size(current_database()) AS database,
+  has_function_privilege('pg_ls_waldir()', 'EXECUTE') AS may_list`;
+
+const diskFull = '53100';
+
+/** Makes PostgreSQL write a row to a new file, and rolls it back. Temporary: the core's role need not be allowed to make other tables. */
+async function findRoom(pool: Knex): Promise<void> {
+  const trx = await pool.transaction();
+  try {
+    await trx.raw('CREATE TEMPORARY TABLE room_for_calls AS SELECT 1 AS n');
+  } finally {
+    await trx.rollback();
+  }
+}
+
+async function tooLate(): Promise<never> {
+  await setTimeout(timeLimits.batch, undefined, { ref: false });
+  throw new Error("PostgreSQL didn't commit a write in time: it's hanging, or waiting for a synchronous standby.");
+}
+
+/** How many connections each lane has at the most. The sum is in operations.md: poolers and `max_connections` have to have room for it. */
+const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
+
+/** A pool of connections for each lane to one PostgreSQL primary, whichever host of the URL that is. */
+export function openPostgres(connectionString: string): OpenedDatabase {
+  const pools = new Map<string, Knex>();
+  function lane(name: keyof typeof connections): Database {
+    const pool = openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, connections[name]);
+    pools.set(name, pool);
+    return laneOf(pool);
+  }
+  return {
+    ...lane('console'),
+    lanes: { keys: lane('keys'), lists: lane('lists'), 'sign-in': lane('sign-in'), background: lane('background') },
+    pools,
+    async close() {
+      await Promise.all(Array.from(pools.values(), (pool) => pool.destroy()));
+    },
+  };
+}
+
+function openPool(connectionString: string, client: typeof PostgresClient, max: number): Knex {
+  return knex({
+    client,
+    connection: {
+      connectionString,
+      types,
+      application_name: applicationName,
+      connectionTimeoutMillis: timeLimits.connection,
+      query_timeout: timeLimits.statement,
+      keepAlive: true,
+    },
+    // Keeps parameters, such as phone numbers, out of errors and so of the log.
+    compileSqlOnError: false,
+    log: quiet,
+    acquireConnectionTimeout: timeLimits.connection,
+    // One stays open, so that a restore sees that a core uses the database.
+    pool: { min: 1, max },
+  });
+}
+
+function laneOf(pool: Knex): Database {
+  let looking: Promise<void> | undefined;
+  /** A batch found the disk full. A commit alone does not show that: its log file was allocated before. */
+  let isFull = false;
+
+  async function look(): Promise<void> {
+    const [found] = await query<{ standby: boolean; read_only: string; commits: string }>(pool, durableWrite);
+    if (found?.standby) throw new Error('PostgreSQL is a standby: set DATABASE_URL to the primary.');
+    if (found?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
+    if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL changed synchronous_commit to ${found.commits}.`);
+    if (isFull) await findRoom(pool);
+    isFull = false;
+  }
+
+  function runner(columns: BatchColumns, sql: (rows: string) => string) {
+    const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
+    const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
+    const name = hash('sha256', text, 'hex').slice(0, 32);
+    return async (rows: BatchRows, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> => {
+      const connection: pg.Client = await pool.client.acquireConnection();
+      try {
+        return await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch }, beforeCommit);
+      } catch (error) {
+        if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
+        throw error;
+      } finally {
+        pool.client.releaseConnection(connection);
+      }
+    };
+  }
+
+  return {
+    kind: 'postgres',
+    read: pool,
+    write: pool,
+    batchSize: 32,
+    maxInFlight: 2,
+    query: (sql, bindings, on = pool) => query(on, sql, bindings),
+    prepare(columns, sql) {
+      const run = runner(columns, sql);
+      return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;
+    },
+    prepareChange(columns, sql) {
+      const run = runner(columns, sql);
+      return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
+    },
+    async discardWriter() {
+      // PostgreSQL answers after the commit: no connection can have one pending.
+    },
+    async lockMigrations(transaction, signal) {
+      await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
+      await transaction.raw(`SET LOCAL statement_timeout = 0`);
+      // By default a server keeps working for a client that is gone (the setting: since PostgreSQL 14, not on Windows).
+      await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
+        WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
+      // Polls, since a server that waits for the lock keeps waiting after this process has to stop.
+      while (!(await hasLock(transaction))) await setTimeout(100, undefined, signal && { signal });
+      const connection: pg.Client = await transaction.client.acquireConnection();
+      const giveUp = () => hangUp(connection, signal?.reason);
+      signal?.addEventListener('abort', giveUp);
+      const done = () => signal?.removeEventListener('abort', giveUp);
+      transaction.executionPromise.then(done, done);
+    },
+    async awaitWriters() {
+      const writers = async () => {
+        const rows = await query<{ id: string }>(pool, writersOfCalls);
+        return rows.map(({ id }) => id);
+      };
+      const before = new Set(await writers());
+      const deadline = performance.now() + timeLimits.statement;
+      while ((await writers()).some((id) => before.has(id))) {
+        if (performance.now() > deadline) return false;
+        await setTimeout(5);
+      }
+      return true;
+    },
+    checkWritable: () => {
+      // One at a time: while the last one waits for a standby, others would pile up on the server.
+      looking ??= look().finally(() => {
+        looking = undefined;
+      });
+      return Promise.race([looking, tooLate()]);
+    },
+    async size() {
+      const [found] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
+      if (!found) throw new Error("PostgreSQL didn't report its size.");
+      // All databases of a server share the log.
+      const [log] = found.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
+      return { database: found.database, wal: log?.bytes ?? null };
+    },
+    async risks() {
+      const rows = await query<{ name: string }>(
+        pool,
+        `SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name`,
+      );
+      return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Database, DatabaseLocation } from './database.ts';
+import { ownTables } from './postgres/own-objects.ts';
+import { requireWritable } from './sqlite/sqlite-file.ts';
+
+/** A core with two roles does not migrate. Audit events may be kept from deletion. */
+const tables = ownTables.filter((name) => !name.startsWith('schema_migrations'));
+const rights = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+const isDispensable = `tables.name = 'audit_events' AND rights.name = 'DELETE'`;
+
+const listOf = (names: readonly string[]) => `(VALUES ${names.map((name) => `('${name}')`).join(', ')})`;
+const lacking = `SELECT tables.name AS "table", string_agg(rights.name, ', ') AS missing
+  FROM ${listOf(tables)} AS tables (name) CROSS JOIN ${listOf(rights)} AS rights (name)
+  WHERE to_regclass(tables.name) IS NOT NULL AND NOT has_table_privilege(to_regclass(tables.name), rights.name) AND NOT (${isDispensable})
+  GROUP BY tables.name ORDER BY tables.name`;
+
+/** SQLSTATE 42501, as PostgreSQL answers a statement that the role may not run. */
+class MissingRights extends Error {
+  override name = 'MissingRights';
+  code = '42501';
+}
+
+/** Looks for rights that a core needs sooner or later. @throws Error that says which are missing */
+export async function requireRights(database: Database, location: DatabaseLocation): Promise<void> {
+  if (location.kind === 'sqlite') return requireWritable(location.filename);
+  const missing = await database.query<{ table: string; missing: string }>(lacking);
+  if (missing.length === 0) return;
+  const list = missing.map((one) => `${one.missing} on ${one.table}`).join('; ');
+  throw new MissingRights(`the role of DATABASE_URL lacks ${list}`);
+}
+
+/** In bytes: what the next batches and their checkpoint take. With less, a write may fail at any time. */
+const leastRoom = 1_048_576;
+
+/** Bytes that are free where the database is; null on PostgreSQL, which does not tell. */
+export function freeBytes(location: DatabaseLocation): number | null {
+  if (location.kind === 'postgres') return null;
+  const { bavail, bsize } = statfsSync(dirname(location.filename));
+  return bavail * bsize;
+}
+
+/** @throws Error if there is hardly any room left */
+export function requireRoom(location: DatabaseLocation): void {
+  const free = freeBytes(location);
+  if (free !== null && free < leastRoom) throw new NoRoom(`Only ${free} bytes are free on the disk of the database.`);
+}
+
+class NoRoom extends Error {
+  override name = 'NoRoom';
+  code = 'ENOSPC';
+}

@@ -1,0 +1,123 @@
+import { statSync } from 'node:fs';
+import knex, { type Knex } from 'knex';
+import type { Database as Connection } from 'sqlite3';
+import { deadlines } from '../../../domain/deadlines.ts';
+import { type BatchColumns, type Database, type OpenedDatabase, quiet, type Value } from '../database.ts';
+import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
+import { fileGuard, prepareFile } from './sqlite-file.ts';
+import { takeTurns } from './writer-turns.ts';
+
+/** How many connections read at once. A statement occupies a thread of libuv, of which main.ts has enough made. */
+const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
+
+/**
+ * One writer connection, on which the lanes take turns, and readers of their own for each lane, on one file.
+ *
+ * @param ifMissing `make` creates a file that only its owner can read
+ * @throws Problem `not-found` or `unavailable`
+ */
+export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): OpenedDatabase {
+  prepareFile(filename, ifMissing);
+  const connection = { filename, guard: fileGuard(filename) };
+  const options = { useNullAsDefault: true, log: quiet, compileSqlOnError: false };
+  const pools = new Map<string, Knex>();
+  const open = (client: typeof SqliteClient, connections: number) =>
+    knex({
+      ...options,
+      client,
+      connection,
+      // A wait for a connection and the statement after it end within `deadlines.answer`.
+      acquireConnectionTimeout: deadlines.answer - deadlines.statement,
+      // One stays open, so that a restore sees that a core uses the file. `validate` runs each time a connection is taken, once a batch.
+      pool: { min: 1, max: connections, validate: () => doesNotThrow(connection.guard.check) },
+    });
+  const writer = open(SqliteWriterClient, 1);
+  const turns = takeTurns<Connection>(writer.client.pool);
+
+  function pool(name: string, made: Knex): Knex {
+    pools.set(name, made);
+    return made;
+  }
+  function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Database {
+    const read = pool(`${name}-read`, open(name === 'lists' ? SqliteListClient : SqliteClient, readers[name]));
+    const connectionPool = turns(name === 'keys' ? 'keys' : 'other');
+    const write = pool(`${name}-write`, knex({ ...options, client: SqliteWriterClient, connectionPool }));
+    return laneOf(filename, { read, write, 'read back': readBack ?? read });
+  }
+
+  return {
+    ...lane('console'),
+    lanes: {
+      keys: lane('keys', pool('read-back', open(SqliteClient, readers['read back']))),
+      lists: lane('lists'),
+      'sign-in': lane('sign-in'),
+      background: lane('background'),
+    },
+    pools,
+    async close() {
+      await Promise.all(Array.from(pools.values(), (each) => each.destroy()));
+      await writer.destroy();
+    },
+  };
+}
+
+function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Database {
+  const { read, write } = pools;
+  return {
+    kind: 'sqlite',
+    read,
+    write,
+    batchSize: 32,
+    maxInFlight: 1,
+    async query<Found extends object>(sql: string, bindings: readonly Value[] = [], on = read): Promise<Found[]> {
+      const rows: unknown = await on.raw(sql, bindings);
+      return rows as Found[];
+    },
+    prepare(columns, sql, mode) {
+      const text = sql(rowsOf(columns));
+      return (rows, beforeCommit) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows, beforeCommit);
+    },
+    prepareChange(columns, sql) {
+      const text = sql(rowsOf(columns));
+      return (rows, beforeCommit) => runPrepared(write, text, JSON.stringify(rows), changedRows, beforeCommit);
+    },
+    async discardWriter(reason) {
+      const connection: Connection = await write.client.acquireConnection();
+      markBroken(connection, reason);
+      write.client.releaseConnection(connection);
+      // The pool closes a broken connection when it is next asked for one: at once here, since it may hold the file's lock.
+      await write.raw('SELECT 1');
+    },
+    async checkWritable() {
+      // Writes a page, which takes the lock, room on the disk, and a successful fsync.
+      await write.transaction((trx) => trx.raw('PRAGMA user_version = 0'));
+    },
+    async lockMigrations() {
+      // BEGIN IMMEDIATE has locked the file.
+    },
+    async awaitWriters() {
+      // Only one can run at a time, and this runs after it.
+      return true;
+    },
+    size: async () => ({ database: bytesOf(filename), wal: bytesOf(`${filename}-wal`) }),
+    risks: async () => [],
+  };
+}
+
+function rowsOf(columns: BatchColumns): string {
+  const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
+  return `(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`;
+}
+
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function doesNotThrow(check: () => void): boolean {
+  try {
+    check();
+    return true;
+  } catch {
+    return false;
+  }
+}

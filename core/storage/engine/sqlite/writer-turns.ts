@@ -1,0 +1,89 @@
+import { deadlines } from '../../../domain/deadlines.ts';
+
+/** What knex needs of a pool of connections. */
+export type ConnectionPool<Connection> = {
+  acquire(): { promise: Promise<Connection> };
+  release(connection: Connection): boolean;
+  destroy(): Promise<void>;
+  numUsed(): number;
+  numFree(): number;
+  numPendingAcquires(): number;
+};
+
+/** So many statements of keys go first. Then one of those that wait gets a turn, or a flood of keys would keep them out. */
+const mostInARow = 8;
+/** In ms: how long one waits for a turn. The wait and the statement after it end within `deadlines.answer`. */
+export const longestTurn = deadlines.answer - deadlines.statement;
+
+/**
+ * Shares the one connection of a pool between lanes. Keys go first, and the others in turn: else a key's statement would wait for all that the
+ * console, sign-ins and the dialer are about to write.
+ *
+ * @returns a function that makes the pool of a lane
+ */
+export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 'keys' | 'other') => ConnectionPool<Connection> {
+  type Queue = (() => void)[];
+  const keys: Queue = [];
+  let others: Queue[] = [];
+  let isTaken = false;
+  let inARow = 0;
+
+  function startNext(): void {
+    const other = others.find(({ length }) => length > 0);
+    const next = keys.length > 0 && (other === undefined || inARow < mostInARow) ? keys : other;
+    isTaken = next !== undefined;
+    inARow = next === keys ? inARow + 1 : 0;
+    if (next !== undefined && next !== keys) others = [...others.filter((queue) => queue !== next), next];
+    next?.shift()?.();
+  }
+
+  function turnIn(queue: Queue): Promise<void> {
+    if (!isTaken) {
+      isTaken = true;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        queue.splice(queue.indexOf(start), 1);
+        reject(new Error('Unable to acquire a connection: others write.'));
+      }, longestTurn);
+      queue.push(start);
+    });
+  }
+
+  return (lane) => {
+    const queue = lane === 'keys' ? keys : [];
+    if (queue !== keys) others.push(queue);
+    let used = 0;
+
+    async function acquire(): Promise<Connection> {
+      await turnIn(queue);
+      used++;
+      try {
+        return await pool.acquire().promise;
+      } catch (error) {
+        used--;
+        startNext();
+        throw error;
+      }
+    }
+
+    return {
+      acquire: () => ({ promise: acquire() }),
+      release(connection) {
+        const isReleased = pool.release(connection);
+        used--;
+        startNext();
+        return isReleased;
+      },
+      destroy: () => pool.destroy(),
+      numUsed: () => used,
+      numFree: () => (isTaken ? 0 : pool.numFree()),
+      numPendingAcquires: () => queue.length,
+    };
+  };
+}

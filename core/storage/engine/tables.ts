@@ -1,0 +1,152 @@
+import type { CallState } from '#contract/calls/calls.ts';
+import type { TenancyKind, UserType } from '#contract/console.ts';
+import type { EndState, Handoff } from '../../domain/calls/call-states.ts';
+import type { AuditSubject } from '../../domain/model.ts';
+
+/** The tables as the last migration leaves them. Identifiers are text, instants are epoch milliseconds. */
+declare module 'knex/types/tables.js' {
+  interface Tables {
+    partners: PartnerRow;
+    accounts: AccountRow;
+    campaigns: CampaignRow;
+    users: UserRow;
+    api_keys: ApiKeyRow;
+    retired_api_keys: RevokedApiKeyRow;
+    api_key_tallies: KeyCountRow;
+    api_key_usage: KeyUsageRow;
+    sessions: SessionRow;
+    sign_in_attempts: ThrottleRow;
+    audit_events: AuditEventRow;
+    audit_chain: AuditChainRow;
+    recorded_retention: RecordedRetentionRow;
+    calls: CallRow;
+    call_counts: CallCountRow;
+    clock: ClockRow;
+    dialer_troubles: DialerTroubleRow;
+  }
+}
+
+type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
+type AccountRow = PartnerRow & { partner_id: string };
+type CampaignRow = PartnerRow & { account_id: string };
+
+export type UserRow = {
+  id: string;
+  external_id: string | null;
+  email: string;
+  name: string;
+  user_type: UserType;
+  account_id: string | null;
+  /** The partner above the account for an account user. */
+  partner_id: string | null;
+  password_hash: string;
+  password_expires_at: number | null;
+  created_at: number;
+  last_sign_in_at: number | null;
+  disabled_at: number | null;
+  /** Set once the user is deleted, until the last of their keys is revoked and the row goes, too. Such a user is disabled as well. */
+  deleted_at: number | null;
+  /** Of a deleted user: set if the queued calls of their keys are to be cancelled. */
+  cancelling_since: number | null;
+};
+
+export type ApiKeyRow = {
+  id: string;
+  digest: string;
+  name: string;
+  creator_id: string;
+  /** The partner whose administrator sees the key. It follows the creator. */
+  creator_partner_id: string | null;
+  account_id: string | null;
+  partner_id: string;
+  created_at: number;
+  expires_at: number | null;
+  expiry_time_zone: string | null;
+  last_used_at: number | null;
+};
+
+/** What the list of calls shows of a revoked key. Its digest is gone. */
+type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
+  creator_name: string;
+  retired_at: number;
+  /** Set until the key's queued calls are cancelled, if the revoke was to cancel them. */
+  cancelling_since: number | null;
+};
+
+/** A summand of how many keys a scope has: the sum of its rows counts. */
+type KeyCountRow = { scope: string; id: string; keys: number };
+
+/** What a key did in the quarter of an hour that begins at `quarter_at`. */
+export type KeyUsageRow = { api_key_id: string; quarter_at: number; placed: number; cancelled: number };
+
+/** How many calls that were placed in the quarter of an hour ended in a final state. On PostgreSQL `call_count_changes` has the latest. */
+type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
+
+type SessionRow = {
+  id: string;
+  user_id: string;
+  tenancy_kind: TenancyKind | null;
+  tenancy_id: string | null;
+  started_at: number;
+  last_seen_at: number;
+};
+
+type ThrottleRow = { key: string; points: number; expire: number };
+
+export type AuditEventRow = {
+  id: string;
+  at: number;
+  actor_id: string | null;
+  actor_name: string | null;
+  action: string;
+  subject_kind: AuditSubject['kind'];
+  subject_id: string;
+  subject_name: string;
+  account_id: string | null;
+  partner_id: string | null;
+  address: string;
+  /** The event's place in the chain; null until it is chained. */
+  seq?: number | null;
+  hash?: string | null;
+};
+
+/** That a core's provider takes no calls, as long as that core says so again. */
+type DialerTroubleRow = { core: string; since: number; reason: string; noted_at: number };
+
+/** One row. */
+type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
+
+/** One row, or none until a core has started. Null keeps the data. */
+type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
+/** One row. */
+type ClockRow = { one: 1; newest_at: number | null };
+
+/** domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
+export type CallRow = {
+  contact_id: string;
+  campaign_id: string;
+  account_id: string;
+  request_id: string;
+  api_key_id: string;
+  state: CallState;
+  phone: string | null;
+  name: string | null;
+  time_zone: string | null;
+  /** JSON: pairs of name and value, sorted by name. */
+  variables: string | null;
+  not_before: number | null;
+  not_after: number | null;
+  placed_at: number;
+  cancelled_at: number | null;
+  due_at: number | null;
+  attempt: number;
+  first_attempt_at: number | null;
+  handoff: Handoff | null;
+  provider: string | null;
+  dialed_at: number | null;
+  ended_at: number | null;
+  duration_seconds: number | null;
+  detail: string | null;
+  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  told_late_at: number | null;
+};

@@ -1,0 +1,254 @@
+import type { Knex } from 'knex';
+import type { DateTime } from 'luxon';
+import type { Named } from '#contract/console.ts';
+import type { KeyVisibility } from '../../domain/directory/scope.ts';
+import type { ApiKey, ApiKeyDetails, Place } from '../../domain/model.ts';
+import type { ApiKeyStore, DaysLeft } from '../../domain/ports.ts';
+import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { recordAudit, recordAudits } from '../audit/audit.ts';
+import { countQueued } from '../calls/queued-calls.ts';
+import { instant, instantOrNull, required } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
+import { reachedAccount, reachedPartner } from './authorization.ts';
+import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
+
+/** @param keys a query on keys, named `k` */
+export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
+  switch (visibility.kind) {
+    case 'own':
+      return keys.where('k.creator_id', visibility.userId);
+    case 'account':
+      return keys.where((either) => either.where('k.account_id', visibility.accountId).orWhere('k.creator_id', visibility.userId));
+    case 'partner':
+      return keys.where('k.creator_partner_id', visibility.partnerId);
+    case 'tenancy':
+      return keys.where(visibility.tenancy.kind === 'account' ? 'k.account_id' : 'k.partner_id', visibility.tenancy.id);
+    case 'all':
+      return keys;
+    case 'nothing':
+      return keys.whereRaw('1 = 0');
+  }
+}
+
+/** Keys by their ids, named `k`. On their own first: SQLite would rather look through all keys of a user than for a hundred ids. */
+export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
+  return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
+}
+
+/** From the kept counts where it can, since a scope may have a million keys. */
+async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
+  const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
+  const deleted: string[] = await deletedUsers(read).pluck('id');
+  const keptCount = async (scope: keyof ApiKeyRow, id: string) => {
+    const kept = await sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+    return deleted.length === 0 ? kept : kept - (await countOf(read('api_keys').where(scope, id).whereIn('creator_id', deleted)));
+  };
+  switch (visibility.kind) {
+    case 'own':
+      return keptCount('creator_id', visibility.userId);
+    case 'account': {
+      const { accountId, userId } = visibility;
+      const ownElsewhere = read('api_keys')
+        .where('creator_id', userId)
+        .where((either) => either.whereNull('account_id').orWhereNot('account_id', accountId));
+      const [theirs, own] = await Promise.all([keptCount('account_id', accountId), countOf(ownElsewhere)]);
+      return theirs + own;
+    }
+    case 'partner':
+      return keptCount('creator_partner_id', visibility.partnerId);
+    case 'tenancy':
+      return keptCount(visibility.tenancy.kind === 'account' ? 'account_id' : 'partner_id', visibility.tenancy.id);
+    case 'all':
+    case 'nothing':
+      return countOf(narrowToVisible(read('api_keys as k'), visibility));
+  }
+}
+
+function deletedUsers(read: Knex): Knex.QueryBuilder {
+  return read('users').select('id').whereNotNull('deleted_at');
+}
+
+/** Two stretches of an index, neither longer than it may count. */
+const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
+  + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
+
+async function sumOf(query: Knex.QueryBuilder): Promise<number> {
+  const row = await query.first<{ total: number | string | null }>();
+  return Number(row.total);
+}
+
+/** Of users, named `u`. */
+const creatorColumns = { creator_name: 'u.name', creator_email: 'u.email', creator_disabled_at: 'u.disabled_at' };
+type ListedRow = ApiKeyRow & { creator_name: string; creator_email: string; creator_disabled_at: number | null };
+type DetailsRow = ListedRow & {
+  created_account_name: string | null;
+  created_partner_name: string;
+  reached_account_id: string | null;
+  reached_account_name: string | null;
+  reached_partner_id: string;
+  reached_partner_name: string;
+};
+
+export function apiKeyStore(database: Database): ApiKeyStore {
+  const { kind, read, write } = database;
+  const visible = (visibility: KeyVisibility) => withoutDeleted(narrowToVisible(read('api_keys as k'), visibility));
+  /** Keys of a deleted user go in steps. */
+  const withoutDeleted = (keys: Knex.QueryBuilder) => keys.whereNotIn('k.creator_id', deletedUsers(read));
+  const countActive = async (creatorId: string, at: DateTime, most: number, on: Knex): Promise<number> => {
+    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, most, creatorId, at.toMillis(), most], on);
+    return required(counted?.active ?? null, 'active');
+  };
+  const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
+    keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', creatorColumns);
+
+  return {
+    create(key, digest, mostActive, event) {
+      return write.transaction(async (trx) => {
+        // Locks until the end: another key for the same creator waits, and then counts this one; so does an import that moves the creator.
+        const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
+        if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
+        if ((await countActive(key.creator.id, key.createdAt, mostActive, trx)) >= mostActive) return false;
+        await trx('api_keys').insert({
+          id: key.id,
+          digest,
+          name: key.name,
+          creator_id: key.creator.id,
+          // Staff have no partner: the administrator of the partner that the key is for sees it.
+          creator_partner_id: creator.partner_id ?? key.owningScope.partnerId,
+          account_id: key.owningScope.accountId,
+          partner_id: key.owningScope.partnerId,
+          created_at: key.createdAt.toMillis(),
+          expires_at: key.expiresAt?.toMillis() ?? null,
+          expiry_time_zone: key.expiryTimeZone,
+          last_used_at: null,
+        });
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    countActive: (creatorId, at) => countActive(creatorId, at, Number.MAX_SAFE_INTEGER, read),
+
+    async list(visibility, limit, olderThan) {
+      const newest = visible(visibility).orderBy([
+        { column: 'k.created_at', order: 'desc' },
+        { column: 'k.id', order: 'desc' },
+      ]);
+      if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt.toMillis(), olderThan.id]);
+      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countVisible(read, visibility)]);
+      return { apiKeys: rows.map(apiKeyOf), total };
+    },
+
+    async page(visibility, cursor, limit) {
+      const keys = withCreator(visible(visibility)).orderBy('k.id', 'desc').limit(limit);
+      return (await (cursor === null ? keys : keys.where('k.id', '<', cursor))).map(apiKeyOf);
+    },
+
+    async find(visibility, id) {
+      const [row] = await withCreator(visible(visibility).where('k.id', id));
+      return row ? apiKeyOf(row) : null;
+    },
+
+    async findAll(visibility, ids) {
+      const keys = withoutDeleted(narrowToVisible(keysById(read, 'api_keys', ids), visibility));
+      return (await withCreator(keys)).map(apiKeyOf);
+    },
+
+    async findByDigest(visibility, digest) {
+      const [row] = await withCreator(visible(visibility).where('k.digest', digest));
+      return row ? apiKeyOf(row) : null;
+    },
+
+    async details(visibility, id) {
+      const [row]: DetailsRow[] = await withCreator(visible(visibility).where('k.id', id))
+        .leftJoin('accounts as ca', 'ca.id', 'k.account_id')
+        .join('partners as cp', 'cp.id', 'k.partner_id')
+        .leftJoin('accounts as ra', 'ra.id', read.raw(reachedAccount))
+        .join('partners as rp', 'rp.id', read.raw(reachedPartner))
+        .select({ created_account_name: 'ca.name', created_partner_name: 'cp.name' })
+        .select({ reached_account_id: 'ra.id', reached_account_name: 'ra.name' })
+        .select({ reached_partner_id: 'rp.id', reached_partner_name: 'rp.name' });
+      return row ? detailsOf(row) : null;
+    },
+
+    async usage(id, since) {
+      const rows: KeyUsageRow[] = await read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
+      return rows.map(({ quarter_at, placed, cancelled }) => ({ quarterAt: quarter_at, placed, cancelled }));
+    },
+
+    async countQueuedCalls(id) {
+      return (await countQueued(database, [id])).get(id) ?? 0;
+    },
+
+    async revoke(ids, options, events) {
+      const revoked = await write.transaction(async (trx) => {
+        const revoked = await revokeKeys(trx, ids, options);
+        const left = events.filter(({ subject }) => revoked.includes(subject.id));
+        if (left.length > 0) await recordAudits(trx, left);
+        return revoked;
+      });
+      await cancelInFlight(database, revoked, options);
+      return revoked;
+    },
+
+    finishCancelling: (at, signal) => finishCancelling(database, at.toMillis(), signal),
+
+    async compactCounts() {
+      if (kind === 'postgres') await write.raw(compaction);
+    },
+
+    async countByDaysLeft(now) {
+      const until = (days: number) => now.plus({ days }).toMillis();
+      const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now.toMillis(), until(7), until(30)]);
+      if (!counted) throw new Error('A count had no row.');
+      return counted;
+    },
+  };
+}
+
+/** Five stretches of the index by end. */
+const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
+  SELECT ${[
+    ['expired', 'expires_at < now'],
+    ['7', 'expires_at >= now AND expires_at <= week'],
+    ['30', 'expires_at > week AND expires_at <= month'],
+    ['more', 'expires_at > month'],
+    ['never', 'expires_at IS NULL'],
+  ]
+    .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
+    .join(', ')} FROM bounds`;
+
+/** Two at once do no harm: each sums up only the rows that it has deleted itself. */
+const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
+  removed AS (
+    DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
+  )
+  INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
+
+function apiKeyOf(row: ListedRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    creator: { id: row.creator_id, name: row.creator_name, email: row.creator_email, isDisabled: row.creator_disabled_at !== null },
+    owningScope: { accountId: row.account_id, partnerId: row.partner_id },
+    createdAt: instant(row.created_at),
+    lastUsedAt: instantOrNull(row.last_used_at),
+    expiresAt: instantOrNull(row.expires_at),
+    expiryTimeZone: row.expiry_time_zone,
+  };
+}
+
+function detailsOf(row: DetailsRow): ApiKeyDetails {
+  return {
+    apiKey: apiKeyOf(row),
+    createdIn: placeOf(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
+    reach: placeOf(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
+  };
+}
+
+function placeOf(accountId: string | null, accountName: string | null, partner: Named): Place {
+  return accountId === null
+    ? { kind: 'partner', ...partner }
+    : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };
+}

@@ -1,0 +1,137 @@
+import type { Digest } from '../../domain/model.ts';
+import type { Clock } from '../../domain/ports.ts';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database, Value } from '../engine/database.ts';
+
+/** In ms. A key's rows are written at most this often, and with `sweepEvery` are less than a minute late: together they stay below 60,000. */
+const writeEvery = 45_000;
+const sweepEvery = 10_000;
+
+/** In ms. All of today's time zones begin their days at a quarter of an hour. */
+const quarter = 900_000;
+
+/** What a key has done since its use was written, `since` when. `quarters` counts by the number of the quarter of an hour since 1970. */
+type Use = { at: number; since: number; quarters: Map<number, Counts> };
+type Counts = { placed: number; cancelled: number };
+
+export type KeyUse = {
+  /**
+   * @param at epoch milliseconds
+   * @param did what the request did; left out, if it changed nothing
+   */
+  note(digest: Digest, at: number, did?: keyof Counts): void;
+  /** For how many ms the oldest use has not been written. */
+  lag(): number;
+  /** Writes the rest, and stops. */
+  close(): Promise<void>;
+};
+
+/**
+ * Collects when keys were last used, and what they did, and writes it in the background, where a failure fails no request. A core that is
+ * killed loses what it has not written: see core/docs/decisions/counted-by-the-quarter.md.
+ */
+export function keyUseOf(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
+  const unwritten = new Map<Digest, Use>();
+  const writtenAt = new Map<Digest, number>();
+  const writeLastUsed = lastUsedStatement(database);
+  const writeUsage = usageStatement(database);
+
+  function useOf(digest: Digest): Use {
+    const found = unwritten.get(digest);
+    if (found) return found;
+    const use = { at: 0, since: clock.millis(), quarters: new Map() };
+    unwritten.set(digest, use);
+    return use;
+  }
+
+  async function write(digests: Digest[]): Promise<void> {
+    const now = clock.millis();
+    // In the same order in every process: two cores that write the same keys then wait for each other instead of deadlocking.
+    for (const some of inChunks(digests.toSorted())) {
+      const taken = some.map((digest) => ({ digest, use: useOf(digest) }));
+      for (const { digest } of taken) unwritten.delete(digest);
+      try {
+        await writeLastUsed(taken.map(({ digest, use }) => [digest, use.at]));
+        const rows = taken.flatMap(usageRows);
+        if (rows.length > 0) await writeUsage(rows);
+      } catch (error) {
+        for (const { digest, use } of taken) add(useOf(digest), use);
+        throw error;
+      }
+      for (const { digest } of taken) writtenAt.set(digest, now);
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    const now = clock.millis();
+    for (const [digest, at] of writtenAt) if (now - at >= writeEvery) writtenAt.delete(digest);
+    await write([...unwritten.keys()].filter((digest) => !writtenAt.has(digest)));
+  }
+
+  let underWay = Promise.resolve();
+  const timer = setInterval(() => {
+    underWay = underWay.then(sweep).catch(onError);
+  }, sweepEvery).unref();
+
+  return {
+    note(digest, at, did) {
+      const use = useOf(digest);
+      use.at = Math.max(use.at, at);
+      if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
+    },
+    lag() {
+      const now = clock.millis();
+      return [...unwritten.values()].reduce((longest, { since }) => Math.max(longest, now - since), 0);
+    },
+    async close() {
+      clearInterval(timer);
+      await underWay;
+      await write([...unwritten.keys()]).catch(onError);
+    },
+  };
+}
+
+function countsOf({ quarters }: Use, number: number): Counts {
+  const found = quarters.get(number);
+  if (found) return found;
+  const counts = { placed: 0, cancelled: 0 };
+  quarters.set(number, counts);
+  return counts;
+}
+
+/** Puts back what could not be written. */
+function add(use: Use, { at, since, quarters }: Use): void {
+  use.since = Math.min(use.since, since);
+  use.at = Math.max(use.at, at);
+  for (const [number, { placed, cancelled }] of quarters) {
+    const counts = countsOf(use, number);
+    counts.placed += placed;
+    counts.cancelled += cancelled;
+  }
+}
+
+function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
+  return Array.from(use.quarters, ([number, { placed, cancelled }]) => [digest, number * quarter, placed, cancelled]);
+}
+
+function lastUsedStatement(database: Database) {
+  // Updates only: a revoked key must not return. Only forward, since another core may have written a later use.
+  return database.prepare(
+    { digest: 'text', at: 'bigint' },
+    (rows) => `UPDATE api_keys SET last_used_at = r.at FROM ${rows}
+     WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
+    'write',
+  );
+}
+
+function usageStatement(database: Database) {
+  // Adds, since other cores count the same keys.
+  return database.prepare(
+    { digest: 'text', quarter_at: 'bigint', placed: 'bigint', cancelled: 'bigint' },
+    (rows) => `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)
+     SELECT k.id, r.quarter_at, r.placed, r.cancelled FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest
+     ON CONFLICT (api_key_id, quarter_at) DO UPDATE
+     SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled`,
+    'write',
+  );
+}

@@ -1,0 +1,106 @@
+import type { Knex } from 'knex';
+import type { RevokeOptions } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+
+/**
+ * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
+ * calls shows.
+ *
+ * @returns the ids of the keys
+ */
+export async function revokeKeys(trx: Knex.Transaction, which: readonly string[], options: RevokeOptions): Promise<string[]> {
+  const keys = () => trx('api_keys').whereIn('id', which);
+  // In one order: two that revoke the same keys then wait for each other instead of deadlocking.
+  const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
+  const at = options.at.toMillis();
+  const cancellingSince = options.cancelQueuedCalls ? at : null;
+  const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
+  const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
+  const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
+  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
+    keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
+  );
+  await keys().delete();
+  return ids;
+}
+
+/**
+ * Revokes the newest keys of a user: lists need not look past them from then on. The row of the user must be locked, so that they create no
+ * more.
+ *
+ * @param most a million in one transaction would keep all others from writing to SQLite for a minute
+ */
+export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, most: number, options: RevokeOptions): Promise<string[]> {
+  const newest: string[] = await trx('api_keys')
+    .where({ creator_id: userId })
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(most)
+    .pluck('id');
+  return revokeKeys(trx, newest, options);
+}
+
+/**
+ * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then, and while a call of theirs is being handed
+ * off: if this fails or the process dies, housekeeping finishes it.
+ *
+ * @throws Problem `unavailable` if housekeeping has to finish it
+ */
+export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
+  if (!options.cancelQueuedCalls || ids.length === 0) return;
+  await orLater(async () => {
+    await cancelAll(database, { ids }, options.at.toMillis());
+    await unmark(database, { ids }, ids, options.at.toMillis());
+  });
+}
+
+/** The same for a deleted user who still has keys. Those are marked when they are revoked, and housekeeping finishes that. */
+export async function cancelOfDeleted(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
+  if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at.toMillis()));
+}
+
+async function orLater(cancel: () => Promise<unknown>): Promise<void> {
+  try {
+    await cancel();
+  } catch (cause) {
+    throw new Problem('unavailable', notCancelled, { cause, retryAfter: 60 });
+  }
+}
+
+const notCancelled =
+  "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
+
+/** Marked keys that one look through the queue finishes. */
+const unmarkedAtOnce = 10_000;
+
+/** Cancels the queued calls of all keys that are still marked. @returns how many */
+export async function finishCancelling(database: Database, at: number, signal?: AbortSignal): Promise<number> {
+  const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkedAtOnce);
+  for (let changed = 0, last = ''; ; ) {
+    const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
+    const next = ids.at(-1);
+    if (next === undefined) return changed;
+    changed += await cancelAll(database, 'marked', at, signal);
+    await unmark(database, 'marked', ids, at);
+    last = next;
+  }
+}
+
+async function cancelAll(database: Database, keys: KeysWithCalls, at: number, signal?: AbortSignal): Promise<number> {
+  const before = await cancelQueued(database, keys, at, signal);
+  // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
+  if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
+  return before + (await cancelQueued(database, keys, at, signal));
+}
+
+/** But keys of which a dialer is handing a call off: it looks for the mark, and housekeeping comes again. */
+async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: number): Promise<void> {
+  const handingOff = await keysHandingOff(database, keys, at);
+  const done = ids.filter((id) => !handingOff.has(id));
+  for (const some of inChunks(done)) await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
+}

@@ -1,8 +1,0 @@
-import type { DatabaseLocation, OpenedDatabase } from './database.ts';
-import { openPostgres } from './postgres.ts';
-import { openSqlite } from './sqlite.ts';
-
-/** @param ifMissing for a SQLite file that does not exist */
-export function openDatabase(location: DatabaseLocation, ifMissing: 'make' | 'refuse'): OpenedDatabase {
-  return location.kind === 'sqlite' ? openSqlite(location.filename, ifMissing) : openPostgres(location.url);
-}

@@ -1,0 +1,58 @@
+import type { CallsSummaryView } from '#contract/console.ts';
+import { formatNumber, pluralize } from '../../state/format/format.ts';
+import { formatIsoDay } from '../../state/format/format-time.ts';
+import { percent, stack, sum } from './charts.ts';
+import { DayChart } from './day-chart.tsx';
+import { outcomeGroups, outcomesByDay } from './outcomes.ts';
+
+/** @property day the chosen one; empty for all days */
+type OutcomeChartProps = { summary: CallsSummaryView; day: string; onChoose: (day: string) => void };
+
+/** The outcomes of calls, by the day they were placed: of all days, or of the one that the user chooses. */
+export function OutcomeChart({ summary, day, onChoose }: OutcomeChartProps) {
+  const chart = stack(outcomesByDay(summary));
+  if (chart.total === 0) return null;
+  const chosen = chart.columns.find((column) => column.day === day);
+  const shown = chosen ? [chosen] : chart.columns;
+  const total = sum(shown.map((column) => column.total));
+  const groups = outcomeGroups
+    .map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }))
+    .filter(({ name, count }) => count > 0 || name !== 'waiting');
+  return (
+    <section class="outcomes" aria-label="Outcomes in the last 30 days">
+      <DayChart
+        chart={chart}
+        classes={outcomeGroups.map(({ name }) => name)}
+        what="calls"
+        height={110}
+        text={`${pluralize(chart.total, 'call')} placed in the last 30 days, by day and outcome`}
+        chosen={chosen?.day}
+        onChoose={(pressed) => onChoose(pressed === day ? '' : pressed)}
+      />
+      <div>
+        <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+          <option value="">Last 30 days</option>
+          {chart.columns.toReversed().map((column, ago) => (
+            <option key={column.day} value={column.day}>
+              {['Today, ', 'Yesterday, '][ago]}
+              {formatIsoDay(column.day)}
+            </option>
+          ))}
+        </select>
+        <ul class="legend">
+          {groups.map(({ name, label, count }) => (
+            <li key={name}>
+              <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
+                <rect class={name} width="10" height="10" rx="3" />
+              </svg>
+              {label}
+              <span class="end">
+                {formatNumber(count)} · {percent(count, total)}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,47 @@
+import { type CallState, callStates } from '#contract/calls/states.ts';
+import type { AllCallsSummaryView, CallsSummaryView } from '#contract/console.ts';
+import { type DayCounts, sum } from './charts.ts';
+
+/** The parts of the chart of outcomes, from the base up. */
+export const outcomeGroups: readonly { name: string; label: string; states: readonly CallState[] }[] = [
+  { name: 'completed', label: 'Completed', states: ['completed'] },
+  { name: 'unanswered', label: 'No answer, busy', states: ['no_answer', 'busy'] },
+  { name: 'failed', label: 'Failed, unknown', states: ['failed', 'unknown'] },
+  { name: 'undialed', label: 'Cancelled, lapsed', states: ['cancelled', 'lapsed'] },
+  { name: 'waiting', label: 'Queued, dialing', states: ['queued', 'dialing'] },
+];
+
+/** How often the chart is refreshed. It counts a month of calls: less often than a list. */
+export const summaryMs = 60_000;
+
+/** The day whose outcomes show; all days if it is empty. */
+export const chosenDay = { day: '' };
+
+/** The calls of all campaigns together. */
+export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): CallsSummaryView {
+  return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
+}
+
+/** Each campaign's calls, counted by group: of one day, or of all days if it is empty. @returns a function of a campaign's id */
+export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
+  const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
+  const byId = Map.groupBy(counted, ({ id }) => id);
+  return (campaignId) => countByGroup(addUp((byId.get(campaignId) ?? []).map(({ states }) => states)));
+}
+
+type States = CallsSummaryView['days'][number]['states'];
+
+function addUp(all: readonly States[]): States {
+  const total: States = {};
+  for (const states of all) for (const state of callStates) if (states[state]) total[state] = (total[state] ?? 0) + states[state];
+  return total;
+}
+
+function countByGroup(states: States): number[] {
+  return outcomeGroups.map((group) => sum(group.states.map((state) => states[state] ?? 0)));
+}
+
+/** The calls of each day, counted by group. */
+export function outcomesByDay({ days }: CallsSummaryView): DayCounts[] {
+  return days.map(({ day, states }) => ({ day, counts: countByGroup(states) }));
+}

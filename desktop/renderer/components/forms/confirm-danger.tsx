@@ -1,0 +1,134 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Result } from '../../../ipc.ts';
+import { describeFailure } from '../../state/format/failure-text.ts';
+import { pluralize } from '../../state/format/format.ts';
+import type { Resource } from '../../state/resource.ts';
+import { Loadable } from '../loadable.tsx';
+import { Dialog } from './dialog.tsx';
+import { FormError } from './field.tsx';
+import { TextField } from './text-field.tsx';
+import { useAction } from './use-action.ts';
+
+/** @property label asks for the text */
+export type Proof = { label: ComponentChildren; text: string };
+
+type ConfirmDangerProps<Preview> = {
+  title: string;
+  lead: ComponentChildren;
+  isWide?: boolean;
+  /** What the action would affect. */
+  preview: Resource<Preview>;
+  describe: (preview: Preview) => ComponentChildren;
+  /** Null where there may be too many to count. */
+  queuedCallsOf: (preview: Preview) => number | null;
+  /** What the user must type before a large action; null where nothing. */
+  proofOf?: (preview: Preview) => Proof | null;
+  /** The button's text, and its text while the action runs. */
+  verb: string;
+  verbing: string;
+  act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
+  onDone: () => void;
+  /** Somebody else deleted or revoked it first. */
+  onGone: () => void;
+  onClose: () => void;
+};
+
+/** Asks before an action that cannot be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
+export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
+  const { title, lead, isWide = false, preview, describe, queuedCallsOf, proofOf, verb, verbing, act, onDone, onGone, onClose } = props;
+  const [cancelQueuedCalls, setCancel] = useState(false);
+  const [typed, setTyped] = useState('');
+  const { isBusy, failure, run, unlessBusy } = useAction();
+  const loaded = preview.state.value;
+  const close = unlessBusy(onClose);
+
+  if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found')) return <Gone onGone={onGone} />;
+  const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
+  // A preview that fails does not block the action: revoking a leaked key may be urgent.
+  const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
+  const isReady = (loaded.value !== null || loaded.failure !== null) && isProven(proof, typed);
+  return (
+    <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
+      <Loadable resource={preview} what="details">
+        {describe}
+      </Loadable>
+      {queuedCalls !== 0 && (
+        <CancelCalls
+          what={queuedCalls === null ? 'their calls' : pluralize(queuedCalls, 'call')}
+          isChosen={cancelQueuedCalls}
+          onChoose={setCancel}
+        />
+      )}
+      {proof && <ProofField proof={proof} value={typed} onInput={setTyped} />}
+      <FormError text={failure && describeFailure(failure)} />
+      <DangerActions
+        {...{ verb, verbing, isBusy, isReady }}
+        onCancel={close}
+        onAct={() => void run(() => act(cancelQueuedCalls), onDone)}
+      />
+    </Dialog>
+  );
+}
+
+type DangerActionsProps = {
+  verb: string;
+  verbing: string;
+  isBusy: boolean;
+  isReady?: boolean;
+  onCancel: () => void;
+  onAct: () => void;
+};
+
+/** The buttons of a dialog before what cannot be undone. The focus starts on Cancel. */
+export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel, onAct }: DangerActionsProps) {
+  return (
+    <div class="actions">
+      <button type="button" data-autofocus aria-disabled={isBusy} onClick={onCancel}>
+        Cancel
+      </button>
+      <button
+        type="button"
+        class="danger"
+        aria-disabled={isBusy || !isReady}
+        onClick={() => {
+          if (isReady) onAct();
+        }}
+      >
+        {isBusy ? verbing : verb}
+      </button>
+    </div>
+  );
+}
+
+type CancelCallsProps = { what: string; isChosen: boolean; onChoose: (isChosen: boolean) => void };
+
+export function CancelCalls({ what, isChosen, onChoose }: CancelCallsProps) {
+  return (
+    <div class="check">
+      <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
+      <label for="cancel-calls">Also cancel {what} not yet dialed</label>
+      <p class="hint">Otherwise, they’ll still be dialed.</p>
+    </div>
+  );
+}
+
+export function isProven(proof: Proof | null, typed: string): boolean {
+  return proof === null || typed.trim().toLowerCase() === proof.text.toLowerCase();
+}
+
+export function ProofField({ proof: { label }, value, onInput }: { proof: Proof; value: string; onInput: (typed: string) => void }) {
+  return <TextField label={label} type="text" autocomplete="off" spellcheck={false} value={value} onInput={onInput} />;
+}
+
+function Gone({ onGone }: { onGone: () => void }) {
+  return (
+    <Dialog title="Already gone" lead="Someone else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
+      <div class="actions">
+        <button type="button" class="primary" data-autofocus onClick={onGone}>
+          OK
+        </button>
+      </div>
+    </Dialog>
+  );
+}

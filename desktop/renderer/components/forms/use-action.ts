@@ -1,0 +1,69 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Failure, Result } from '../../../ipc.ts';
+import { handleSessionFailure } from '../../state/session.ts';
+import { focusFirstInvalid } from './field.tsx';
+
+type Action = {
+  isBusy: boolean;
+  /** Why the last run failed; null if it succeeded or something was changed since. */
+  failure: Failure | null;
+  clearError(): void;
+  /** Shows an error that the form itself found. */
+  setError(failure: Failure): void;
+  /**
+   * Runs the action, unless it is running.
+   *
+   * @param onDone gets the value
+   * @param onDoneUnmounted gets it instead if the component is gone by then
+   */
+  run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
+  /** Blocks leaving while the action runs: a request that was sent cannot be taken back. */
+  unlessBusy(leave: () => void): () => void;
+  form: { current: HTMLFormElement | null };
+};
+
+/** The action of a form or a dialog; a second press while it runs does nothing. */
+export function useAction(): Action {
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+  const isRunning = useRef(false);
+  const isMounted = useRef(true);
+  useEffect(
+    () => () => {
+      isMounted.current = false;
+    },
+    [],
+  );
+
+  function setError(why: Failure): void {
+    setFailure(why);
+    focusFirstInvalid(form.current);
+  }
+
+  return {
+    isBusy,
+    failure,
+    form,
+    clearError: () => setFailure(null),
+    setError,
+    async run(act, onDone, onDoneUnmounted) {
+      if (isRunning.current) return;
+      isRunning.current = true;
+      setBusy(true);
+      const result = await handleSessionFailure(act());
+      isRunning.current = false;
+      if (!isMounted.current) {
+        if (result.ok) onDoneUnmounted?.(result.value);
+        return;
+      }
+      setBusy(false);
+      if (!result.ok) return setError(result.failure);
+      setFailure(null);
+      onDone?.(result.value);
+    },
+    unlessBusy: (leave) => () => {
+      if (!isRunning.current) leave();
+    },
+  };
+}

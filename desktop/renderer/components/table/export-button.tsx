@@ -1,0 +1,29 @@
+import type { RecordExport } from '#contract/console.ts';
+import { announce } from '../../state/announcement.ts';
+import { toCsv } from '../../state/format/csv.ts';
+import { pluralize } from '../../state/format/format.ts';
+
+type ExportButtonProps = {
+  /** Of the file, without its end. */
+  name: RecordExport['list'];
+  head: readonly string[];
+  rows: () => string[][];
+};
+
+/** Saves what is listed as a file for spreadsheets. */
+export function ExportButton({ name, head, rows }: ExportButtonProps) {
+  return (
+    <button type="button" onClick={() => void saveRows(name, head, rows())}>
+      Export CSV
+    </button>
+  );
+}
+
+/** Asks where, saves the file and leaves an event. */
+export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][]): Promise<void> {
+  const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, rows) }).catch(() => null);
+  if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
+  if (!isSaved) return;
+  const recorded = await window.callkey.recordExport({ list: name, rows: rows.length });
+  announce(`Saved ${pluralize(rows.length, 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`);
+}

@@ -1,0 +1,67 @@
+import type { Sort } from '../../state/format/sorting.ts';
+import { Icon } from '../icons.tsx';
+import { type Column, cellClass, type DataTableProps, type Selection } from './table-model.ts';
+
+/** The names of the columns; those that can be sorted by are buttons. */
+export function TableHead<Row, Name extends string>({ columns, rows, idOf, selection, action, sort, onSort }: DataTableProps<Row, Name>) {
+  return (
+    <thead>
+      <tr>
+        {selection && (
+          <th scope="col">
+            <SelectAll rows={rows.map(idOf)} selection={selection} />
+          </th>
+        )}
+        {columns.map((column) => (
+          <Head key={column.name} column={column} sort={sort} onSort={onSort} />
+        ))}
+        {action && (
+          <th scope="col">
+            <span class="visually-hidden">Action</span>
+          </th>
+        )}
+      </tr>
+    </thead>
+  );
+}
+
+type HeadProps<Row, Name extends string> = {
+  column: Column<Row, Name>;
+  sort: Sort<Name> | undefined;
+  onSort: ((column: Name) => void) | undefined;
+};
+
+function Head<Row, Name extends string>({ column, sort, onSort }: HeadProps<Row, Name>) {
+  const { name, label, isSortable = true } = column;
+  const className = cellClass(column);
+  if (!sort || !onSort || !isSortable) {
+    return (
+      <th scope="col" class={className}>
+        {label}
+      </th>
+    );
+  }
+  const isSorted = sort.column === name;
+  return (
+    <th scope="col" class={className} aria-sort={isSorted ? (sort.isDescending ? 'descending' : 'ascending') : 'none'}>
+      <button type="button" tabIndex={-1} onClick={() => onSort(name)}>
+        {label}
+        {isSorted && <Icon name={sort.isDescending ? 'down' : 'up'} />}
+      </button>
+    </th>
+  );
+}
+
+function SelectAll({ rows, selection: { ids, onChange } }: { rows: readonly string[]; selection: Selection }) {
+  const areAll = rows.length > 0 && rows.every((id) => ids.has(id));
+  return (
+    <input
+      type="checkbox"
+      tabIndex={-1}
+      aria-label="Select all on this page"
+      checked={areAll}
+      indeterminate={!areAll && rows.some((id) => ids.has(id))}
+      onChange={() => onChange(areAll ? new Set([...ids].filter((id) => !rows.includes(id))) : new Set([...ids, ...rows]))}
+    />
+  );
+}

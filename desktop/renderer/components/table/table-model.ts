@@ -1,0 +1,53 @@
+import type { ComponentChildren } from 'preact';
+import type { Sort } from '../../state/format/sorting.ts';
+import type { IconName } from '../icons.tsx';
+
+export type Column<Row, Name extends string> = {
+  name: Name;
+  label: string;
+  /** A width in tables.css. */
+  width: 'name' | 'text' | 'short' | 'day' | 'moment' | 'end' | 'state' | 'number' | 'count';
+  cell: (row: Row) => ComponentChildren;
+  isSortable?: boolean;
+  /** Left out where the page is not wide, or only where it is narrow. */
+  needs?: 'wide' | 'medium';
+};
+
+export type Selection = { ids: ReadonlySet<string>; onChange: (ids: ReadonlySet<string>) => void };
+
+type RowAction<Row> = {
+  icon: IconName;
+  /** Names the button: "Revoke Zapier". */
+  label: (row: Row) => string;
+  isPossible?: (row: Row) => boolean;
+  run: (row: Row) => void;
+};
+
+export type DataTableProps<Row, Name extends string> = {
+  /** For screen readers: "API keys". */
+  label: string;
+  /** The first column names the row. */
+  columns: readonly Column<Row, Name>[];
+  rows: readonly Row[];
+  idOf: (row: Row) => string;
+  nameOf: (row: Row) => string;
+  classOf?: (row: Row) => string;
+  sort?: Sort<Name>;
+  onSort?: (column: Name) => void;
+  /** Enter or a click opens the details of a row. */
+  onOpen?: (row: Row) => void;
+  openId?: string | null;
+  /** At the end of each row; Delete runs it, too. */
+  action?: RowAction<Row>;
+  selection?: Selection;
+};
+
+export function toggle({ ids, onChange }: Selection, id: string): void {
+  const changed = new Set(ids);
+  if (!changed.delete(id)) changed.add(id);
+  onChange(changed);
+}
+
+export function cellClass({ width, needs }: Pick<Column<never, string>, 'width' | 'needs'>): string {
+  return [width === 'number' || width === 'count' ? 'number' : '', needs ? `needs-${needs}` : ''].join(' ').trim();
+}

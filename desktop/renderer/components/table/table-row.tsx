@@ -1,0 +1,59 @@
+import { Icon } from '../icons.tsx';
+import { rowId } from './table-focus.ts';
+import { cellClass, type DataTableProps, toggle } from './table-model.ts';
+
+type BodyRowProps<Row, Name extends string> = DataTableProps<Row, Name> & { row: Row; isTabStop: boolean };
+
+export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>) {
+  const { columns, row, idOf, nameOf, classOf, onOpen, openId, action, selection, isTabStop } = props;
+  const id = idOf(row);
+  const isSelected = selection?.ids.has(id) === true;
+  return (
+    <tr
+      id={rowId(id)}
+      class={[classOf?.(row) ?? '', id === openId ? 'current' : '', onOpen ? 'opens' : ''].join(' ').trim() || undefined}
+      tabIndex={isTabStop ? 0 : -1}
+      aria-selected={selection ? isSelected : undefined}
+      onClick={({ target }) => {
+        if (onOpen && isPlainClick(target)) onOpen(row);
+      }}
+    >
+      {selection && (
+        <td class="pick">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={`Select ${nameOf(row)}`}
+            checked={isSelected}
+            onChange={() => toggle(selection, id)}
+          />
+        </td>
+      )}
+      {columns.map((column, index) =>
+        index === 0 ? (
+          <th key={column.name} scope="row">
+            {column.cell(row)}
+          </th>
+        ) : (
+          <td key={column.name} class={cellClass(column)} data-label={column.label}>
+            {column.cell(row)}
+          </td>
+        ),
+      )}
+      {action && (
+        <td class="act">
+          {action.isPossible?.(row) !== false && (
+            <button type="button" class="quiet icon-only" tabIndex={-1} aria-label={action.label(row)} onClick={() => action.run(row)}>
+              <Icon name={action.icon} />
+            </button>
+          )}
+        </td>
+      )}
+    </tr>
+  );
+}
+
+/** Not on a control, and not the end of selecting text. */
+function isPlainClick(target: EventTarget | null): boolean {
+  return target instanceof Element && !target.closest('button, input, .pick, .act') && getSelection()?.isCollapsed !== false;
+}

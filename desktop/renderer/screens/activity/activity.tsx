@@ -1,0 +1,173 @@
+import type { ActivityView } from '#contract/console.ts';
+import type { ActivityFilter, Result } from '../../../ipc.ts';
+import { DayRange } from '../../components/charts/day-range.tsx';
+import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Freshness, Page } from '../../components/page.tsx';
+import { Clip } from '../../components/table/clip.tsx';
+import { DataTable } from '../../components/table/data-table.tsx';
+import { ExportAllButton } from '../../components/table/export-all-button.tsx';
+import { MoreButton } from '../../components/table/more-button.tsx';
+import type { Column } from '../../components/table/table-model.ts';
+import { Moment } from '../../components/time.tsx';
+import { useView } from '../../components/use-view.ts';
+import { ownZone } from '../../state/clock.ts';
+import { describeLoaded } from '../../state/format/format.ts';
+import { actionLabel, capitalized } from '../../state/format/labels.ts';
+import type { ScreenProps } from '../../state/navigation.ts';
+import type { Pages } from '../../state/pages.ts';
+import { type ActivityEvent, actorOf, addressLabel, eventCsvHead, eventCsvRow, isAboutItself, mergeActivity } from './activity-list.ts';
+
+type EventColumn = Column<ActivityEvent, string>;
+
+const columnsFor = (viewerId: string): EventColumn[] => [
+  {
+    name: 'what',
+    label: 'What',
+    width: 'name',
+    cell: ({ action, subject }) => (
+      <Clip>
+        <span class="verb">{capitalized(actionLabel(action))}</span>
+        {!isAboutItself(action) && (
+          <>
+            {' '}
+            <bdi>{subject.name}</bdi>
+          </>
+        )}
+      </Clip>
+    ),
+  },
+  {
+    name: 'who',
+    label: 'Who',
+    width: 'text',
+    cell: (event) => (event.actor?.id === viewerId ? <span class="tag you">You</span> : <Clip>{actorOf(event, viewerId)}</Clip>),
+  },
+  { name: 'from', label: 'From', width: 'moment', cell: ({ address }) => <Clip class="faint">{addressLabel(address)}</Clip> },
+  { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
+];
+
+const everything = { actor: '', action: '', from: '', to: '' };
+
+/** The audit events of the viewer's scope, filtered by the core: the list has loaded only some of them. */
+export function Activity({ session, title }: ScreenProps) {
+  const viewerId = session.viewer.id;
+  const [chosen, change] = useView('activity', everything);
+  const filter = { ...chosen, timeZone: ownZone.value };
+  const pages = activityPages(filter);
+  const resource = useFreshResource<ActivityView>(`activity/${JSON.stringify(filter)}`, (before) => loadNewest(filter, before));
+  const view = resource.state.value.value;
+  const events = view?.events ?? [];
+  const isFiltered = Object.values(chosen).some((value) => value !== '');
+  return (
+    <Page
+      title={title}
+      actions={
+        events.length > 0 && <ExportAllButton name="activity" head={eventCsvHead} load={(cursor) => loadRows(filter, viewerId, cursor)} />
+      }
+      foot={
+        view !== null &&
+        events.length > 0 && (
+          <>
+            <Freshness resource={resource} />
+            <span role="status">{describeLoaded(events.length, view, 'event')}, newest first</span>
+            <MoreButton resource={resource} pages={pages} label="Show older activity" />
+          </>
+        )
+      }
+    >
+      <Filters filter={chosen} viewerId={viewerId} onChange={change} />
+      <Loadable resource={resource} what="activity">
+        {() =>
+          events.length > 0 ? (
+            <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} idOf={({ id }) => id} nameOf={({ id }) => id} />
+          ) : (
+            <NoActivity onReset={isFiltered ? () => change(everything) : null} />
+          )
+        }
+      </Loadable>
+    </Page>
+  );
+}
+
+/** @property onReset null where nothing is filtered */
+function NoActivity({ onReset }: { onReset: (() => void) | null }) {
+  if (onReset) {
+    return (
+      <Empty title="No matching activity">
+        <button type="button" onClick={onReset}>
+          Show all activity
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No activity yet">
+      <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
+    </Empty>
+  );
+}
+
+async function loadNewest(filter: ActivityFilter, before: ActivityView | null): Promise<Result<ActivityView>> {
+  const result = await window.callkey.listActivity({ ...filter, cursor: null });
+  return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
+}
+
+async function loadRows(filter: ActivityFilter, viewerId: string, cursor: string | null) {
+  const result = await window.callkey.listActivity({ ...filter, cursor });
+  if (!result.ok) return result;
+  const { events, nextCursor } = result.value;
+  return { ok: true as const, value: { rows: events.map((event) => eventCsvRow(event, viewerId)), nextCursor } };
+}
+
+type FiltersProps = { filter: typeof everything; viewerId: string; onChange: (changes: Partial<typeof everything>) => void };
+
+const facetsMs = 60_000;
+
+function Filters({ filter: { actor, action, from, to }, viewerId, onChange }: FiltersProps) {
+  const facets = useFreshResource('activity-facets', () => window.callkey.listActivityFacets(), facetsMs).state.value.value;
+  const people = facets?.actors.map(({ id, name }) => [id, id === viewerId ? 'You' : name] as const) ?? [];
+  const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
+  return (
+    <search class="toolbar">
+      <Choice label="User" all="All users" value={actor} options={people} onChange={(chosen) => onChange({ actor: chosen })} />
+      <Choice label="Action" all="All actions" value={action} options={actions} onChange={(chosen) => onChange({ action: chosen })} />
+      <DayRange from={from} to={to} onChange={onChange} />
+    </search>
+  );
+}
+
+type ChoiceProps = {
+  label: string;
+  all: string;
+  value: string;
+  /** Values and what they are called. */
+  options: readonly (readonly [string, string])[];
+  onChange: (value: string) => void;
+};
+
+function Choice({ label, all, value, options, onChange }: ChoiceProps) {
+  return (
+    <label>
+      <span class="visually-hidden">{label}</span>
+      <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        <option value="">{all}</option>
+        {options
+          .toSorted(([, one], [, other]) => one.localeCompare(other))
+          .map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+      </select>
+    </label>
+  );
+}
+
+function activityPages(filter: ActivityFilter): Pages<ActivityView> {
+  return {
+    load: (cursor) => window.callkey.listActivity({ ...filter, cursor }),
+    join: (view, next) => ({ ...next, events: [...view.events, ...next.events] }),
+    count: ({ events }) => events.length,
+    empty: { events: [], nextCursor: null },
+  };
+}

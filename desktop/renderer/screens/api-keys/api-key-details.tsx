@@ -1,0 +1,164 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console.ts';
+import { stack } from '../../components/charts/charts.ts';
+import { DayChart } from '../../components/charts/day-chart.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Details, Facts } from '../../components/details.tsx';
+import { Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Day, endOf, Moment } from '../../components/time.tsx';
+import { ownZone } from '../../state/clock.ts';
+import { formatNumber, pluralize } from '../../state/format/format.ts';
+import { formatInstant, formatIsoDay } from '../../state/format/format-time.ts';
+import { actionLabel, capitalized } from '../../state/format/labels.ts';
+import { ExpiryBadge, OwnerTag, RefusedBadge } from './api-key-table.tsx';
+import { Reach } from './key-reach.tsx';
+
+type ApiKeyDetailsProps = {
+  apiKey: ApiKeyView;
+  /** Other keys of the same name: a successor, or what this one succeeds. */
+  namesakes: readonly ApiKeyView[];
+  onReplace: () => void;
+  onRevoke: () => void;
+  onClose: () => void;
+};
+
+/** All about one key, and what can be done with it. */
+export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose }: ApiKeyDetailsProps) {
+  const { id, name } = apiKey;
+  const zone = ownZone.value;
+  const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.getApiKey({ id, timeZone: zone }));
+  return (
+    <Details
+      title={name}
+      badge={
+        <span class="line">
+          <RefusedBadge apiKey={apiKey} />
+          <ExpiryBadge apiKey={apiKey} />
+        </span>
+      }
+      onClose={onClose}
+    >
+      <Facts facts={factsOf(apiKey, resource.state.value.value)} />
+      <div class="actions at-start">
+        <button type="button" onClick={onReplace}>
+          Replace…
+        </button>
+        <button type="button" class="warns" onClick={onRevoke}>
+          Revoke…
+        </button>
+      </div>
+      {namesakes.length > 0 && <Namesakes keys={[apiKey, ...namesakes]} />}
+      <Loadable resource={resource} what="usage">
+        {(view) => (
+          <>
+            <Usage view={view} />
+            <RecentActivity view={view} />
+          </>
+        )}
+      </Loadable>
+    </Details>
+  );
+}
+
+function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly [string, ComponentChildren])[] {
+  const { id, owner, createdAt, lastUsedAt } = apiKey;
+  return [
+    ...(owner ? ([['Owner', <OwnerTag key="owner" owner={owner} />]] as const) : []),
+    ...(view ? ([['Access', <Reach key="reach" reach={view.reach} isSentence />]] as const) : []),
+    [
+      'Created',
+      <span key="created">
+        <Moment at={createdAt} />
+        {view && <span class="caption">in {view.createdIn.name}</span>}
+      </span>,
+    ],
+    ['Expiry', <Expiry key="expiry" apiKey={apiKey} />],
+    ['Last used', lastUsedAt === null ? 'Never' : <Moment key="used" at={lastUsedAt} />],
+    [
+      'ID',
+      <span key="id" class="copyable">
+        <code>{id}</code>
+        <CopyButton text={id} what="ID" />
+      </span>,
+    ],
+  ];
+}
+
+/** The last moment in the zone it was chosen in, and in the machine's own where that is another. */
+function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView }) {
+  if (expiresAt === null) return <>No expiration</>;
+  const end = endOf(expiresAt, expiryTimeZone);
+  const here = end.setZone(ownZone.value);
+  return (
+    <>
+      {formatInstant(end)}
+      {here.zoneName !== end.zoneName && <span class="caption">{formatInstant(here)} (your time)</span>}
+    </>
+  );
+}
+
+/** The keys of one name side by side: when only the newest is used, the others can go. */
+function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
+  const byAge = keys.toSorted((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
+  return (
+    <section>
+      <h3>Keys with this name</h3>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Created</th>
+            <th scope="col">Last used</th>
+          </tr>
+        </thead>
+        <tbody>
+          {byAge.map(({ id, createdAt, lastUsedAt }) => (
+            <tr key={id} class={id === keys[0]?.id ? 'current' : undefined}>
+              <td>
+                <Day at={createdAt} />
+              </td>
+              <td>{lastUsedAt === null ? 'Never' : <Moment at={lastUsedAt} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="hint">Revoke the old key once it’s no longer in use, or immediately if it has leaked.</p>
+    </section>
+  );
+}
+
+function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
+  const chart = stack(usage.map(({ day, placed }) => ({ day, counts: [placed] })));
+  const cancelled = usage.reduce((total, day) => total + day.cancelled, 0);
+  const { total, highest } = chart;
+  if (!highest) return <p class="faint">No calls placed in the last 30 days.</p>;
+  const text = `${pluralize(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatNumber(highest.total)})`;
+  return (
+    <section>
+      <div class="section-row">
+        <h3>Calls placed in the last 30 days</h3>
+        <span class="faint">{formatNumber(total)}</span>
+      </div>
+      <DayChart chart={chart} classes={['day']} what="placed" height={72} text={text} />
+      {cancelled > 0 && <p class="hint">{pluralize(cancelled, 'call')} cancelled with this key.</p>}
+    </section>
+  );
+}
+
+function RecentActivity({ view: { activity } }: { view: ApiKeyDetailsView }) {
+  if (activity.length === 0) return null;
+  return (
+    <section>
+      <h3>Activity</h3>
+      <ul class="events">
+        {activity.map(({ id, at, actor, action }) => (
+          <li key={id}>
+            <Moment at={at} />
+            <span>
+              {capitalized(actionLabel(action).replace(/ the API key$/, ''))} by <bdi>{actor?.name ?? 'the operator'}</bdi>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

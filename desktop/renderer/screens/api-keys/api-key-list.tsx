@@ -1,0 +1,103 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiKeysView, ApiKeyView } from '#contract/console.ts';
+import { Empty } from '../../components/loadable.tsx';
+import { focusRow } from '../../components/table/table-focus.ts';
+import type { Selection } from '../../components/table/table-model.ts';
+import { endOf } from '../../components/time.tsx';
+import { now } from '../../state/clock.ts';
+import { formatNumber } from '../../state/format/format.ts';
+import { formatDay } from '../../state/format/format-time.ts';
+import { sortAfterPress } from '../../state/format/sorting.ts';
+import { ApiKeyTable } from './api-key-table.tsx';
+import { type KeyFilter, keysEndingSoon, pageOf } from './key-list.ts';
+import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
+import { KeyToolbar } from './key-toolbar.tsx';
+
+/** A request to scroll to a key. A new object requests it again, even for the same key. */
+type Highlight = { id: string };
+
+type ApiKeyListProps = {
+  /** What can be done with the selected keys. */
+  bulk: ComponentChildren;
+  /** The way to the keys that are not listed. */
+  older: ComponentChildren;
+  view: ApiKeysView;
+  settings: KeyListView;
+  onChange: (changes: Partial<KeyListView>) => void;
+  highlighted: Highlight | null;
+  openId: string | null;
+  selection: Selection;
+  onOpen: (key: ApiKeyView) => void;
+  onRevoke: (key: ApiKeyView) => void;
+};
+
+/** The keys, with search, filters and pages. */
+export function ApiKeyList({ bulk, older, view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
+  const { sort, size } = settings;
+  const found = keysInView(view.apiKeys, settings, now.value);
+  const page = pageOf(found, settings.page, size);
+
+  // Search, filter or page may hide the highlighted key.
+  const before = useRef<Highlight | null>(null);
+  useEffect(() => {
+    if (highlighted === before.current || highlighted === null) return;
+    const everything = { ...settings, search: '', filter: 'all', owner: '' } as const;
+    const index = keysInView(view.apiKeys, everything, now.peek()).findIndex((key) => key.id === highlighted.id);
+    if (index < 0) return;
+    before.current = highlighted;
+    onChange({ search: '', filter: 'all', owner: '', page: Math.floor(index / size) });
+    focusRow(highlighted.id);
+  }, [highlighted, view.apiKeys, size]);
+
+  return (
+    <>
+      <EndingSoon
+        keys={view.apiKeys}
+        filter={settings.filter}
+        onShow={() => onChange({ ...initialKeyListView, filter: 'expiring', size })}
+      />
+      <KeyToolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
+      {bulk}
+      {older}
+      {found.length === 0 ? (
+        <Empty title="No matching API keys">
+          <p>Search and filters apply only to the keys in this list.</p>
+          <button type="button" onClick={() => onChange({ search: '', filter: 'all', owner: '', page: 0 })}>
+            Show all keys
+          </button>
+        </Empty>
+      ) : (
+        <ApiKeyTable
+          apiKeys={page.items}
+          highlighted={highlighted?.id ?? null}
+          openId={openId}
+          sort={sort}
+          selection={selection}
+          onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'created' || column === 'used'), page: 0 })}
+          onOpen={onOpen}
+          onRevoke={onRevoke}
+        />
+      )}
+    </>
+  );
+}
+
+function EndingSoon({ keys, filter, onShow }: { keys: readonly ApiKeyView[]; filter: KeyFilter; onShow: () => void }) {
+  const soon = keysEndingSoon(keys, now.value);
+  const [first] = soon;
+  if (!first || first.expiresAt === null || filter === 'expiring') return null;
+  const day = formatDay(endOf(first.expiresAt, first.expiryTimeZone));
+  return (
+    <div class="banner">
+      <p>
+        {soon.length === 1 ? 'One key expires' : `${formatNumber(soon.length)} keys expire`} within 30 days
+        {soon.length === 1 ? ': ' : '. First to expire: '}
+        <strong>{first.name}</strong>, on {day}.
+      </p>
+      <button type="button" class="link" onClick={onShow}>
+        Show {soon.length === 1 ? 'it' : 'them'}
+      </button>
+    </div>
+  );
+}

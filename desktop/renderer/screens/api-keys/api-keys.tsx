@@ -1,0 +1,199 @@
+import { useCallback, useState } from 'preact/hooks';
+import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
+import { Icon } from '../../components/icons.tsx';
+import { Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Freshness, Page } from '../../components/page.tsx';
+import { ExportButton } from '../../components/table/export-button.tsx';
+import { focusRow, neighbourOf } from '../../components/table/table-focus.ts';
+import { useView } from '../../components/use-view.ts';
+import { announce } from '../../state/announcement.ts';
+import { now } from '../../state/clock.ts';
+import { pluralize } from '../../state/format/format.ts';
+import { openDialog, type ScreenProps, wantedKey } from '../../state/navigation.ts';
+import { reloadKeys } from '../../state/older-keys.ts';
+import { ApiKeyDetails } from './api-key-details.tsx';
+import { ApiKeyList } from './api-key-list.tsx';
+import { CreateApiKey } from './dialogs/create-api-key.tsx';
+import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
+import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
+import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
+import { FirstKey } from './first-key.tsx';
+import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from './key-list.ts';
+import { initialKeyListView, keysInView } from './key-list-view.ts';
+import { KeyPager } from './key-pager.tsx';
+import { OlderKeys } from './older-keys.tsx';
+import { SelectionBar } from './selection-bar.tsx';
+import { WhichKey } from './which-key.tsx';
+
+/** The keys of the viewer's scope, and the dialogs about them. */
+export function ApiKeys({ session, title }: ScreenProps) {
+  const resource = useFreshResource('api-keys', reloadKeys);
+  const [settings, change] = useView('api-keys', initialKeyListView);
+  const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
+  const [openId, setOpenId] = useState<string | null>(null);
+  const [saving, setSaving] = useState<ShownKey | null>(null);
+  const [replaced, setReplaced] = useState<ApiKeyView | null>(null);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [isRevokingSelected, setRevokingSelected] = useState(false);
+  const close = () => {
+    openDialog.value = null;
+    setReplaced(null);
+  };
+  const listed = resource.state.value.value;
+  const openKey = listed?.apiKeys.find(({ id }) => id === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
+
+  function created(view: CreatedApiKeyView): void {
+    openDialog.value = null;
+    setSaving(shownKey(view));
+    void resource.refresh();
+  }
+  function shown(key: ApiKeyView, unsaved: boolean): void {
+    setSaving(null);
+    // Replacing goes on in the details of the old key, which show both.
+    if (replaced) setOpenId(replaced.id);
+    else wantedKey.value = { id: key.id };
+    setReplaced(null);
+    announce(unsaved ? `${key.name} was created, but its value wasn’t saved. Revoke it.` : `${key.name} is ready to use.`);
+  }
+  function revoked(key: ApiKeyView): void {
+    const nextId = neighbourOf(key.id);
+    setRevoking((now) => (now?.id === key.id ? null : now));
+    setOpenId(null);
+    announce(hasExpired(key, now.peek()) ? `${key.name} was revoked.` : `${key.name} was revoked and no longer works.`);
+    void resource.refresh().then(() => focusRow(nextId));
+  }
+
+  function revokedSelected({ revoked, gone }: RevokedApiKeysView): void {
+    setRevokingSelected(false);
+    setSelected(new Set());
+    setOpenId(null);
+    const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} already gone.`;
+    announce(`${pluralize(revoked.length, 'key was', 'keys were')} revoked.${others}`);
+    void resource.refresh().then(() => focusRow(null));
+  }
+
+  // Only what is still listed: another administrator may have revoked some.
+  const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
+  const isEmpty = listed?.total === 0;
+  return (
+    <>
+      <Page
+        title={title}
+        actions={
+          <>
+            {listed && !isEmpty && (
+              <ExportButton
+                name="api-keys"
+                head={keyCsvHead}
+                rows={() => keysInView(listed.apiKeys, settings, now.peek()).map((key) => keyCsvRow(key, now.peek()))}
+              />
+            )}
+            <button type="button" onClick={() => open('which-key')}>
+              Which key is this?
+            </button>
+            <button type="button" class="primary" onClick={() => open('create-key')}>
+              <Icon name="plus" /> Create API Key
+            </button>
+          </>
+        }
+        foot={
+          listed &&
+          !isEmpty && (
+            <>
+              <Freshness resource={resource} />
+              <KeyPager keys={listed.apiKeys} settings={settings} onChange={change} />
+            </>
+          )
+        }
+      >
+        <Loadable resource={resource} what="your API keys">
+          {(view) =>
+            view.total === 0 ? (
+              <FirstKey onCreate={() => open('create-key')} />
+            ) : (
+              <ApiKeyList
+                bulk={
+                  selectedKeys.length > 0 && (
+                    <SelectionBar
+                      count={selectedKeys.length}
+                      onRevoke={() => setRevokingSelected(true)}
+                      onClear={() => setSelected(new Set())}
+                    />
+                  )
+                }
+                older={<OlderKeys resource={resource} />}
+                view={view}
+                settings={settings}
+                onChange={change}
+                highlighted={wantedKey.value}
+                openId={openId}
+                selection={{ ids: selected, onChange: setSelected }}
+                onOpen={({ id }) => setOpenId(id)}
+                onRevoke={setRevoking}
+              />
+            )
+          }
+        </Loadable>
+      </Page>
+      {openKey && (
+        <ApiKeyDetails
+          apiKey={openKey}
+          namesakes={namesakesOf(listed?.apiKeys ?? [], openKey)}
+          onReplace={() => {
+            setReplaced(openKey);
+            open('create-key');
+          }}
+          onRevoke={() => setRevoking(openKey)}
+          onClose={closeDetails}
+        />
+      )}
+      {openDialog.value === 'create-key' && (
+        <CreateApiKey
+          session={session}
+          listed={listed?.apiKeys ?? []}
+          replaced={replaced}
+          onCreated={created}
+          onUncertain={() => void resource.refresh()}
+          onClose={close}
+        />
+      )}
+      {openDialog.value === 'which-key' && (
+        <WhichKey
+          onFound={(key) => {
+            close();
+            wantedKey.value = { id: key.id };
+          }}
+          onRevoke={(key) => {
+            close();
+            setRevoking(key);
+          }}
+          isListed={(id) => resource.state.peek().value?.apiKeys.some((key) => key.id === id) === true}
+          onClose={close}
+        />
+      )}
+      {saving && <SaveKeyValue session={session} shown={saving} onClose={(unsaved) => shown(saving.apiKey, unsaved)} />}
+      {isRevokingSelected && (
+        <RevokeApiKeys apiKeys={selectedKeys} onRevoked={revokedSelected} onClose={() => setRevokingSelected(false)} />
+      )}
+      {revoking && (
+        <RevokeApiKey
+          apiKey={revoking}
+          onRevoked={() => revoked(revoking)}
+          onClose={() => setRevoking(null)}
+          onGone={() => {
+            setRevoking(null);
+            void resource.refresh();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function open(what: 'create-key' | 'which-key'): void {
+  openDialog.value = what;
+}

@@ -1,0 +1,163 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { codePoints, lineProblem, normalLine } from '#contract/text/text.ts';
+import { Dialog } from '../../../components/forms/dialog.tsx';
+import { FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/text-field.tsx';
+import { useAction } from '../../../components/forms/use-action.ts';
+import { announce } from '../../../state/announcement.ts';
+import { now, ownZone, readClock } from '../../../state/clock.ts';
+import { describeFailure, fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { formatNumber } from '../../../state/format/format.ts';
+import { keyAccessOf } from '../../../state/format/labels.ts';
+import { choiceOf, type ExpirationDraft, resolve } from '../expiration.ts';
+import { isNameTaken } from '../key-list.ts';
+import { KeyReach } from '../key-reach.tsx';
+import { ExpirationFields } from './expiration-fields.tsx';
+
+type CreateApiKeyProps = {
+  session: SessionView;
+  /** The keys in the list: a name that one of them has is taken. */
+  listed: readonly ApiKeyView[];
+  /** The key that the new one takes over from. */
+  replaced: ApiKeyView | null;
+  onCreated: (view: CreatedApiKeyView) => void;
+  /** The core did not answer, so the key may exist. */
+  onUncertain: () => void;
+  onClose: () => void;
+};
+
+export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
+  const [name, setName] = useState(replaced?.name ?? '');
+  const [draft, setDraft] = useState<ExpirationDraft>(() => ({
+    choice: replaced ? choiceOf(replaced) : '',
+    date: '',
+    timeZone: readOwnZone(),
+  }));
+  const [hasTried, setTried] = useState(false);
+  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
+
+  const line = normalLine(name, limits.apiKeyName);
+  const length = codePoints(line);
+  // Every minute: at midnight, the range and the end of every choice change.
+  const resolved = resolve(draft, now.value);
+  const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
+  const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
+  const problemAt = (field: 'choice' | 'date') =>
+    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
+    (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
+
+  useEffect(() => {
+    if (failure?.kind === 'unreachable') onUncertain();
+  }, [failure]);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    if (nameProblem(line) !== null || !resolved.ok) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    const { expiration } = resolved;
+    void run(() => window.callkey.createApiKey({ name, expiration, timeZone: draft.timeZone }), onCreated, orphaned);
+  }
+  const close = unlessBusy(onClose);
+
+  return (
+    <Dialog
+      title={replaced ? 'Replace API key' : 'Create API key'}
+      lead={
+        replaced && (
+          <>
+            Create a replacement for <strong>{replaced.name}</strong> and update your integration with its value. The old key keeps working
+            until you revoke it.
+          </>
+        )
+      }
+      onDismiss={close}
+    >
+      {/* Their reaches differ where somebody else has created the old one. */}
+      {replaced && <KeyReach id={replaced.id} subject="The old key" />}
+      <form ref={form} onSubmit={submit} noValidate>
+        <TextField
+          label="Name"
+          error={nameError}
+          hint="Name the system that will use the key. The name is the only way to tell your keys apart."
+          warning={
+            !replaced && isNameTaken(listed, line)
+              ? 'A key with this name already exists. The name is the only way to tell keys apart.'
+              : null
+          }
+          aside={
+            <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
+              {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
+            </span>
+          }
+          type="text"
+          autocomplete="off"
+          required
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        <ExpirationFields
+          draft={draft}
+          choiceError={problemAt('choice')}
+          dateError={problemAt('date')}
+          resolved={resolved.ok ? resolved.text : ''}
+          onChange={(changes) => {
+            setDraft({ ...draft, ...changes });
+            clearError();
+          }}
+        />
+        <Guidance session={session} />
+        <FormError
+          text={
+            failure?.kind === 'unreachable'
+              ? `${describeFailure(failure)} The server may still have created the key. Check the list, and revoke the key if it’s there.`
+              : generalError(failure, ['name', 'expiration', 'timeZone'])
+          }
+        />
+        <div class="actions">
+          <button type="button" onClick={close} aria-disabled={isBusy}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" aria-disabled={isBusy}>
+            {isBusy ? 'Creating…' : 'Create Key'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The form is gone, so the value cannot be shown. */
+function orphaned({ apiKey }: CreatedApiKeyView): void {
+  void window.callkey.dismissSecret();
+  announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
+}
+
+function nameProblem(line: string): string | null {
+  return line === '' ? 'Enter a name for the key.' : lineProblem(line, limits.apiKeyName);
+}
+
+function Guidance({ session }: { session: SessionView }) {
+  const reach = keyAccessOf(session);
+  return (
+    <p class="hint">
+      {reach !== null && (
+        <>
+          Like you, the new key has access to <strong>{reach}</strong>. To limit it, create it as a user who has access to less.{' '}
+        </>
+      )}
+      Use one key per integration: revoking a key immediately stops everything that uses it.
+    </p>
+  );
+}
+
+/** The dialog opens with the zone of this moment. */
+function readOwnZone(): string {
+  readClock();
+  return ownZone.peek();
+}

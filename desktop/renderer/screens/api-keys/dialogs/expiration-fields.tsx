@@ -1,0 +1,130 @@
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { customRange } from '#contract/expiry.ts';
+import { Field } from '../../../components/forms/field.tsx';
+import { now, ownZone } from '../../../state/clock.ts';
+import {
+  dayOf,
+  describeRange,
+  type ExpirationChoice,
+  type ExpirationDraft,
+  expirationChoices,
+  expirationLabels,
+  timeZonesAfter,
+} from '../expiration.ts';
+
+type ExpirationFieldsProps = {
+  draft: ExpirationDraft;
+  choiceError: string | null;
+  dateError: string | null;
+  /** The end that the draft comes to, or empty. */
+  resolved: string;
+  onChange: (changes: Partial<ExpirationDraft>) => void;
+};
+
+/** The expiration, the last day of a custom one, and the time zone in which that day ends. */
+export function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }: ExpirationFieldsProps) {
+  const range = customRange(now.value, draft.timeZone);
+  return (
+    <>
+      <Choices draft={draft} error={choiceError} onChange={onChange} />
+      {draft.choice === 'custom' && (
+        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(now.value, draft.timeZone)}.`}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="date"
+              required
+              min={range.earliest}
+              max={range.latest}
+              value={draft.date}
+              onInput={({ currentTarget }) => onChange({ date: currentTarget.value })}
+            />
+          )}
+        </Field>
+      )}
+      <div class="resolved">
+        <output>{resolved}</output>
+        {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
+      </div>
+    </>
+  );
+}
+
+type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: { choice: ExpirationChoice }) => void };
+
+/** Radio buttons, each with the day that it comes to. */
+function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
+  const id = useId();
+  const invalid = error === null ? undefined : 'true';
+  return (
+    <fieldset aria-describedby={error === null ? undefined : `${id}-error`}>
+      <legend>Expiration</legend>
+      <div class="choices">
+        {expirationChoices.map((each, index) => (
+          <div key={each} class="choice">
+            <input
+              type="radio"
+              name={id}
+              checked={each === choice}
+              // A group is one field: only its first button is the one to go to.
+              aria-invalid={index === 0 ? invalid : undefined}
+              aria-labelledby={`${id}-${each}`}
+              aria-describedby={`${id}-${each}-day`}
+              onChange={() => onChange({ choice: each })}
+            />
+            <span id={`${id}-${each}`}>{expirationLabels[each]}</span>
+            <span id={`${id}-${each}-day`} class="caption">
+              {dayOf(each, now.value, timeZone)}
+            </span>
+          </div>
+        ))}
+      </div>
+      {error !== null && (
+        <p id={`${id}-error`} class="error">
+          {error}
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
+/** States the machine's own zone; a button offers the others. */
+function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
+  const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
+  const select = useRef<HTMLSelectElement>(null);
+  const wasPressed = useRef(false);
+  // Only after the button was pressed, which is gone then. Otherwise the list would take the focus from the choices.
+  useLayoutEffect(() => {
+    if (wasPressed.current) select.current?.focus();
+  }, [isOpen]);
+  if (!isOpen) {
+    return (
+      <p class="hint">
+        Your computer’s time zone.{' '}
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            wasPressed.current = true;
+            setOpen(true);
+          }}
+        >
+          Use another time zone
+        </button>
+      </p>
+    );
+  }
+  return (
+    <Field label="Time zone" hint="The key stops working at the end of its last day in this time zone.">
+      {(binding) => (
+        <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
+          {timeZonesAfter(ownZone.value).map((zone) => (
+            <option key={zone} value={zone}>
+              {zone === ownZone.value ? `${zone} (this computer)` : zone}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,85 @@
+import { useState } from 'preact/hooks';
+import type { ApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { CancelCalls, DangerActions, isProven, type Proof, ProofField } from '../../../components/forms/confirm-danger.tsx';
+import { Dialog } from '../../../components/forms/dialog.tsx';
+import { FormError } from '../../../components/forms/field.tsx';
+import { useAction } from '../../../components/forms/use-action.ts';
+import { Clip } from '../../../components/table/clip.tsx';
+import { Time } from '../../../components/time.tsx';
+import { describeFailure } from '../../../state/format/failure-text.ts';
+import { formatNumber } from '../../../state/format/format.ts';
+
+/** Beyond this many keys, the user types their number. */
+const askedFrom = 10;
+
+type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };
+
+/** Revokes several keys at once, and names each with its creator. The focus starts on Cancel. */
+export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
+  const [cancelQueuedCalls, setCancel] = useState(false);
+  const [typed, setTyped] = useState('');
+  const { isBusy, failure, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const count = formatNumber(apiKeys.length);
+  const proof: Proof | null =
+    apiKeys.length > askedFrom ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
+  const isTooMany = apiKeys.length > limits.revokedApiKeys;
+  const isReady = isProven(proof, typed) && !isTooMany;
+
+  return (
+    <Dialog
+      title={`Revoke ${count} API keys?`}
+      lead="They’ll stop working immediately. You can’t undo this."
+      isAlert
+      isWide
+      onDismiss={close}
+    >
+      <KeyTable apiKeys={apiKeys} />
+      <CancelCalls what="their calls" isChosen={cancelQueuedCalls} onChoose={setCancel} />
+      {proof && !isTooMany && <ProofField proof={proof} value={typed} onInput={setTyped} />}
+      <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
+      <DangerActions
+        verb={`Revoke ${count} keys`}
+        verbing="Revoking…"
+        isBusy={isBusy}
+        isReady={isReady}
+        onCancel={close}
+        onAct={() => void run(() => window.callkey.revokeApiKeys({ ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked)}
+      />
+    </Dialog>
+  );
+}
+
+function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
+  const hasOwners = apiKeys.some(({ owner }) => owner !== undefined);
+  return (
+    <div class="short-table">
+      <table>
+        <colgroup>
+          <col />
+          {hasOwners && <col class="text" />}
+          <col class="day" />
+        </colgroup>
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            {hasOwners && <th scope="col">Created by</th>}
+            <th scope="col">Last used</th>
+          </tr>
+        </thead>
+        <tbody>
+          {apiKeys.map(({ id, name, owner, lastUsedAt }) => (
+            <tr key={id}>
+              <th scope="row">
+                <Clip>{name}</Clip>
+              </th>
+              {hasOwners && <td>{owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}</td>}
+              <td>{lastUsedAt === null ? <span class="faint">Never</span> : <Time at={lastUsedAt} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import { CopyButton } from '../../../components/copy-button.tsx';
+import { OneTimeSecret, SecretDialog } from '../../../components/forms/secret.tsx';
+import { useFreshResource } from '../../../components/loadable.tsx';
+import { endOf } from '../../../components/time.tsx';
+import { formatInstant } from '../../../state/format/format-time.ts';
+import { keyAccessOf } from '../../../state/format/labels.ts';
+import { server } from '../../../state/session.ts';
+import { firstPage } from '../../calls/campaign-select.tsx';
+import { exampleCall, keyLine } from '../snippets.ts';
+
+/** A new key with its value. */
+export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret };
+
+export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
+  return { apiKey, secret: new OneTimeSecret(keyValue) };
+}
+
+type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsaved: boolean) => void };
+
+export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
+  const { apiKey, secret } = shown;
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
+  const [campaign] = campaigns.state.value.value?.campaigns ?? [];
+  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
+  const { expiresAt, expiryTimeZone } = apiKey;
+  return (
+    <SecretDialog
+      title="Save your key"
+      lead={
+        <>
+          This is the only time you’ll see the value of <strong>{apiKey.name}</strong>. Store it where your integration keeps its secrets.
+        </>
+      }
+      label="Key value"
+      secret={secret}
+      asLine={keyLine}
+      lost="This key value can’t be shown again. If you lose it, revoke the key and create a new one."
+      onClose={onClose}
+    >
+      <div class="field">
+        <div class="label-row">
+          <h3>
+            {campaign ? (
+              <>
+                Try it: place a test call in <bdi>{campaign.name}</bdi>
+              </>
+            ) : (
+              'Example call'
+            )}
+          </h3>
+          <CopyButton text={snippet} what="command" />
+        </div>
+        <pre>{snippet}</pre>
+        <p class="hint">Paste it into a terminal, and then the key when it asks.</p>
+      </div>
+      <p class="hint">
+        This key has access to {keyAccessOf(session)} and works until{' '}
+        {expiresAt === null ? 'it is revoked' : formatInstant(endOf(expiresAt, expiryTimeZone))}.
+      </p>
+    </SecretDialog>
+  );
+}

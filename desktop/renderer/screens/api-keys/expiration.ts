@@ -1,0 +1,69 @@
+import { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
+import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
+import { formatDay, formatInstant, formatIsoDay, formatRelative } from '../../state/format/format-time.ts';
+
+export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
+export type ExpirationChoice = (typeof expirationChoices)[number];
+
+export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
+  none: 'No expiration',
+  '1': '1 Year',
+  '2': '2 Years',
+  '3': '3 Years',
+  '4': '4 Years',
+  '5': '5 Years',
+  custom: 'Custom',
+};
+
+/** The form's input, possibly incomplete. */
+export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
+
+/** What a draft means at this moment: an expiration and its description, or the field that is missing or wrong. */
+type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
+
+const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
+
+export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTime): Resolved {
+  if (choice === '') return { ok: false, field: 'choice', problem: 'Choose an expiration.' };
+  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, text: 'Works until it is revoked.' };
+  if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
+  const range = customRange(now, timeZone);
+  if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${describeRange(now, timeZone)}.` };
+  if (!isWithin(date, range)) return { ok: false, field: 'date', problem: `The date must be ${describeRange(now, timeZone)}.` };
+  return worksUntil({ kind: 'custom', date }, now, timeZone);
+}
+
+/** The allowed days for a custom expiry. They change at midnight in that zone. */
+export function describeRange(now: DateTime, timeZone: string): string {
+  const { earliest, latest } = customRange(now, timeZone);
+  return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;
+}
+
+function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
+  const instant = expiryInstant(expiration, now, timeZone);
+  return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
+}
+
+/** The day that a choice comes to, for its button. */
+export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
+  if (choice === 'none') return 'until revoked';
+  if (choice === 'custom') return 'choose a date';
+  const instant = expiryInstant({ kind: 'years', years: years[choice] }, now, timeZone);
+  return instant ? formatDay(instant) : '';
+}
+
+/** A zone, `UTC`, and then every zone that the machine knows. */
+export function timeZonesAfter(ownZone: string): string[] {
+  return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
+}
+
+/** The choice that a key was created with, as far as its days tell: a custom one has no date, as that has lost its meaning. */
+export function choiceOf(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
+  if (apiKey.expiresAt === null) return 'none';
+  const zone = apiKey.expiryTimeZone ?? 'utc';
+  const created = DateTime.fromISO(apiKey.createdAt, { zone });
+  const end = DateTime.fromISO(apiKey.expiresAt).toMillis();
+  const isOf = (choice: keyof typeof years) => expiryInstant({ kind: 'years', years: years[choice] }, created, zone)?.toMillis() === end;
+  return expirationChoices.filter((choice) => choice !== 'none' && choice !== 'custom').find(isOf) ?? 'custom';
+}

@@ -1,0 +1,17 @@
+import { Icon } from '../../components/icons.tsx';
+import { Empty } from '../../components/loadable.tsx';
+import { server } from '../../state/session.ts';
+import { exampleCall } from './snippets.ts';
+
+/** What a key is for, for who has none yet. */
+export function FirstKey({ onCreate }: { onCreate: () => void }) {
+  return (
+    <Empty title="No API keys yet">
+      <p>With an API key, your systems can place and cancel calls without anyone signing in. Each call is one request:</p>
+      <pre>{exampleCall(server.value, '{campaignId}', 'order-4711')}</pre>
+      <button type="button" class="primary" onClick={onCreate}>
+        <Icon name="plus" /> Create your first key
+      </button>
+    </Empty>
+  );
+}

@@ -1,0 +1,32 @@
+import { signal } from '@preact/signals';
+import type { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { type Sort, sorted } from '../../state/format/sorting.ts';
+import { remember } from '../../state/view.ts';
+import { filterKeys, type KeyColumn, type KeyFilter, keySortValues } from './key-list.ts';
+
+/** What the user set on the screen of keys. */
+export type KeyListView = { search: string; filter: KeyFilter; owner: string; sort: Sort<KeyColumn>; size: number; page: number };
+
+export const initialKeyListView: KeyListView = {
+  search: '',
+  filter: 'all',
+  owner: '',
+  sort: { column: 'created', isDescending: true },
+  size: limits.pageSizes[1],
+  page: 0,
+};
+
+/** The keys that match, in the order that the user chose. */
+export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner, sort }: KeyListView, now: DateTime): ApiKeyView[] {
+  const found = filterKeys(keys, search, filter, now, owner);
+  // As the core sends them: those of one instant have an order, too.
+  if (sort.column === 'created') return sort.isDescending ? found : found.toReversed();
+  return sorted(found, keySortValues[sort.column], sort.isDescending);
+}
+
+/** Narrows the screen of keys to those of one owner. @param tenancyKey whose screen it is */
+export function showKeysOf(tenancyKey: string, owner: string): void {
+  remember(`${tenancyKey}/view/api-keys`, () => signal(initialKeyListView)).value = { ...initialKeyListView, owner };
+}

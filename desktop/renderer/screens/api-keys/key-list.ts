@@ -1,0 +1,108 @@
+import { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
+import { isExpired } from '#contract/expiry.ts';
+import { folded } from '#contract/text/text.ts';
+import type { SortValue } from '../../state/format/sorting.ts';
+
+export const keyFilters = ['all', 'expiring', 'expired', 'endless', 'never-used', 'unused'] as const;
+export type KeyFilter = (typeof keyFilters)[number];
+
+export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
+  all: 'All',
+  expiring: 'Expiring within 30 days',
+  expired: 'Expired',
+  endless: 'Never expires',
+  'never-used': 'Never used',
+  unused: 'Unused for 90 days',
+};
+
+/** The owner's name in a filter; `You` is the viewer, whatever their name. */
+export function ownerOf({ owner }: ApiKeyView): string {
+  if (!owner) return '';
+  return owner.isYou ? 'You' : owner.name;
+}
+
+/** The owners of the keys, the viewer first. */
+export function ownersOf(keys: readonly ApiKeyView[]): string[] {
+  const names = new Set(keys.map(ownerOf).filter((name) => name !== ''));
+  return [...names].toSorted((one, other) => Number(other === 'You') - Number(one === 'You') || one.localeCompare(other));
+}
+
+/** The keys whose name contains the searched text and that match the filter, in their order. */
+export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
+  const wanted = folded(search.trim());
+  return keys.filter((key) => folded(key.name).includes(wanted) && (owner === '' || ownerOf(key) === owner) && matches[filter](key, now));
+}
+
+const matches: Readonly<Record<KeyFilter, (key: ApiKeyView, now: DateTime) => boolean>> = {
+  all: () => true,
+  expiring: endsSoon,
+  expired: hasExpired,
+  endless: (key) => key.expiresAt === null,
+  'never-used': (key) => key.lastUsedAt === null,
+  // A key that was never used counts from its creation.
+  unused: (key, now) => DateTime.fromISO(key.lastUsedAt ?? key.createdAt) <= now.minus({ days: 90 }),
+};
+
+/** Whether the key ends within 30 days. */
+export function endsSoon(key: ApiKeyView, now: DateTime): boolean {
+  return key.expiresAt !== null && !hasExpired(key, now) && DateTime.fromISO(key.expiresAt) <= now.plus({ days: 30 });
+}
+
+/** The core said so, or the key has expired since the list was loaded. */
+export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
+  return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
+}
+
+/** The keys that end within 30 days, the next one first. */
+export function keysEndingSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
+  return keys
+    .filter((key) => endsSoon(key, now))
+    .toSorted((one, other) => Date.parse(one.expiresAt ?? '') - Date.parse(other.expiresAt ?? ''));
+}
+
+/** Whether a key of this name is in the list already, ignoring case and accents. */
+export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
+  const wanted = folded(name.trim());
+  return wanted !== '' && keys.some((key) => folded(key.name.trim()) === wanted);
+}
+
+/** The other keys of the same name. */
+export function namesakesOf(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
+  return keys.filter((key) => key.id !== id && key.name === name);
+}
+
+export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';
+
+export const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => SortValue>> = {
+  name: (key) => key.name,
+  owner: ownerOf,
+  created: (key) => Date.parse(key.createdAt),
+  used: (key) => (key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt)),
+  expiry: (key) => (key.expiresAt === null ? null : Date.parse(key.expiresAt)),
+};
+
+export const keyCsvHead = ['ID', 'Name', 'Owner', 'Created', 'Last used', 'Expiry', 'Expiry time zone', 'Expired'] as const;
+
+export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
+  return [
+    key.id,
+    key.name,
+    ownerOf(key),
+    key.createdAt,
+    key.lastUsedAt ?? 'Never',
+    key.expiresAt ?? 'No expiration',
+    key.expiryTimeZone ?? '',
+    hasExpired(key, now) ? 'Expired' : '',
+  ];
+}
+
+export type Page<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
+
+/** One page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
+export function pageOf<Item>(all: readonly Item[], wanted: number, size: number): Page<Item> {
+  const count = Math.max(1, Math.ceil(all.length / size));
+  const index = Math.min(Math.max(0, wanted), count - 1);
+  const items = all.slice(index * size, (index + 1) * size);
+  return { items, index, count, first: items.length === 0 ? 0 : index * size + 1, last: index * size + items.length };
+}

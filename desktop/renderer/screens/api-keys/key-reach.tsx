@@ -1,0 +1,27 @@
+import type { ApiKeyDetailsView } from '#contract/console.ts';
+import { useResource } from '../../components/loadable.tsx';
+import { ownZone } from '../../state/clock.ts';
+
+/** What a key reaches now, as a line of its own; nothing until that is known. */
+export function KeyReach({ id, subject = 'It' }: { id: string; subject?: string }) {
+  const resource = useResource(() => window.callkey.getApiKey({ id, timeZone: ownZone.peek() }), id);
+  const view = resource.state.value.value;
+  return (
+    view && (
+      <p>
+        {subject} has access to <Reach reach={view.reach} />.
+      </p>
+    )
+  );
+}
+
+type ReachProps = { reach: ApiKeyDetailsView['reach']; isSentence?: boolean };
+
+export function Reach({ reach: { kind, name }, isSentence = false }: ReachProps) {
+  return (
+    <>
+      {isSentence ? 'All' : 'all'} campaigns in {kind === 'partner' && 'all accounts under '}
+      <bdi>{name}</bdi>
+    </>
+  );
+}

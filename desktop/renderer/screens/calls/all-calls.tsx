@@ -1,0 +1,169 @@
+import type { AllCallsSummaryView, CampaignsView } from '#contract/console.ts';
+import { folded } from '#contract/text/text.ts';
+import { sum } from '../../components/charts/charts.ts';
+import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
+import { chosenDay, outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
+import { Empty, Loadable } from '../../components/loadable.tsx';
+import { Freshness, Page } from '../../components/page.tsx';
+import { Clip } from '../../components/table/clip.tsx';
+import { DataTable } from '../../components/table/data-table.tsx';
+import { MoreButton } from '../../components/table/more-button.tsx';
+import type { Column } from '../../components/table/table-model.ts';
+import { usePages } from '../../components/use-pages.ts';
+import { useView } from '../../components/use-view.ts';
+import { ownZone } from '../../state/clock.ts';
+import { formatNumber, pluralize } from '../../state/format/format.ts';
+import { type Sort, sortAfterPress, sorted } from '../../state/format/sorting.ts';
+import type { Pages } from '../../state/pages.ts';
+import { CampaignSelect } from './campaign-select.tsx';
+import { DialerOff } from './dialer-off.tsx';
+import { DialerTrouble } from './dialer-trouble.tsx';
+
+type AllCallsProps = { title: string; campaigns: CampaignsView; onChoose: (campaignId: string) => void };
+
+/** What became of the calls of all campaigns together, and of each. A campaign's row leads to its calls. */
+export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
+  const zone = ownZone.value;
+  const [{ search }, change] = useView('campaign-search', { search: '' });
+  const isMany = campaigns.nextCursor !== null;
+  const pagesOf = (text: string) => outcomePages(zone, text);
+  const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, search.trim(), summaryMs);
+  return (
+    <Page
+      title={title}
+      actions={<CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />}
+      foot={
+        <>
+          <Freshness resource={resource} />
+          {!isWhole && <span role="status">{pluralize(resource.state.value.value?.campaigns.length ?? 0, 'campaign')} so far</span>}
+          <MoreButton resource={resource} pages={pages} label="Show more campaigns" />
+        </>
+      }
+    >
+      <DialerOff />
+      {isMany && (
+        <search class="toolbar">
+          <label class="grow">
+            <span class="visually-hidden">Search by campaign or account</span>
+            <input
+              type="search"
+              placeholder="Search by campaign or account"
+              value={search}
+              onInput={({ currentTarget }) => change({ search: currentTarget.value })}
+            />
+          </label>
+        </search>
+      )}
+      <Loadable resource={resource} what="outcomes">
+        {(view) => (
+          <>
+            <DialerTrouble trouble={view.dialerTrouble} />
+            <Outcomes view={isMany && isWhole ? searched(view, search) : view} isMany={isMany} onChoose={onChoose} />
+          </>
+        )}
+      </Loadable>
+    </Page>
+  );
+}
+
+/** A page of campaigns with their outcomes. */
+type OutcomesView = CampaignsView & AllCallsSummaryView;
+
+function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
+  return {
+    async load(cursor) {
+      const query = { search, cursor };
+      const [campaigns, summary] = await Promise.all([
+        window.callkey.listCampaigns(query),
+        window.callkey.summarizeAllCalls({ ...query, timeZone }),
+      ]);
+      if (!campaigns.ok) return campaigns;
+      return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;
+    },
+    join: (view, next) => ({
+      campaigns: [...view.campaigns, ...next.campaigns],
+      nextCursor: next.nextCursor,
+      dialerTrouble: next.dialerTrouble,
+      days: view.days.map(({ day, campaigns }, index) => ({ day, campaigns: [...campaigns, ...(next.days[index]?.campaigns ?? [])] })),
+    }),
+    count: ({ campaigns }) => campaigns.length,
+    empty: { campaigns: [], nextCursor: null, dialerTrouble: null, days: [] },
+  };
+}
+
+/** The campaigns that match, once all of them are loaded. */
+function searched(view: OutcomesView, search: string): OutcomesView {
+  const sought = folded(search.trim());
+  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(sought)));
+  return { ...view, campaigns };
+}
+
+type OutcomesProps = { view: OutcomesView; isMany: boolean; onChoose: (campaignId: string) => void };
+
+function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
+  const [{ day }, change] = useView('outcomes', chosenDay);
+  if (view.campaigns.length === 0) return <Empty title="No campaign matches" />;
+  if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
+    return (
+      <Empty title="No calls in the last 30 days">
+        <p>Choose a campaign to see its older calls.</p>
+      </Empty>
+    );
+  }
+  const outcomes = outcomesByCampaign(view, day);
+  const rows = view.campaigns.map((campaign) => {
+    const counts = outcomes(campaign.id);
+    return { ...campaign, counts, total: sum(counts) };
+  });
+  return (
+    <>
+      <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => change({ day: chosen })} />
+      <CampaignTable rows={rows} onChoose={onChoose} />
+    </>
+  );
+}
+
+type CampaignRow = CampaignsView['campaigns'][number] & { counts: readonly number[]; total: number };
+
+const groupColumns: readonly Column<CampaignRow, string>[] = outcomeGroups.map(({ name, label }, index) => ({
+  name,
+  label,
+  width: 'count',
+  ...((name === 'undialed' || name === 'waiting') && ({ needs: 'wide' } as const)),
+  cell: ({ counts }) => <Count of={counts[index] ?? 0} />,
+}));
+
+const columns: readonly Column<CampaignRow, string>[] = [
+  { name: 'name', label: 'Campaign', width: 'name', cell: ({ name }) => <Clip>{name}</Clip> },
+  { name: 'account', label: 'Account', width: 'text', cell: ({ account }) => <Clip>{account.name}</Clip> },
+  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Count of={total} /> },
+  ...groupColumns,
+];
+
+const byTotal: { sort: Sort<string> } = { sort: { column: 'total', isDescending: true } };
+
+function CampaignTable({ rows, onChoose }: { rows: readonly CampaignRow[]; onChoose: (campaignId: string) => void }) {
+  const [{ sort }, change] = useView('campaigns', byTotal);
+  const isText = (column: string) => column === 'name' || column === 'account';
+  const sortValue = ({ name, account, total, counts }: CampaignRow) => {
+    if (sort.column === 'name') return name;
+    if (sort.column === 'account') return account.name;
+    return counts[outcomeGroups.findIndex((group) => group.name === sort.column)] ?? total;
+  };
+  return (
+    <DataTable
+      label="Campaigns"
+      columns={columns}
+      rows={sorted(rows, sortValue, sort.isDescending)}
+      idOf={({ id }) => id}
+      nameOf={({ name }) => name}
+      sort={sort}
+      onSort={(column) => change({ sort: sortAfterPress(sort, column, !isText(column)) })}
+      onOpen={({ id }) => onChoose(id)}
+    />
+  );
+}
+
+function Count({ of }: { of: number }) {
+  return <span class={of === 0 ? 'faint' : undefined}>{formatNumber(of)}</span>;
+}

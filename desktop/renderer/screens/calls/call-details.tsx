@@ -1,0 +1,102 @@
+import type { ComponentChildren } from 'preact';
+import type { CallDetailsView, CallView } from '#contract/console.ts';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Details, Facts } from '../../components/details.tsx';
+import { Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Moment } from '../../components/time.tsx';
+import { formatNumber } from '../../state/format/format.ts';
+import { formatDuration } from '../../state/format/format-time.ts';
+import { OwnerTag } from '../api-keys/api-key-table.tsx';
+import { callDurationMs } from './call-list.ts';
+import { CallBadge } from './call-table.tsx';
+
+type Fact = readonly [string, ComponentChildren];
+
+/** All that the console knows of one call. */
+export function CallDetails({ campaignId, call, onClose }: { campaignId: string; call: CallView; onClose: () => void }) {
+  const { contact, contactId } = call;
+  const resource = useFreshResource(`call/${contactId}`, () => window.callkey.getCall({ campaignId, contactId }));
+  return (
+    <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
+      <Facts facts={factsOf(call)} />
+      <Loadable resource={resource} what="details">
+        {(view) => (
+          <>
+            <HandOff view={view} />
+            <Variables view={view} />
+          </>
+        )}
+      </Loadable>
+    </Details>
+  );
+}
+
+function factsOf(call: CallView): Fact[] {
+  const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, apiKey } = call;
+  const duration = callDurationMs(call);
+  return [
+    ...(detail === null ? [] : [['Detail', <bdi key="detail">{detail}</bdi>] as const]),
+    ['Phone', contact.phone ?? 'Erased'],
+    ['Placed', <Moment key="placed" at={placedAt} />],
+    ...momentAt('Dialed', dialedAt),
+    ...momentAt('Ended', endedAt),
+    ...(duration === null ? [] : [['Duration', formatDuration(duration)] as const]),
+    [
+      'Key',
+      apiKey ? (
+        <span key="key">
+          <bdi>{apiKey.name}</bdi> <OwnerTag owner={apiKey.owner} />
+        </span>
+      ) : (
+        'Another user’s key'
+      ),
+    ],
+    ['Request ID', <Copyable key="request" text={requestId} what="request ID" />],
+    ['Contact ID', <Copyable key="contact" text={contactId} what="contact ID" />],
+  ];
+}
+
+/** When it may be dialed, and what the dialer has tried. */
+function HandOff({ view }: { view: CallDetailsView }) {
+  const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
+  const facts: Fact[] = [
+    ...momentAt('Not before', notBefore),
+    ...momentAt('Not after', notAfter),
+    ...(timeZone === null ? [] : [['Time zone', timeZone] as const]),
+    ...(attempts === 0 ? [] : [['Attempts', formatNumber(attempts)] as const]),
+    ...momentAt('First attempt', attempts > 1 ? firstAttemptAt : null),
+    ...momentAt('Next attempt', nextAttemptAt),
+    ...momentAt('Reported late', toldLateAt),
+  ];
+  if (facts.length === 0) return null;
+  return (
+    <section>
+      <h3>Dialing</h3>
+      <Facts facts={facts} />
+    </section>
+  );
+}
+
+function Variables({ view: { variables } }: { view: CallDetailsView }) {
+  const facts = Object.entries(variables ?? {});
+  if (facts.length === 0) return null;
+  return (
+    <section>
+      <h3>Variables</h3>
+      <Facts facts={facts} />
+    </section>
+  );
+}
+
+function momentAt(term: string, at: string | null): Fact[] {
+  return at === null ? [] : [[term, <Moment key={term} at={at} />]];
+}
+
+function Copyable({ text, what }: { text: string; what: string }) {
+  return (
+    <span class="copyable">
+      <code>{text}</code>
+      <CopyButton text={text} what={what} />
+    </span>
+  );
+}

@@ -1,0 +1,284 @@
+import type { ComponentChildren } from 'preact';
+import { useCallback, useState } from 'preact/hooks';
+import { type CallState, callStates } from '#contract/calls/states.ts';
+import type { CallsView, CampaignsView } from '#contract/console.ts';
+import { DayRange } from '../../components/charts/day-range.tsx';
+import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
+import { summaryMs } from '../../components/charts/outcomes.ts';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { Empty, Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
+import { Freshness, Page } from '../../components/page.tsx';
+import { ExportAllButton } from '../../components/table/export-all-button.tsx';
+import { focusRow } from '../../components/table/table-focus.ts';
+import { Time } from '../../components/time.tsx';
+import { typingMs } from '../../components/use-pages.ts';
+import { useView } from '../../components/use-view.ts';
+import { ownZone } from '../../state/clock.ts';
+import { describeLoaded } from '../../state/format/format.ts';
+import { callStateLabels } from '../../state/format/labels.ts';
+import { chosenCampaign, type ScreenProps, scrollToTop } from '../../state/navigation.ts';
+import type { Resource } from '../../state/resource.ts';
+import { AllCalls } from './all-calls.tsx';
+import { CallDetails } from './call-details.tsx';
+import { callCsvHead, callCsvRow } from './call-list.ts';
+import { CallTable } from './call-table.tsx';
+import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from './campaign-select.tsx';
+import { DialerOff } from './dialer-off.tsx';
+import { DialerTrouble } from './dialer-trouble.tsx';
+import { useCalls } from './use-calls.ts';
+
+type CallsSettings = { state: CallState | null; apiKey: string; search: string; from: string; to: string; pages: number };
+
+const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', from: '', to: '', pages: 1 };
+
+/** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint tells a call's outcome. */
+export function Calls({ title }: ScreenProps) {
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
+  const [settings, change] = useView('calls', initialSettings);
+  const [first] = campaigns.state.value.value?.campaigns ?? [];
+  const choose = (campaignId: string) => {
+    chosenCampaign.value = campaignId;
+    change({ pages: 1 });
+    scrollToTop();
+    focusCampaignSelect();
+  };
+  if (!first) {
+    return (
+      <Page title={title}>
+        <Loadable resource={campaigns} what="your campaigns">
+          {() => (
+            <Empty title="No campaigns">
+              <p>Calls belong to campaigns, and you don’t have access to any campaigns yet. Ask your operator to create one.</p>
+            </Empty>
+          )}
+        </Loadable>
+      </Page>
+    );
+  }
+  return (
+    <Loadable resource={campaigns} what="your campaigns">
+      {(view) => {
+        const wanted = chosenCampaign.value;
+        const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
+        const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === wanted);
+        const show = (campaign: Campaign) => (
+          <CampaignCalls
+            key={campaign.id}
+            title={title}
+            campaigns={view}
+            campaign={campaign}
+            settings={settings}
+            onChange={change}
+            onChoose={choose}
+          />
+        );
+        if (chosen) return show(chosen);
+        const all = <AllCalls title={title} campaigns={view} onChoose={choose} />;
+        if (wanted === '' || view.nextCursor === null) return all;
+        return <CampaignOfId key={wanted} id={wanted} show={show} otherwise={all} />;
+      }}
+    </Loadable>
+  );
+}
+
+type CampaignOfIdProps = { id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
+
+/** Finds a campaign that is on no page which has been loaded: an address or a search led to it. */
+function CampaignOfId({ id, show, otherwise }: CampaignOfIdProps) {
+  const found = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
+  return (
+    <Loadable resource={found} what="the campaign">
+      {({ campaigns }) => {
+        const campaign = campaigns.find((each) => each.id === id);
+        return campaign ? show(campaign) : otherwise;
+      }}
+    </Loadable>
+  );
+}
+
+type CampaignCallsProps = {
+  title: string;
+  campaigns: CampaignsView;
+  campaign: Campaign;
+  settings: CallsSettings;
+  onChange: (changes: Partial<CallsSettings>) => void;
+  onChoose: (campaignId: string) => void;
+};
+
+function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoose }: CampaignCallsProps) {
+  const campaignId = campaign.id;
+  const { state, apiKey, from, to, pages } = settings;
+  const search = useDebounced(settings.search.trim(), typingMs);
+  const wanted = { campaignId, state, apiKey, search, from, to, timeZone: ownZone.value };
+  const resource = useCalls(wanted, pages);
+  const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
+  const [openId, setOpenId] = useState<string | null>(null);
+  const calls = resource.state.value.value?.calls ?? [];
+  const searchedBackTo = resource.state.value.value?.searchedBackTo;
+  const openCall = calls.find(({ contactId }) => contactId === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
+
+  return (
+    <>
+      <Page
+        title={title}
+        actions={
+          <>
+            <CampaignSelect campaigns={campaigns} chosen={campaign} onChange={onChoose} />
+            {calls.length > 0 && <ExportAllButton name="calls" head={callCsvHead} load={(cursor) => loadRows({ ...wanted, cursor })} />}
+          </>
+        }
+        foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
+      >
+        <DialerOff />
+        <Outcomes campaignId={campaignId} day={from === to ? from : ''} onChoose={(day) => onChange({ from: day, to: day, pages: 1 })} />
+        <search class="toolbar">
+          <label class="grow">
+            <span class="visually-hidden">Search</span>
+            <input
+              type="search"
+              placeholder="Contact, phone number, or request ID"
+              value={settings.search}
+              onInput={({ currentTarget }) => onChange({ search: currentTarget.value, pages: 1 })}
+            />
+          </label>
+          <label>
+            <span class="visually-hidden">State</span>
+            <select
+              value={state ?? ''}
+              onChange={({ currentTarget }) =>
+                onChange({ state: callStates.find((name) => name === currentTarget.value) ?? null, pages: 1 })
+              }
+            >
+              <option value="">Any outcome</option>
+              {callStates.map((name) => (
+                <option key={name} value={name}>
+                  {callStateLabels[name]}
+                </option>
+              ))}
+            </select>
+          </label>
+          <KeyFilter calls={calls} apiKey={apiKey} onChange={(chosen) => onChange({ apiKey: chosen, pages: 1 })} />
+          <DayRange from={from} to={to} onChange={(range) => onChange({ ...range, pages: 1 })} />
+        </search>
+        <Loadable resource={resource} what="calls">
+          {(view) =>
+            view.calls.length === 0 ? (
+              <NoCalls searchedBackTo={searchedBackTo} onReset={isFiltered ? () => onChange(initialSettings) : null} />
+            ) : (
+              <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
+            )
+          }
+        </Loadable>
+      </Page>
+      {openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
+    </>
+  );
+}
+
+async function loadRows(query: Parameters<typeof window.callkey.listCalls>[0]) {
+  const result = await window.callkey.listCalls(query);
+  return result.ok
+    ? { ok: true as const, value: { rows: result.value.calls.map(callCsvRow), nextCursor: result.value.nextCursor } }
+    : result;
+}
+
+type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (apiKey: string) => void };
+
+/** The keys that the viewer can see, and the revoked ones among those that placed the calls shown. */
+function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
+  const keys = useFreshResource('keys-of-calls', () => window.callkey.listApiKeys(), summaryMs);
+  const named = [...(keys.state.value.value?.apiKeys ?? []), ...calls.flatMap((call) => call.apiKey ?? [])];
+  const options = new Map(named.map(({ id, name }) => [id, name]));
+  return (
+    <label>
+      <span class="visually-hidden">Key</span>
+      <select value={apiKey} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        <option value="">Any key</option>
+        {[...options].map(([id, name]) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The chart above the list. It waits for nobody: a list without it is whole, too. */
+function Outcomes({ campaignId, day, onChoose }: { campaignId: string; day: string; onChoose: (day: string) => void }) {
+  const zone = ownZone.value;
+  const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
+  const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
+  const view = summary.state.value.value;
+  return (
+    view && (
+      <>
+        <DialerTrouble trouble={view.dialerTrouble} />
+        <OutcomeChart summary={view} day={day} onChoose={onChoose} />
+      </>
+    )
+  );
+}
+
+function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOlder: () => void }) {
+  const view = resource.state.value.value;
+  if (!view) return null;
+  return (
+    <>
+      <Freshness resource={resource} />
+      <span role="status">
+        {describeLoaded(view.calls.length, view, 'call')}, newest first
+        {view.searchedBackTo && <SearchedBackTo at={view.searchedBackTo} />}
+      </span>
+      {view.nextCursor !== null && (
+        <span class="end">
+          <button type="button" onClick={onOlder}>
+            {view.searchedBackTo ? 'Search older calls' : 'Show older calls'}
+          </button>
+        </span>
+      )}
+    </>
+  );
+}
+
+function SearchedBackTo({ at }: { at: string }) {
+  return (
+    <>
+      , searched back to <Time at={at} />
+    </>
+  );
+}
+
+/** @property onReset null where nothing is filtered */
+type NoCallsProps = { searchedBackTo: string | undefined; onReset: (() => void) | null };
+
+function NoCalls({ searchedBackTo, onReset }: NoCallsProps) {
+  if (searchedBackTo !== undefined) {
+    return (
+      <Empty title="No matching calls so far">
+        <p>
+          Calls placed since <Time at={searchedBackTo} /> were searched. Search older ones, or enter more of the name, phone number or
+          request ID.
+        </p>
+      </Empty>
+    );
+  }
+  if (onReset) {
+    return (
+      <Empty title="No matching calls">
+        <button type="button" onClick={onReset}>
+          Show all calls
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No calls yet">
+      <p>Calls that your systems place with an API key appear here.</p>
+    </Empty>
+  );
+}

@@ -1,0 +1,116 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { CampaignsView } from '#contract/console.ts';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { FormError } from '../../components/forms/field.tsx';
+import { type Option, Picker } from '../../components/forms/picker.tsx';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { useResource } from '../../components/loadable.tsx';
+import { typingMs } from '../../components/use-pages.ts';
+import { describeFailure } from '../../state/format/failure-text.ts';
+import { pluralize } from '../../state/format/format.ts';
+
+export type Campaign = CampaignsView['campaigns'][number];
+
+/** Enough for most users. */
+export const firstPage = { search: '', cursor: null };
+
+/** @property chosen null for all of them */
+type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; onChange: (id: string) => void };
+
+/** The campaigns by their account; a search where there are more than a list can show. */
+export function CampaignSelect(props: CampaignSelectProps) {
+  return props.campaigns.nextCursor === null ? <CampaignList {...props} /> : <CampaignSearch {...props} />;
+}
+
+function CampaignList({ campaigns, chosen, onChange }: CampaignSelectProps) {
+  return (
+    <select id={selectId} aria-label="Campaign" value={chosen?.id ?? ''} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+      {campaigns.campaigns.length > 1 && <option value="">All campaigns</option>}
+      {byAccount(campaigns).map(([account, items]) => (
+        <optgroup key={account} label={account}>
+          {items.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </optgroup>
+      ))}
+    </select>
+  );
+}
+
+function CampaignSearch({ chosen, onChange }: CampaignSelectProps) {
+  const [isOpen, setOpen] = useState(false);
+  const choose = (id: string) => {
+    setOpen(false);
+    onChange(id);
+  };
+  return (
+    <>
+      <button type="button" id={selectId} class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        {chosen === null ? 'Choose a campaign…' : chosen.name}
+      </button>
+      {isOpen && <CampaignDialog isChosen={chosen !== null} onChoose={choose} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+type CampaignDialogProps = { isChosen: boolean; onChoose: (id: string) => void; onClose: () => void };
+
+function CampaignDialog({ isChosen, onChoose, onClose }: CampaignDialogProps) {
+  const [search, setSearch] = useState('');
+  const settled = useDebounced(search.trim(), typingMs);
+  const resource = useResource(() => window.callkey.listCampaigns({ search: settled, cursor: null }), settled);
+  const { value, failure, isLoading } = resource.state.value;
+  const isSearching = isLoading || settled !== search.trim();
+  const options = useMemo(() => value?.campaigns.map(toOption) ?? null, [value]);
+  return (
+    <Dialog title="Choose a campaign" onDismiss={onClose}>
+      <Picker
+        label="Find a campaign"
+        listLabel="Campaigns"
+        placeholder="Type the name of a campaign or account"
+        search={search}
+        onSearch={setSearch}
+        options={isSearching ? null : options}
+        onChoose={({ id }) => onChoose(id)}
+      />
+      <FormError text={failure && describeFailure(failure)} />
+      <p class="hint" role="status">
+        {describeMatches(value, isSearching)}
+      </p>
+      <div class="actions">
+        {isChosen && (
+          <button type="button" onClick={() => onChoose('')}>
+            All campaigns
+          </button>
+        )}
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function describeMatches(view: CampaignsView | null, isSearching: boolean): string {
+  if (view === null || isSearching) return 'Searching…';
+  const count = pluralize(view.campaigns.length, 'match', 'matches');
+  return view.nextCursor === null ? count : `The first ${count}. Type more of the name to find others.`;
+}
+
+function toOption({ id, name, account }: Campaign): Option {
+  return { id, name, caption: account.name };
+}
+
+const selectId = 'campaign';
+
+/** Another campaign replaces the screen, and what had the focus. */
+export function focusCampaignSelect(): void {
+  requestAnimationFrame(() => document.getElementById(selectId)?.focus());
+}
+
+function byAccount({ campaigns }: CampaignsView): [string, CampaignsView['campaigns']][] {
+  const groups = Map.groupBy(campaigns, ({ account }) => account.name);
+  return [...groups];
+}

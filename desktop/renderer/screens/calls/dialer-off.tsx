@@ -1,0 +1,14 @@
+import { session } from '../../state/session.ts';
+
+/** Says that calls wait, and how to see them dialed, on a server that dials none. */
+export function DialerOff() {
+  if (session.value?.dialer !== 'off') return null;
+  return (
+    <p class="notice" role="note">
+      <span>
+        No provider is connected, so calls stay queued. To see them dialed without a phone ringing, restart the server with{' '}
+        <code>DIALER=simulated npm start</code>.
+      </span>
+    </p>
+  );
+}

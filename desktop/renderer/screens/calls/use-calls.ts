@@ -1,0 +1,50 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { CallsView, CallView } from '#contract/console.ts';
+import type { CallFilter, Result } from '../../../ipc.ts';
+import { useResource } from '../../components/loadable.tsx';
+import type { Resource } from '../../state/resource.ts';
+
+const pollMs = 2_000;
+const narrowMs = 10_000;
+
+type Wanted = CallFilter & { campaignId: string };
+
+/** The newest calls that match, up to date while they are visible. */
+export function useCalls(wanted: Wanted, pages: number): Resource<CallsView> {
+  const key = JSON.stringify([wanted, pages]);
+  const newest = useRef(key);
+  newest.current = key;
+  const resource = useResource(() => loadPages(wanted, pages, () => newest.current === key), key);
+  const isNarrow = wanted.state !== null || wanted.apiKey !== '' || wanted.search !== '';
+  usePolling(resource, (isNarrow ? narrowMs : pollMs) * pages);
+  return resource;
+}
+
+/** Loads the newest pages one after the other, as one list, while it is still wanted. */
+async function loadPages(wanted: Wanted, pages: number, isWanted: () => boolean): Promise<Result<CallsView>> {
+  const calls: CallView[] = [];
+  let cursor: string | null = null;
+  let searchedBackTo: string | undefined;
+  let totals: Pick<CallsView, 'total' | 'totalIsMore'> = {};
+  for (let page = 0; page < pages; page++) {
+    const result: Result<CallsView> = await window.callkey.listCalls({ ...wanted, cursor });
+    if (!result.ok) return result;
+    calls.push(...result.value.calls);
+    const { total, totalIsMore } = result.value;
+    totals = { total, totalIsMore };
+    cursor = result.value.nextCursor;
+    searchedBackTo = result.value.searchedBackTo;
+    if (cursor === null || !isWanted()) break;
+  }
+  return { ok: true, value: { calls, nextCursor: cursor, ...totals, ...(searchedBackTo !== undefined && { searchedBackTo }) } };
+}
+
+/** Reloads a visible list every two seconds, and a longer one less often: its every page is a request, and a search looks through many calls. */
+function usePolling(resource: Resource<CallsView>, everyMs: number): void {
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) void resource.refreshIfOlder(0);
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [resource, everyMs]);
+}

@@ -1,0 +1,159 @@
+import { useState } from 'preact/hooks';
+import type { Named, SessionView } from '#contract/console.ts';
+import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { Field, FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { Loadable, useResource } from '../../components/loadable.tsx';
+import { typingMs } from '../../components/use-pages.ts';
+import { kindLabels } from '../../state/directory.ts';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
+
+type CreateEntryProps = {
+  kind: DirectoryKind;
+  /** Where the new one belongs, as far as that is known. */
+  parent: DirectoryEntry | null;
+  session: SessionView;
+  onCreated: (entry: DirectoryEntry) => void;
+  onClose: () => void;
+};
+
+export function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryProps) {
+  // A partner user has one partner, and need not choose it.
+  const own = kind === 'account' && session.viewer.partner ? session.viewer.partner : parent;
+  const [name, setName] = useState('');
+  const [parentId, setParentId] = useState(own?.id ?? '');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const parentField = kind === 'account' ? 'partnerId' : 'accountId';
+  return (
+    <Dialog title={`Create ${kindLabels[kind].few}`} onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(() => window.callkey.createEntry({ kind, name, parentId }), onCreated);
+        }}
+      >
+        <TextField
+          label="Name"
+          error={fieldError(failure, 'name')}
+          type="text"
+          autocomplete="off"
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        {kind !== 'partner' && own === null && (
+          <ParentField
+            kind={kind === 'account' ? 'partner' : 'account'}
+            parentId={parentId}
+            error={fieldError(failure, parentField)}
+            onChange={setParentId}
+          />
+        )}
+        {own && (
+          <p class="hint">
+            In <bdi>{own.name}</bdi>
+          </p>
+        )}
+        <FormError text={generalError(failure, own === null ? ['name', parentField] : ['name'])} />
+        <FormActions verb="Create" verbing="Creating…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+type RenameEntryProps = { entry: DirectoryEntry; onRenamed: (entry: DirectoryEntry) => void; onClose: () => void };
+
+export function RenameEntry({ entry: { kind, id, name: current }, onRenamed, onClose }: RenameEntryProps) {
+  const [name, setName] = useState(current);
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  return (
+    <Dialog title={`Rename ${kindLabels[kind].few}`} onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(() => window.callkey.renameEntry({ kind, id, name }), onRenamed);
+        }}
+      >
+        <TextField
+          label="Name"
+          error={fieldError(failure, 'name')}
+          type="text"
+          autocomplete="off"
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        <FormError text={generalError(failure, ['name'])} />
+        <FormActions verb="Rename" verbing="Renaming…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+export function FormActions({ verb, verbing, isBusy, onCancel }: { verb: string; verbing: string; isBusy: boolean; onCancel: () => void }) {
+  return (
+    <div class="actions">
+      <button type="button" aria-disabled={isBusy} onClick={onCancel}>
+        Cancel
+      </button>
+      <button type="submit" class="primary" aria-disabled={isBusy}>
+        {isBusy ? verbing : verb}
+      </button>
+    </div>
+  );
+}
+
+type ParentFieldProps = { kind: 'partner' | 'account'; parentId: string; error: string | null; onChange: (id: string) => void };
+
+/** The partner or account of a new entry; a search where there are more than a list can show. */
+function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
+  const [search, setSearch] = useState('');
+  const [chosen, setChosen] = useState<Named | null>(null);
+  const settled = useDebounced(search.trim(), typingMs);
+  const resource = useResource(() => window.callkey.listDirectory({ kind, parentId: null, search: settled, cursor: null }), settled);
+  const { one, many } = kindLabels[kind];
+  return (
+    <Loadable resource={resource} what={many.toLowerCase()}>
+      {({ entries, nextCursor }) => {
+        // The chosen one stays while others are searched.
+        const isElsewhere = chosen !== null && !entries.some(({ id }) => id === chosen.id);
+        const options: (Named & { partner?: Named | null })[] = isElsewhere ? [chosen, ...entries] : entries;
+        return (
+          <>
+            {(search !== '' || nextCursor !== null) && (
+              <TextField label={`Search ${many.toLowerCase()}`} type="text" autocomplete="off" value={search} onInput={setSearch} />
+            )}
+            <Field label={one} error={error}>
+              {(binding) => (
+                <select
+                  {...binding}
+                  value={parentId}
+                  onChange={({ currentTarget }) => {
+                    setChosen(options.find(({ id }) => id === currentTarget.value) ?? null);
+                    onChange(currentTarget.value);
+                  }}
+                >
+                  <option value="">Choose…</option>
+                  {options.map(({ id, name, partner }) => (
+                    <option key={id} value={id}>
+                      {partner ? `${name} · ${partner.name}` : name}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          </>
+        );
+      }}
+    </Loadable>
+  );
+}

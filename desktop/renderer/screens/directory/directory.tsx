@@ -1,0 +1,149 @@
+import { useCallback, useState } from 'preact/hooks';
+import type { SessionView } from '#contract/console.ts';
+import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
+import { Icon } from '../../components/icons.tsx';
+import { Empty, Loadable } from '../../components/loadable.tsx';
+import { Freshness, Page } from '../../components/page.tsx';
+import { MoreButton } from '../../components/table/more-button.tsx';
+import { focusRow } from '../../components/table/table-focus.ts';
+import { usePages } from '../../components/use-pages.ts';
+import { useView } from '../../components/use-view.ts';
+import { announce } from '../../state/announcement.ts';
+import { type DirectoryView, directoryPages, entriesInView, kindLabels } from '../../state/directory.ts';
+import { pluralize } from '../../state/format/format.ts';
+import type { ScreenProps } from '../../state/navigation.ts';
+import { CreateEntry, RenameEntry } from './directory-dialogs.tsx';
+import { EntryDetails } from './entry-details.tsx';
+import { EntryTable } from './entry-table.tsx';
+
+/** Partners only for staff, who see all of them. */
+function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
+  return viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
+}
+
+/** Partners, accounts and campaigns: to find, to create, to rename and to open. */
+export function Directory({ session, title }: ScreenProps) {
+  const kinds = kindsFor(session);
+  const [view, change] = useView<DirectoryView>('directory', { kind: kinds[0] ?? 'account', parent: null, search: '' });
+  const { kind, parent, search } = view;
+  const { resource, pages, isWhole } = usePages(
+    `directory/${kind}/${parent?.id ?? ''}`,
+    (text) => directoryPages(view, text),
+    search.trim(),
+  );
+  const [isCreating, setCreating] = useState(false);
+  const [renaming, setRenaming] = useState<DirectoryEntry | null>(null);
+  const [openId, setOpenId] = useState<string | null>(null);
+  const entries = resource.state.value.value?.entries ?? [];
+  const found = isWhole ? entriesInView(entries, search) : entries;
+  const openEntry = entries.find(({ id }) => id === openId);
+  const { one, many, few } = kindLabels[kind];
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
+  const show = (changes: Partial<DirectoryView>) => {
+    setOpenId(null);
+    change(changes);
+  };
+  const changed = (text: string) => {
+    setCreating(false);
+    setRenaming(null);
+    announce(text);
+    void resource.refresh();
+  };
+
+  return (
+    <>
+      <Page
+        title={title}
+        actions={
+          <button type="button" class="primary" onClick={() => setCreating(true)}>
+            <Icon name="plus" /> Create {few}
+          </button>
+        }
+        foot={
+          <>
+            <Freshness resource={resource} />
+            <span role="status">
+              {pluralize(found.length, few)}
+              {!isWhole && ' so far'}
+            </span>
+            <MoreButton resource={resource} pages={pages} label={`Show more ${few}s`} />
+          </>
+        }
+      >
+        <search class="toolbar">
+          <label class="grow">
+            <span class="visually-hidden">Search by name or ID</span>
+            <input
+              type="search"
+              placeholder="Search by name or ID"
+              value={search}
+              onInput={({ currentTarget }) => change({ search: currentTarget.value })}
+            />
+          </label>
+          <label>
+            <span class="visually-hidden">Show</span>
+            <select
+              value={kind}
+              onChange={({ currentTarget }) =>
+                show({ kind: kinds.find((name) => name === currentTarget.value) ?? kind, parent: null, search: '' })
+              }
+            >
+              {kinds.map((name) => (
+                <option key={name} value={name}>
+                  {kindLabels[name].many}
+                </option>
+              ))}
+            </select>
+          </label>
+          {parent && (
+            <button type="button" class="clip" onClick={() => show({ parent: null })}>
+              In <bdi>{parent.name}</bdi> <Icon name="close" />
+              <span class="visually-hidden">Show all {few}s</span>
+            </button>
+          )}
+        </search>
+        <Loadable resource={resource} what={many.toLowerCase()}>
+          {() =>
+            found.length === 0 ? (
+              <Empty title={search.trim() === '' ? `No ${few}s yet` : `No matching ${few}s`}>
+                {search.trim() === '' && <p>{whyCreate[kind]}</p>}
+              </Empty>
+            ) : (
+              <EntryTable kind={kind} entries={found} openId={openId} onOpen={({ id }) => setOpenId(id)} />
+            )
+          }
+        </Loadable>
+      </Page>
+      {openEntry && (
+        <EntryDetails
+          entry={openEntry}
+          session={session}
+          onRename={() => setRenaming(openEntry)}
+          onShow={(child) => show({ kind: child, parent: openEntry, search: '' })}
+          onClose={closeDetails}
+        />
+      )}
+      {isCreating && (
+        <CreateEntry
+          kind={kind}
+          parent={parent}
+          session={session}
+          onClose={() => setCreating(false)}
+          onCreated={({ name }) => changed(`${one} ${name} was created.`)}
+        />
+      )}
+      {renaming && (
+        <RenameEntry entry={renaming} onClose={() => setRenaming(null)} onRenamed={({ name }) => changed(`${one} renamed to ${name}.`)} />
+      )}
+    </>
+  );
+}
+
+const whyCreate: Readonly<Record<DirectoryKind, string>> = {
+  partner: 'A partner has accounts, and users who manage them.',
+  account: 'An account has campaigns. Its API keys can’t be used for other accounts.',
+  campaign: 'API keys place calls in campaigns.',
+};

@@ -1,0 +1,103 @@
+import { useState } from 'preact/hooks';
+import { limits } from '#contract/limits.ts';
+import { codePoints } from '#contract/text/text.ts';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { useAutofocus } from '../../components/forms/use-autofocus.ts';
+import { Mark } from '../../components/mark.tsx';
+import { announce } from '../../state/announcement.ts';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { passwordChanged, signOut } from '../../state/session.ts';
+
+type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
+
+/** A screen of its own after a one-time password, otherwise a dialog. */
+export function ChangePassword(props: ChangePasswordProps) {
+  if (!props.isDue) {
+    return (
+      <Dialog title="Change password" onDismiss={props.onClose}>
+        <PasswordForm cancel="Cancel" onCancel={props.onClose} onDone={props.onClose} />
+      </Dialog>
+    );
+  }
+  return (
+    <main class="entrance">
+      <section class="card" aria-labelledby="password-title">
+        <Mark />
+        <h1 id="password-title">Choose a new password</h1>
+        <p>You signed in with a one-time password. Choose one that only you know.</p>
+        <PasswordForm isDue cancel="Sign out" onCancel={() => void signOut()} onDone={() => undefined} />
+      </section>
+    </main>
+  );
+}
+
+/** @property isDue the session proves the one-time password */
+type PasswordFormProps = { isDue?: true; cancel: string; onCancel: () => void; onDone: () => void };
+
+function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
+  const [currentPassword, setCurrent] = useState('');
+  const [newPassword, setNew] = useState('');
+  const [isShown, setShown] = useState(false);
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  useAutofocus(form);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    void run(
+      () => window.callkey.changePassword({ newPassword, ...(isDue ? {} : { currentPassword }) }),
+      () => {
+        onDone();
+        passwordChanged();
+        announce('Password changed. Your other sessions have ended.');
+      },
+    );
+  }
+
+  const length = codePoints(newPassword);
+  return (
+    <form ref={form} onSubmit={submit} noValidate>
+      {!isDue && (
+        <TextField
+          label="Current password"
+          error={fieldError(failure, 'currentPassword')}
+          type="password"
+          autocomplete="current-password"
+          value={currentPassword}
+          onInput={setCurrent}
+          autofocus
+        />
+      )}
+      <TextField
+        label="New password"
+        error={fieldError(failure, 'newPassword')}
+        hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length matters most: use a few words.`}
+        aside={
+          <span class="counter">
+            {length > 0 ? length : ''}{' '}
+            <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+              {isShown ? 'Hide' : 'Show'} password
+            </button>
+          </span>
+        }
+        type={isShown ? 'text' : 'password'}
+        spellcheck={false}
+        autocomplete="new-password"
+        value={newPassword}
+        onInput={setNew}
+        autofocus={isDue === true}
+      />
+      <FormError text={generalError(failure, isDue ? ['newPassword'] : ['currentPassword', 'newPassword'])} />
+      <div class="actions">
+        <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
+          {cancel}
+        </button>
+        <button type="submit" class="primary" aria-disabled={isBusy}>
+          Change password
+        </button>
+      </div>
+    </form>
+  );
+}

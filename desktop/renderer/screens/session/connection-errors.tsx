@@ -1,0 +1,136 @@
+import { useEffect } from 'preact/hooks';
+import type { Failure } from '../../../ipc.ts';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { Mark } from '../../components/mark.tsx';
+import { connectionError, loadStartupState, refreshKey, resetSession, server } from '../../state/session.ts';
+
+const retryMs = 5_000;
+
+type Core = Extract<Failure, { kind: 'incompatible' }>['core'];
+
+type Explanation = { title: string; text: string };
+
+const explanations: Readonly<Record<Core, Explanation>> = {
+  older: {
+    title: 'This server is too old for this console',
+    text: 'Update the server, or use the version of the console that matches it.',
+  },
+  newer: {
+    title: 'This server is too new for this console',
+    text: 'Update the console to the same version as your server.',
+  },
+  unknown: {
+    title: 'This isn’t a Callkey server',
+    text: 'A different kind of server is running at this address. Check the address.',
+  },
+};
+
+/** The core serves the page, and has been replaced by another release since. */
+const pageIsOutdated: Explanation = {
+  title: 'This page doesn’t match the server’s version',
+  text: 'The server was updated or replaced. Reload the page to continue. You’ll lose anything you’ve typed here.',
+};
+
+async function reload(): Promise<void> {
+  location.reload();
+}
+
+const choosesServer = () => window.callkey.capabilities.choosesServer;
+
+function explain(core: Core): Explanation {
+  return choosesServer() || core === 'unknown' ? explanations[core] : pageIsOutdated;
+}
+
+/** Before signing in: another release of the core answers, or another kind of server. */
+export function Incompatible({ core }: { core: Core }) {
+  const { title, text } = explain(core);
+  const isOutdated = !choosesServer() && core !== 'unknown';
+  return <ErrorCard title={title} text={text} retry={isOutdated ? reload : loadStartupState} />;
+}
+
+/** The same during a session, as a dialog: the screen under it keeps its state. */
+export function BecameIncompatible({ core }: { core: Core }) {
+  const { title, text } = explain(core);
+  const canReload = !choosesServer();
+  const tryAgain = () => {
+    connectionError.value = null;
+    refreshKey.value += 1;
+  };
+  return (
+    <Dialog title={title} lead={text} isAlert onDismiss={() => undefined}>
+      <p class="hint">{server.value}</p>
+      <div class="actions">
+        <UseAnotherServer />
+        <button type="button" class={canReload ? undefined : 'primary'} data-autofocus={!canReload || undefined} onClick={tryAgain}>
+          Try again
+        </button>
+        {canReload && (
+          <button type="button" class="primary" data-autofocus onClick={reload}>
+            Reload
+          </button>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+/** The core of the stored session does not answer. The console retries until it does. */
+export function Unreachable({ detail }: { detail: string }) {
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    const retry = () => {
+      timer = setTimeout(() => void loadStartupState().then(retry), retryMs);
+    };
+    retry();
+    return () => clearTimeout(timer);
+  }, []);
+  return <ErrorCard title="Can’t reach the server" text={`${detail} The console retries every few seconds.`} retry={loadStartupState} />;
+}
+
+/** Shows until the core has answered for the stored session. */
+export function Splash() {
+  return (
+    <main class="entrance" aria-busy="true">
+      <section class="card splash">
+        <Mark />
+        <p role="status" class="loading">
+          Opening your session…
+        </p>
+      </section>
+    </main>
+  );
+}
+
+function ErrorCard({ title, text, retry }: Explanation & { retry: () => Promise<void> }) {
+  const { isBusy, run } = useAction();
+  const tryAgain = () =>
+    run(async () => {
+      await retry();
+      return { ok: true, value: null };
+    });
+  return (
+    <main class="entrance">
+      <section class="card" aria-labelledby="connection-error-title">
+        <Mark />
+        <h1 id="connection-error-title">{title}</h1>
+        <p>{text}</p>
+        <p class="hint">{server.value}</p>
+        <div class="actions">
+          <UseAnotherServer />
+          <button type="button" class="primary" onClick={() => void tryAgain()} aria-disabled={isBusy}>
+            Try again
+          </button>
+        </div>
+      </section>
+    </main>
+  );
+}
+
+function UseAnotherServer() {
+  return choosesServer() ? (
+    <button type="button" onClick={resetSession}>
+      Use another server
+    </button>
+  ) : null;
+}

@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { announce } from '../../state/announcement.ts';
+import { describeFailure, fieldError } from '../../state/format/failure-text.ts';
+import { resetSession, session, signInAgain } from '../../state/session.ts';
+
+/** A dialog over the current screen, which keeps its state: no typed text is lost. */
+export function SessionEnded() {
+  const [password, setPassword] = useState('');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const email = session.value?.viewer.email ?? '';
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    if (password === '') return;
+    const again = () => announce('Signed in again. Your work is as you left it.');
+    // Signing in has closed this dialog, so the unmounted callback is the one that runs.
+    void run(() => signInAgain(password), again, again);
+  }
+
+  const wrong = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
+  return (
+    <Dialog
+      title="Your session has ended"
+      lead={
+        <>
+          Sign in again as <strong>{email}</strong>. Your work on this screen is kept.
+        </>
+      }
+      isAlert
+      onDismiss={() => undefined}
+    >
+      <form ref={form} onSubmit={submit} noValidate>
+        <TextField
+          label="Password"
+          error={wrong}
+          type="password"
+          autocomplete="current-password"
+          value={password}
+          onInput={setPassword}
+          autofocus
+        />
+        <FormError text={failure && wrong === null ? describeFailure(failure) : null} />
+        <div class="actions">
+          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
+            Discard and sign out
+          </button>
+          <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
+            {isBusy ? 'Signing in…' : 'Sign in again'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,60 @@
+import { useState } from 'preact/hooks';
+import type { Setup } from '#contract/console.ts';
+import { FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { Page } from '../../components/page.tsx';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { setSession } from '../../state/session.ts';
+
+const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };
+
+type SetUpProps = {
+  /** Someone else was faster. */
+  onTaken: () => void;
+};
+
+/** Creates the first partner, account and campaign of a new server, so that the first key has something to place calls in. */
+export function SetUp({ onTaken }: SetUpProps) {
+  const [names, setNames] = useState(prefilled);
+  const { isBusy, failure, form, run } = useAction();
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    const create = async () => {
+      const result = await window.callkey.setUp(names);
+      if (!result.ok && result.failure.kind === 'refused' && result.failure.code === 'conflict') onTaken();
+      return result;
+    };
+    void run(create, setSession);
+  }
+
+  const field = (name: keyof Setup, label: string, hint: string) => (
+    <TextField
+      label={label}
+      hint={hint}
+      error={fieldError(failure, name)}
+      type="text"
+      autocomplete="off"
+      value={names[name]}
+      onInput={(typed) => setNames({ ...names, [name]: typed })}
+      autofocus={name === 'partner'}
+    />
+  );
+  return (
+    <Page title="Set up Callkey">
+      <form ref={form} class="set-up" onSubmit={submit} noValidate>
+        <p>Calls are placed in campaigns. Name your first one, and who it belongs to. You can change the names later.</p>
+        {field('partner', 'Organization', 'Has accounts. You, or a partner that you serve.')}
+        {field('account', 'Account', 'A customer or department. Its API keys can’t be used for other accounts.')}
+        {field('campaign', 'Campaign', 'What the calls are about.')}
+        <FormError text={generalError(failure, ['partner', 'account', 'campaign'])} />
+        <div class="actions at-start">
+          <button type="submit" class="primary" aria-disabled={isBusy}>
+            {isBusy ? 'Creating…' : 'Create and continue'}
+          </button>
+        </div>
+      </form>
+    </Page>
+  );
+}

@@ -1,0 +1,126 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Failure } from '../../../ipc.ts';
+import { FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { useAutofocus } from '../../components/forms/use-autofocus.ts';
+import { Mark } from '../../components/mark.tsx';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { email, server, signIn, signOutFailed, startupState } from '../../state/session.ts';
+import { Servers } from './servers.tsx';
+
+export function SignIn() {
+  const { choosesServer, isPrivate } = window.callkey.capabilities;
+  const persistence = startupState.value?.persistence ?? null;
+  const [remembered] = useState({ server: server.peek(), email: email.peek() });
+  const canKeep = persistence?.possible === true;
+  const [password, setPassword] = useState('');
+  const [keepSignedIn, setKeep] = useState(false);
+  const [hasServers, setHasServers] = useState(false);
+  const [isChoosingServer, setChoosingServer] = useState(false);
+  const { isBusy, failure, form, setError, run } = useAction();
+  useAutofocus(form);
+  useEffect(() => void window.callkey.listServers().then(({ length }) => setHasServers(length > 0)), []);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    const missing = missingFields({ server: server.value, email: email.value, password });
+    const input = { server: server.value.trim(), email: email.value, password, keepSignedIn };
+    if (missing) setError(missing);
+    else void run(() => signIn(input));
+  }
+
+  return (
+    <main class="entrance">
+      <form ref={form} class="card" onSubmit={submit} noValidate aria-labelledby="sign-in-title">
+        <Mark />
+        <h1 id="sign-in-title">Sign in</h1>
+        {!isPrivate && (
+          <p class="notice">
+            This connection isn’t encrypted. Others on the network can read your password and keys. Open the console at an https address.
+          </p>
+        )}
+        {signOutFailed.value && (
+          <p class="notice" role="alert">
+            The server didn’t respond, so your session wasn’t ended. It expires after a day without use.
+          </p>
+        )}
+        {choosesServer && (
+          <TextField
+            label="Server address"
+            error={fieldError(failure, 'server')}
+            hint="For example, https://calls.example.com"
+            type="text"
+            inputMode="url"
+            spellcheck={false}
+            autocomplete="url"
+            value={server.value}
+            onInput={(typed) => {
+              server.value = typed;
+            }}
+            autofocus={remembered.server === ''}
+          />
+        )}
+        <TextField
+          label="Email"
+          error={fieldError(failure, 'email')}
+          type="email"
+          autocomplete="username"
+          value={email.value}
+          onInput={(typed) => {
+            email.value = typed;
+          }}
+          autofocus={remembered.server !== '' && remembered.email === ''}
+        />
+        <TextField
+          label="Password"
+          error={fieldError(failure, 'password')}
+          type="password"
+          autocomplete="current-password"
+          value={password}
+          onInput={setPassword}
+          autofocus={remembered.server !== '' && remembered.email !== ''}
+        />
+        {persistence ? (
+          <div class="check">
+            <input
+              id="keep"
+              type="checkbox"
+              checked={keepSignedIn && canKeep}
+              disabled={!canKeep}
+              aria-describedby={canKeep ? undefined : 'keep-reason'}
+              onChange={({ currentTarget }) => setKeep(currentTarget.checked)}
+            />
+            <label for="keep">Keep me signed in</label>
+            {!persistence.possible && (
+              <p id="keep-reason" class="hint">
+                {persistence.reason}
+              </p>
+            )}
+          </div>
+        ) : (
+          <p class="hint">You stay signed in to this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
+        )}
+        <FormError text={generalError(failure, ['server', 'email', 'password'])} />
+        <button type="submit" class="primary" aria-disabled={isBusy}>
+          {isBusy ? 'Signing in…' : 'Sign in'}
+        </button>
+        {hasServers && (
+          <button type="button" class="quiet" onClick={() => setChoosingServer(true)}>
+            Switch server
+          </button>
+        )}
+      </form>
+      {isChoosingServer && <Servers onClose={() => setChoosingServer(false)} />}
+    </main>
+  );
+}
+
+function missingFields(fields: { server: string; email: string; password: string }): Failure | null {
+  const messages = { server: 'Enter the address of your server.', email: 'Enter your email address.', password: 'Enter your password.' };
+  const errors = (['server', 'email', 'password'] as const).flatMap((path) =>
+    fields[path].trim() === '' ? [{ path, message: messages[path] }] : [],
+  );
+  const [first] = errors;
+  return first ? { kind: 'refused', code: 'invalid', detail: first.message, errors, retryAfterSeconds: null } : null;
+}

@@ -1,0 +1,99 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { SessionView, TenanciesView } from '#contract/console.ts';
+import type { Failure, TenancyChoice } from '../../../ipc.ts';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { FormError } from '../../components/forms/field.tsx';
+import { type Option, Picker } from '../../components/forms/picker.tsx';
+import { announce } from '../../state/announcement.ts';
+import { describeFailure } from '../../state/format/failure-text.ts';
+import { pluralize } from '../../state/format/format.ts';
+import { handleSessionFailure, setSession } from '../../state/session.ts';
+
+type Found = TenanciesView['tenancies'][number];
+const typingMs = 120;
+
+/** Finds accounts and partners as the user types, and selects one. */
+export function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
+  const [search, setSearch] = useState('');
+  const { found, failure: searchFailure } = useTenancies(search);
+  const [selectFailure, setFailure] = useState<Failure | null>(null);
+  const failure = selectFailure ?? searchFailure;
+  const options = useMemo(() => found?.map(optionOf) ?? null, [found]);
+
+  async function select(choice: TenancyChoice, name: string): Promise<void> {
+    const result = await handleSessionFailure(window.callkey.selectTenancy(choice));
+    if (!result.ok) return setFailure(result.failure);
+    onClose();
+    setSession(result.value);
+    announce(name === '' ? 'Selection cleared.' : `Selected ${name}.`);
+  }
+
+  return (
+    <Dialog title="Switch account or partner" onDismiss={onClose}>
+      <Picker
+        label="Find an account or partner"
+        listLabel="Accounts and partners"
+        placeholder="Type a name"
+        search={search}
+        onSearch={setSearch}
+        options={options}
+        onChoose={({ id }) => {
+          const tenancy = found?.find((each) => keyOf(each) === id);
+          if (tenancy) void select({ kind: tenancy.kind, id: tenancy.id }, tenancy.name);
+        }}
+      />
+      <FormError text={failure && describeFailure(failure)} />
+      <p class="visually-hidden" role="status">
+        {found ? pluralize(found.length, 'match', 'matches') : 'Searching'}
+      </p>
+      {found?.length === 0 && (
+        <p class="hint">
+          {search.trim() === ''
+            ? 'There are no accounts yet. Create them in Directory.'
+            : `No account or partner matches “${search.trim()}”.`}
+        </p>
+      )}
+      <div class="actions">
+        {session.tenancy && (
+          <button type="button" onClick={() => void select({ kind: null }, '')}>
+            Clear selection
+          </button>
+        )}
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function keyOf({ kind, id }: Found): string {
+  return `${kind}:${id}`;
+}
+
+function optionOf(tenancy: Found): Option {
+  const { kind, name, partnerName } = tenancy;
+  return { id: keyOf(tenancy), name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName ?? ''}` };
+}
+
+/** The results for the current search; answers to older ones are dropped. */
+function useTenancies(search: string): { found: Found[] | null; failure: Failure | null } {
+  const [state, setState] = useState<{ search: string | null; found: Found[] | null; failure: Failure | null }>({
+    search: null,
+    found: null,
+    failure: null,
+  });
+  useEffect(() => {
+    let isCurrent = true;
+    const timer = setTimeout(async () => {
+      const result = await handleSessionFailure(window.callkey.searchTenancies(search.trim()));
+      if (!isCurrent) return;
+      setState({ search, found: result.ok ? result.value.tenancies : null, failure: result.ok ? null : result.failure });
+    }, typingMs);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [search]);
+  return state.search === search ? state : { found: null, failure: null };
+}

@@ -1,0 +1,154 @@
+import type { ComponentType } from 'preact';
+import { useCallback, useEffect } from 'preact/hooks';
+import type { SessionView } from '#contract/console.ts';
+import type { Command } from '../../../ipc.ts';
+import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../../screens.ts';
+import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Page } from '../../components/page.tsx';
+import { canUseKeys, useCommands } from '../../state/commands.ts';
+import { openDialog, type ScreenProps, screen, showScreen } from '../../state/navigation.ts';
+import { windowTitle } from '../../state/place.ts';
+import { refreshKey, server, signOut, tenancyKey } from '../../state/session.ts';
+import { Activity } from '../activity/activity.tsx';
+import { ApiKeys } from '../api-keys/api-keys.tsx';
+import { Calls } from '../calls/calls.tsx';
+import { Directory } from '../directory/directory.tsx';
+import { ChangePassword } from '../session/change-password.tsx';
+import { Servers } from '../session/servers.tsx';
+import { SetUp } from '../session/set-up.tsx';
+import { TenancySwitcher } from '../session/tenancy-switcher.tsx';
+import { Users } from '../users/users.tsx';
+import { Palette } from './palette.tsx';
+import { Sidebar } from './sidebar.tsx';
+
+/** The component of each screen in desktop/screens.ts. The compiler reports one that is missing. */
+const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
+  'api-keys': ApiKeys,
+  calls: Calls,
+  users: Users,
+  activity: Activity,
+  directory: Directory,
+};
+
+/** The frame around every screen: navigation, tenancy and viewer. */
+export function Shell({ session }: { session: SessionView }) {
+  const available = screensFor(session.viewer);
+  const current = available.find(({ name }) => name === screen.value) ?? screens[0];
+  useCommands(useCallback((command) => runCommand(command, session), [session]));
+  // A screen reader announces the screen after signing in.
+  useEffect(() => showScreen(screen.peek()), []);
+
+  useWindowTitle(windowTitle(current.label, session, server.value));
+
+  const Content = components[current.name];
+  const needsTenancy = current.needsTenancy && !canUseKeys(session);
+  return (
+    <div class="shell">
+      <Sidebar session={session} current={current.name} onPalette={() => runCommand('palette', session)} />
+      <main key={`${tenancyKey.value}/${current.name}`}>
+        {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
+      </main>
+      {openDialog.value === 'switch-tenancy' && <TenancySwitcher session={session} onClose={closeDialog} />}
+      {openDialog.value === 'palette' && (
+        <Palette session={session} onCommand={(command) => runAfterDialog(command, session)} onClose={closeDialog} />
+      )}
+      {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
+      {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
+    </div>
+  );
+}
+
+/** The window's title follows the document's. */
+function useWindowTitle(title: string): void {
+  useEffect(() => {
+    document.title = title;
+    return () => {
+      document.title = 'Callkey';
+    };
+  }, [title]);
+}
+
+/** Runs a command once the palette is gone: an open dialog would block it. */
+function runAfterDialog(command: Command, session: SessionView): void {
+  requestAnimationFrame(() => runCommand(command, session));
+}
+
+function closeDialog(): void {
+  openDialog.value = null;
+}
+
+const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: SessionView) => void>> = {
+  palette: () => {
+    openDialog.value = 'palette';
+  },
+  'new-api-key': (session) => {
+    if (canUseKeys(session)) openOverApiKeys('create-key');
+    else openDialog.value = 'switch-tenancy';
+  },
+  'which-key': () => openOverApiKeys('which-key'),
+  'switch-tenancy': ({ viewer }) => {
+    if (viewer.userType === 'staff') openDialog.value = 'switch-tenancy';
+  },
+  'switch-server': () => {
+    openDialog.value = 'switch-server';
+  },
+  'change-password': () => {
+    openDialog.value = 'change-password';
+  },
+  find: () => document.querySelector<HTMLElement>('main input[type="search"]')?.focus(),
+  refresh: () => {
+    refreshKey.value += 1;
+  },
+  'sign-out': () => void signOut(),
+  // SecretDialog handles it.
+  close: () => undefined,
+};
+
+/** Runs a command of the menu. An open dialog blocks it, as it blocks the rest of the page. */
+function runCommand(command: Command, session: SessionView): void {
+  if (document.querySelector('dialog[open]')) return;
+  if (isShowCommand(command)) {
+    const allowed = screensFor(session.viewer).find(({ name }) => showCommand(name) === command);
+    if (allowed) showScreen(allowed.name);
+  } else commandHandlers[command](session);
+}
+
+function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
+  showScreen('api-keys');
+  openDialog.value = dialog;
+}
+
+/** Staff have selected nothing yet. On a new server, there is nothing to select: they create it first. */
+function NoTenancy({ title }: { title: string }) {
+  const first = useFreshResource('any-partner', () => window.callkey.listDirectory(anyPartner));
+  const { value } = first.state.value;
+  if (value) return value.entries.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
+  return (
+    <Page title={title}>
+      <Loadable resource={first} what="accounts">
+        {() => null}
+      </Loadable>
+    </Page>
+  );
+}
+
+const anyPartner = { kind: 'partner', parentId: null, search: '', cursor: null } as const;
+
+function ChooseTenancy({ title }: { title: string }) {
+  return (
+    <Page title={title}>
+      <Empty title="Choose an account or partner first">
+        <p>This screen shows the data of the account or partner you choose.</p>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            openDialog.value = 'switch-tenancy';
+          }}
+        >
+          Choose
+        </button>
+      </Empty>
+    </Page>
+  );
+}

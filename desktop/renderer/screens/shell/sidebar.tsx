@@ -1,0 +1,101 @@
+import type { SessionView } from '#contract/console.ts';
+import { type ScreenName, screensFor } from '../../../screens.ts';
+import { Icon } from '../../components/icons.tsx';
+import { MarkIcon } from '../../components/mark.tsx';
+import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
+import { openDialog, showScreen } from '../../state/navigation.ts';
+import { hostOf, placeOf } from '../../state/place.ts';
+import { server, signOut } from '../../state/session.ts';
+
+type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
+
+const isMac = navigator.userAgent.includes('Mac OS');
+
+const opens = (dialog: typeof openDialog.value) => () => {
+  openDialog.value = dialog;
+};
+
+/** Where the viewer is, and where to go. */
+export function Sidebar({ session, current, onPalette }: SidebarProps) {
+  return (
+    <header class="sidebar">
+      <Place session={session} />
+      <nav aria-label="Screens">
+        <ul>
+          {screensFor(session.viewer).map(({ name, icon, label, shortcut }) => (
+            <li key={name}>
+              <button type="button" aria-current={name === current ? 'page' : undefined} onClick={() => showScreen(name)}>
+                <Icon name={icon} />
+                {label}
+                {window.callkey.capabilities.hasMenu && (
+                  <span class="keys" aria-hidden="true">
+                    {shortcut.replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
+                  </span>
+                )}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <button type="button" class="go-to" onClick={onPalette}>
+        <Icon name="search" />
+        Go to…
+        <span class="keys" aria-hidden="true">
+          {isMac ? '⌘K' : 'Ctrl K'}
+        </span>
+      </button>
+      <ViewerPanel session={session} />
+    </header>
+  );
+}
+
+/** What the viewer works in, and on which server. Staff switch it here. */
+function Place({ session }: { session: SessionView }) {
+  const names = (
+    <span>
+      <span class="name clip">{placeOf(session)}</span>
+      <span class="caption clip">{hostOf(server.value)}</span>
+    </span>
+  );
+  if (session.viewer.userType !== 'staff') {
+    return (
+      <div class="place mark">
+        <MarkIcon />
+        {names}
+      </div>
+    );
+  }
+  return (
+    <button type="button" class="place mark" onClick={opens('switch-tenancy')}>
+      <MarkIcon />
+      {names}
+      <Icon name="switch" />
+    </button>
+  );
+}
+
+function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
+  const place = membershipOf(viewer);
+  return (
+    <div class="who">
+      <p>
+        <span class="name clip">{viewer.name}</span>
+        <span class="caption">
+          {userTypeLabels[viewer.userType]}
+          {place === '' ? '' : ` · ${place}`}
+        </span>
+      </p>
+      {window.callkey.capabilities.choosesServer && (
+        <button type="button" class="quiet" onClick={opens('switch-server')}>
+          Switch server
+        </button>
+      )}
+      <button type="button" class="quiet" onClick={opens('change-password')}>
+        Change password
+      </button>
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </div>
+  );
+}

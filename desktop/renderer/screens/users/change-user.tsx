@@ -1,0 +1,107 @@
+import { useState } from 'preact/hooks';
+import type { SessionView, UserView } from '#contract/console.ts';
+import { DangerActions } from '../../components/forms/confirm-danger.tsx';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { describeFailure, fieldError, generalError } from '../../state/format/failure-text.ts';
+import { pluralize } from '../../state/format/format.ts';
+import { FormActions } from '../directory/directory-dialogs.tsx';
+import { AccountField, isWithinOneAccount } from './create-user.tsx';
+
+type ChangeUserProps = { user: UserView; session: SessionView; onChanged: (user: UserView) => void; onClose: () => void };
+
+/** Renames a user, or moves them to another account of the viewer's scope. */
+export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps) {
+  const [name, setName] = useState(user.name);
+  const [accountId, setAccount] = useState(user.account?.id ?? '');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const canMove = user.userType !== 'staff' && user.id !== session.viewer.id && !isWithinOneAccount(session);
+  const hasMoved = accountId !== (user.account?.id ?? '');
+  const change = { id: user.id, name, ...(canMove && hasMoved ? { accountId: accountId === '' ? null : accountId } : {}) };
+  return (
+    <Dialog title="Edit user" onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(
+            () => window.callkey.changeUser(change),
+            (view) => onChanged(view.user),
+          );
+        }}
+      >
+        <TextField
+          label="Name"
+          error={fieldError(failure, 'name')}
+          type="text"
+          autocomplete="off"
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        {canMove && (
+          <AccountField
+            isOnlyOne={false}
+            userType={user.userType}
+            accountId={accountId}
+            current={user.account}
+            error={fieldError(failure, 'accountId')}
+            onChange={setAccount}
+          />
+        )}
+        {hasMoved && (
+          <p class="hint" role="status">
+            Their API keys will follow immediately.
+          </p>
+        )}
+        <FormError text={generalError(failure, ['name', 'accountId'])} />
+        <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+/** Asks before a user and their keys are kept out, or let in again. */
+export function DisableUser({ user, onChanged, onClose }: Omit<ChangeUserProps, 'session'>) {
+  const { isBusy, failure, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const isDisabled = user.disabledAt !== null;
+  const keys = pluralize(user.apiKeys, 'API key');
+  return (
+    <Dialog
+      title={isDisabled ? 'Enable user?' : 'Disable user?'}
+      lead={
+        isDisabled ? (
+          <>
+            <strong>{user.name}</strong> ({user.email}) will be able to sign in, and their {keys} will work again.
+          </>
+        ) : (
+          <>
+            <strong>{user.name}</strong> ({user.email}) will be signed out everywhere, and their {keys} will stop working immediately. Calls
+            already queued will still be dialed. You can enable the user again.
+          </>
+        )
+      }
+      isAlert
+      onDismiss={close}
+    >
+      <FormError text={failure && describeFailure(failure)} />
+      <DangerActions
+        verb={isDisabled ? 'Enable' : 'Disable'}
+        verbing={isDisabled ? 'Enabling…' : 'Disabling…'}
+        isBusy={isBusy}
+        onCancel={close}
+        onAct={() =>
+          void run(
+            () => window.callkey.changeUser({ id: user.id, disabled: !isDisabled }),
+            (view) => onChanged(view.user),
+          )
+        }
+      />
+    </Dialog>
+  );
+}

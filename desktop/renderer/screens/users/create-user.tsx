@@ -1,0 +1,156 @@
+import { useState } from 'preact/hooks';
+import { type Named, type SessionView, type UserType, type UserView, userTypes } from '#contract/console.ts';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import { Field, FormError } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { Loadable, useResource } from '../../components/loadable.tsx';
+import { typingMs } from '../../components/use-pages.ts';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { userTypeLabels } from '../../state/format/labels.ts';
+
+type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string) => void; onClose: () => void };
+
+/** The user types that the viewer can create: none with a wider scope. Without a tenancy, staff create staff. */
+function typesFor({ viewer, tenancy }: SessionView): UserType[] {
+  const isService = viewer.userType === 'staff' && !tenancy;
+  return userTypes.filter((type) => (type === 'staff') === isService);
+}
+
+export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
+  const types = typesFor(session);
+  const [name, setName] = useState('');
+  const [email, setEmail] = useState('');
+  const [userType, setType] = useState<UserType>(types[0] ?? 'account');
+  const [accountId, setAccount] = useState('');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    const input = { name, email, userType, ...(accountId === '' ? {} : { accountId }) };
+    void run(
+      () => window.callkey.createUser(input),
+      ({ user, password }) => onCreated(user, password),
+      () => void window.callkey.dismissSecret(),
+    );
+  }
+
+  return (
+    <Dialog title="Create user" onDismiss={close}>
+      <form ref={form} onSubmit={submit} noValidate>
+        <TextField
+          label="Name"
+          error={fieldError(failure, 'name')}
+          type="text"
+          autocomplete="off"
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        <TextField label="Email" error={fieldError(failure, 'email')} type="email" autocomplete="off" value={email} onInput={setEmail} />
+        <Field label="Type" error={fieldError(failure, 'userType')} hint={typeHints[userType]}>
+          {(binding) => (
+            <select
+              {...binding}
+              value={userType}
+              onChange={({ currentTarget }) => {
+                setType(types.find((type) => type === currentTarget.value) ?? userType);
+                setAccount('');
+              }}
+            >
+              {types.map((type) => (
+                <option key={type} value={type}>
+                  {userTypeLabels[type]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {userType !== 'staff' && (
+          <AccountField
+            isOnlyOne={isWithinOneAccount(session)}
+            userType={userType}
+            accountId={accountId}
+            error={fieldError(failure, 'accountId')}
+            onChange={setAccount}
+          />
+        )}
+        <FormError text={generalError(failure, ['name', 'email', 'userType', 'accountId'])} />
+        <div class="actions">
+          <button type="button" aria-disabled={isBusy} onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" aria-disabled={isBusy}>
+            {isBusy ? 'Creating…' : 'Create user'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+const typeHints: Readonly<Record<UserType, string>> = {
+  account: 'Works in one account and sees only their own keys.',
+  partner: 'Sees the keys and users in all of the partner’s accounts, or only in the account they’re limited to.',
+  staff: 'Sees the account or partner that they select.',
+};
+
+/** In a scope of one account, every new user belongs to that account. */
+export function isWithinOneAccount({ viewer, tenancy }: SessionView): boolean {
+  return viewer.userType === 'staff' ? tenancy?.kind === 'account' : viewer.account !== null;
+}
+
+type AccountFieldProps = {
+  isOnlyOne: boolean;
+  userType: UserType;
+  accountId: string;
+  /** Shows before another is chosen. */
+  current?: Named | null;
+  error: string | null;
+  onChange: (id: string) => void;
+};
+
+export function AccountField({ isOnlyOne, userType, accountId, current = null, error, onChange }: AccountFieldProps) {
+  const [search, setSearch] = useState('');
+  const settled = useDebounced(search.trim(), typingMs);
+  const accounts = useResource(() => window.callkey.listAccounts({ search: settled, cursor: null }), settled);
+  const [chosen, setChosen] = useState<Named | null>(current);
+  const choose = (options: readonly Named[], id: string) => {
+    setChosen(options.find((option) => option.id === id) ?? null);
+    onChange(id);
+  };
+  return (
+    <Loadable resource={accounts} what="accounts">
+      {(view) => {
+        // The chosen one stays while others are searched.
+        const isElsewhere = chosen !== null && !view.accounts.some(({ id }) => id === chosen.id);
+        const options = isElsewhere ? [chosen, ...view.accounts] : view.accounts;
+        return (
+          <>
+            {(search !== '' || view.nextCursor !== null) && (
+              <TextField label="Search accounts" error={null} type="text" autocomplete="off" value={search} onInput={setSearch} />
+            )}
+            <Field label={userType === 'account' ? 'Account' : 'Limited to'} error={error}>
+              {(binding) => (
+                <select
+                  {...binding}
+                  value={isOnlyOne ? view.accounts[0]?.id : accountId}
+                  onChange={({ currentTarget }) => choose(options, currentTarget.value)}
+                >
+                  {!isOnlyOne && <option value="">{userType === 'account' ? 'Choose…' : 'No limit: all of the partner’s accounts'}</option>}
+                  {options.map(({ id, name }) => (
+                    <option key={id} value={id}>
+                      {name}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          </>
+        );
+      }}
+    </Loadable>
+  );
+}

@@ -1,0 +1,113 @@
+import type { DeletionView, UserView } from '#contract/console.ts';
+import { ConfirmDanger } from '../../components/forms/confirm-danger.tsx';
+import { useResource } from '../../components/loadable.tsx';
+import { Clip } from '../../components/table/clip.tsx';
+import { Time } from '../../components/time.tsx';
+import { now } from '../../state/clock.ts';
+import { formatNumber, pluralize } from '../../state/format/format.ts';
+import { sorted } from '../../state/format/sorting.ts';
+
+/** Beyond this many keys, a deletion must be meant. */
+const askedFrom = 10;
+/** A key that was used this lately is probably still in use. */
+const recentDays = 7;
+
+type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
+
+/** Before a user is deleted, shows which keys stop working and when each was last used. */
+export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps) {
+  const preview = useResource(() => window.callkey.previewDeletion(user.id));
+  return (
+    <ConfirmDanger
+      title={`Delete ${user.name}?`}
+      lead={
+        <>
+          <strong>{user.email}</strong> will be signed out immediately and won’t be able to sign in again. You can’t undo this.
+        </>
+      }
+      isWide
+      preview={preview}
+      describe={(view) => <DeletionPreview view={view} />}
+      queuedCallsOf={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
+      proofOf={(view) =>
+        view.user.apiKeys > askedFrom
+          ? { label: `To delete ${pluralize(view.user.apiKeys, 'key')}, type the email address`, text: user.email }
+          : null
+      }
+      verb="Delete"
+      verbing="Deleting…"
+      act={(cancelQueuedCalls) => window.callkey.deleteUser({ id: user.id, cancelQueuedCalls })}
+      onDone={onDeleted}
+      onGone={onGone}
+      onClose={onClose}
+    />
+  );
+}
+
+function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: DeletionView }) {
+  return (
+    <>
+      {apiKeys.length === 0 ? (
+        <p>This user has no API keys.</p>
+      ) : (
+        <>
+          <p>
+            <strong>{pluralize(user.apiKeys, 'API key stops', 'API keys stop')} working</strong> immediately.{' '}
+            {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
+            <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
+          </p>
+          <div class="short-table">
+            <table>
+              <colgroup>
+                <col />
+                <col class="day" />
+                <col class="moment" />
+              </colgroup>
+              <thead>
+                <tr>
+                  <th scope="col">Key</th>
+                  <th scope="col">Last used</th>
+                  <th scope="col">Calls not yet dialed</th>
+                </tr>
+              </thead>
+              <tbody>
+                {sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
+                  <tr key={key.id}>
+                    <th scope="row">
+                      <Clip>{key.name}</Clip>
+                    </th>
+                    <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
+                    <td>{key.queuedCalls}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+      <p class="hint">
+        {sessions === 0
+          ? 'Not currently signed in.'
+          : `Currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`}
+      </p>
+    </>
+  );
+}
+
+/** Says whether integrations still depend on these keys. */
+function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null)[]; isStart: boolean }) {
+  const since = now.value.minus({ days: recentDays }).toMillis();
+  const count = lastUsed.filter((at) => at !== null && Date.parse(at) >= since).length;
+  if (count === 0)
+    return (
+      <>
+        {isStart ? 'None' : 'none'} was used in the last {recentDays} days.
+      </>
+    );
+  return (
+    <>
+      {pluralize(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on {count === 1 ? 'it' : 'them'},
+      replace {count === 1 ? 'it' : 'them'} first.
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+import type { SessionView, UserView } from '#contract/console.ts';
+import { Empty } from '../../components/loadable.tsx';
+import { Clip } from '../../components/table/clip.tsx';
+import { DataTable } from '../../components/table/data-table.tsx';
+import type { Column } from '../../components/table/table-model.ts';
+import { Day } from '../../components/time.tsx';
+import { formatNumber } from '../../state/format/format.ts';
+import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
+import { sortAfterPress } from '../../state/format/sorting.ts';
+import type { UserColumn, UserListView } from '../../state/user-list.ts';
+
+type UserListProps = {
+  found: readonly UserView[];
+  settings: UserListView;
+  session: SessionView;
+  onChange: (changes: Partial<UserListView>) => void;
+  openId: string | null;
+  onOpen: (user: UserView) => void;
+  onDelete: (user: UserView) => void;
+};
+
+/** The users that match, with their search. */
+export function UserList({ found, settings: { search, sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
+  const viewerId = session.viewer.id;
+  return (
+    <>
+      <search class="toolbar">
+        <label class="grow">
+          <span class="visually-hidden">Search by name or email</span>
+          <input
+            type="search"
+            placeholder="Search by name or email"
+            value={search}
+            onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
+          />
+        </label>
+      </search>
+      {found.length === 0 ? (
+        <Empty title="No matching users" />
+      ) : (
+        <DataTable
+          label="Users"
+          columns={columnsFor(viewerId)}
+          rows={found}
+          idOf={({ id }) => id}
+          nameOf={({ name }) => name}
+          openId={openId}
+          onOpen={onOpen}
+          sort={sort}
+          onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
+          action={{
+            icon: 'trash',
+            label: ({ name }) => `Delete ${name}`,
+            isPossible: ({ id }) => id !== viewerId,
+            run: onDelete,
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
+  {
+    name: 'name',
+    label: 'Name',
+    width: 'name',
+    cell: ({ id, name, disabledAt }) => (
+      <span class="line">
+        <Clip>{name}</Clip>
+        {id === viewerId && <span class="tag you">You</span>}
+        {disabledAt !== null && <span class="badge warn">Disabled</span>}
+      </span>
+    ),
+  },
+  { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
+  { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
+  { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
+  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
+  {
+    name: 'seen',
+    label: 'Last sign-in',
+    width: 'day',
+    cell: ({ lastSignInAt }) => (lastSignInAt === null ? <span class="faint">Never</span> : <Day at={lastSignInAt} />),
+  },
+];

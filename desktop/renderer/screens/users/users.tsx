@@ -1,0 +1,205 @@
+import { useCallback, useState } from 'preact/hooks';
+import type { UsersView, UserView } from '#contract/console.ts';
+import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
+import { Icon } from '../../components/icons.tsx';
+import { Empty, Loadable } from '../../components/loadable.tsx';
+import { Freshness, Page } from '../../components/page.tsx';
+import { ExportButton } from '../../components/table/export-button.tsx';
+import { MoreButton } from '../../components/table/more-button.tsx';
+import { focusRow } from '../../components/table/table-focus.ts';
+import { usePages } from '../../components/use-pages.ts';
+import { useView } from '../../components/use-view.ts';
+import { announce } from '../../state/announcement.ts';
+import { canUseKeys } from '../../state/commands.ts';
+import { pluralize } from '../../state/format/format.ts';
+import { type ScreenProps, showScreen } from '../../state/navigation.ts';
+import type { Pages } from '../../state/pages.ts';
+import { tenancyKey } from '../../state/session.ts';
+import { initialView, userCsvHead, userCsvRow, usersInView } from '../../state/user-list.ts';
+import { showKeysOf } from '../api-keys/key-list-view.ts';
+import { DisableUser, EditUser } from './change-user.tsx';
+import { CreateUser } from './create-user.tsx';
+import { DeleteUser } from './delete-user.tsx';
+import { ResetPassword } from './reset-password.tsx';
+import { UserDetails } from './user-details.tsx';
+import { UserList } from './user-list.tsx';
+
+/** @property isNew the user was created just now; otherwise, only the password is new */
+type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
+
+function userPages(search: string): Pages<UsersView> {
+  return {
+    load: (cursor) => window.callkey.listUsers({ search, cursor }),
+    join: (view, next) => ({ users: [...view.users, ...next.users], nextCursor: next.nextCursor }),
+    count: ({ users }) => users.length,
+    empty: { users: [], nextCursor: null },
+  };
+}
+
+/** The users of the viewer's scope. */
+export function Users({ session, title }: ScreenProps) {
+  const [isCreating, setCreating] = useState(false);
+  const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
+  const [resetting, setResetting] = useState<UserView | null>(null);
+  const [editing, setEditing] = useState<UserView | null>(null);
+  const [disabling, setDisabling] = useState<UserView | null>(null);
+  const [openId, setOpenId] = useState<string | null>(null);
+  const [deleting, setDeleting] = useState<UserView | null>(null);
+
+  const [settings, change] = useView('users', initialView);
+  const { resource, pages, isWhole } = usePages('users', userPages, settings.search.trim());
+  const users = resource.state.value.value?.users ?? [];
+  // The core has searched already if it has more users than are loaded.
+  const found = usersInView(users, isWhole ? settings : { ...settings, search: '' });
+  const isEmpty = users.length === 0 && settings.search === '';
+  const openUser = users.find(({ id }) => id === openId);
+  const closeDetails = useCallback(() => {
+    setOpenId(null);
+    focusRow(openId);
+  }, [openId]);
+
+  return (
+    <>
+      <Page
+        title={title}
+        actions={
+          <>
+            {users.length > 0 && <ExportButton name="users" head={userCsvHead} rows={() => found.map(userCsvRow)} />}
+            <button type="button" class="primary" onClick={() => setCreating(true)}>
+              <Icon name="plus" /> Create user
+            </button>
+          </>
+        }
+        foot={
+          !isEmpty && (
+            <>
+              <Freshness resource={resource} />
+              <span role="status">
+                {pluralize(found.length, 'user')}
+                {resource.state.value.value?.nextCursor && ' so far'}
+              </span>
+              <MoreButton resource={resource} pages={pages} label="Show more users" />
+            </>
+          )
+        }
+      >
+        <Loadable resource={resource} what="users">
+          {() =>
+            isEmpty ? (
+              <Empty title="No users yet">
+                <p>Create the first user, who can then sign in and create keys.</p>
+              </Empty>
+            ) : (
+              <UserList
+                found={found}
+                settings={settings}
+                session={session}
+                onChange={change}
+                openId={openId}
+                onOpen={({ id }) => setOpenId(id)}
+                onDelete={setDeleting}
+              />
+            )
+          }
+        </Loadable>
+      </Page>
+      {isCreating && (
+        <CreateUser
+          session={session}
+          onClose={() => setCreating(false)}
+          onCreated={(user, password) => {
+            setCreating(false);
+            setHandedOver({ user, password: new OneTimeSecret(password), isNew: true });
+            void resource.refresh();
+          }}
+        />
+      )}
+      {handedOver && (
+        <SecretDialog
+          title="Share the password"
+          lead={
+            <>
+              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, then chooses
+              a new one. This is the only time you’ll see it.
+            </>
+          }
+          label="One-time password"
+          secret={handedOver.password}
+          lost="This password can’t be shown again. To get a new one, reset the password."
+          onClose={() => {
+            setHandedOver(null);
+            announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);
+          }}
+        />
+      )}
+      {openUser && (
+        <UserDetails
+          user={openUser}
+          isYou={openUser.id === session.viewer.id}
+          onShowKeys={
+            canUseKeys(session)
+              ? () => {
+                  showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? 'You' : openUser.name);
+                  showScreen('api-keys');
+                }
+              : null
+          }
+          onEdit={() => setEditing(openUser)}
+          onDisable={() => setDisabling(openUser)}
+          onReset={() => setResetting(openUser)}
+          onDelete={() => setDeleting(openUser)}
+          onClose={closeDetails}
+        />
+      )}
+      {editing && (
+        <EditUser
+          user={editing}
+          session={session}
+          onClose={() => setEditing(null)}
+          onChanged={(user) => {
+            setEditing(null);
+            announce(`User ${user.name} was changed.`);
+            void resource.refresh();
+          }}
+        />
+      )}
+      {disabling && (
+        <DisableUser
+          user={disabling}
+          onClose={() => setDisabling(null)}
+          onChanged={({ name, disabledAt }) => {
+            setDisabling(null);
+            announce(disabledAt === null ? `User ${name} was enabled.` : `User ${name} was disabled.`);
+            void resource.refresh();
+          }}
+        />
+      )}
+      {resetting && (
+        <ResetPassword
+          user={resetting}
+          onClose={() => setResetting(null)}
+          onReset={(password) => {
+            setResetting(null);
+            setHandedOver({ user: resetting, password: new OneTimeSecret(password), isNew: false });
+          }}
+        />
+      )}
+      {deleting && (
+        <DeleteUser
+          user={deleting}
+          onClose={() => setDeleting(null)}
+          onGone={() => {
+            setDeleting(null);
+            void resource.refresh();
+          }}
+          onDeleted={() => {
+            setDeleting(null);
+            setOpenId(null);
+            announce(`User ${deleting.name} was deleted.`);
+            void resource.refresh().then(() => document.querySelector<HTMLElement>('main h1')?.focus());
+          }}
+        />
+      )}
+    </>
+  );
+}

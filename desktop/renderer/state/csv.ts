@@ -1,6 +1,0 @@
-import { csvRow, csvStart } from '#contract/csv.ts';
-
-/** A file of comma-separated values. */
-export function toCsv(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return csvStart + [head, ...rows].map(csvRow).join('');
-}

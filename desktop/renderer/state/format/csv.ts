@@ -1,0 +1,6 @@
+import { csvRow, csvStart } from '#contract/text/csv.ts';
+
+/** A file of comma-separated values. */
+export function toCsv(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return csvStart + [head, ...rows].map(csvRow).join('');
+}

@@ -1,0 +1,36 @@
+import type { Failure } from '../../../ipc.ts';
+import { pluralize } from './format.ts';
+
+/** A failure as sentences that say what happened and what to do. */
+export function describeFailure(failure: Failure): string {
+  switch (failure.kind) {
+    case 'unreachable':
+      return `Can’t reach the server. ${failure.detail}`;
+    case 'session-ended':
+      return 'Your session has ended. Sign in again, then retry.';
+    case 'incompatible':
+      return 'This console isn’t compatible with this server. Update whichever is older.';
+    case 'refused':
+      return failure.retryAfterSeconds === null
+        ? failure.detail
+        : `${failure.detail} Try again in ${describeWait(failure.retryAfterSeconds)}.`;
+  }
+}
+
+/** The core's message about one field of a form, or null. */
+export function fieldError(failure: Failure | null, path: string): string | null {
+  if (failure?.kind !== 'refused') return null;
+  return failure.errors.find((error) => error.path === path || error.path.startsWith(`${path}.`))?.message ?? null;
+}
+
+/** The message above the form's buttons: null where one of the form's fields already shows the failure. */
+export function generalError(failure: Failure | null, fields: readonly string[]): string | null {
+  if (failure === null) return null;
+  // A dialog over the form explains these two; the text would stay behind once that dialog closes.
+  if (failure.kind === 'session-ended' || failure.kind === 'incompatible') return null;
+  return fields.some((field) => fieldError(failure, field) !== null) ? null : describeFailure(failure);
+}
+
+function describeWait(seconds: number): string {
+  return seconds < 90 ? pluralize(seconds, 'second') : pluralize(Math.ceil(seconds / 60), 'minute');
+}

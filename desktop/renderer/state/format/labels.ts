@@ -1,0 +1,75 @@
+import type { CallState } from '#contract/calls/states.ts';
+import type { SessionView, UserType, UserView } from '#contract/console.ts';
+
+export { callStateLabels } from '#contract/calls/states.ts';
+
+export const userTypeLabels: Readonly<Record<UserType, string>> = {
+  account: 'Account user',
+  partner: 'Partner user',
+  staff: 'Service staff',
+};
+
+/** The account and the partner of a user: "Blue Clinic, Northwind Voice". Empty for service staff. */
+export function membershipOf({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
+  return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
+}
+
+/** The colour of a call's badge. */
+export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' | ''>> = {
+  queued: 'good',
+  dialing: 'good',
+  completed: 'good',
+  no_answer: '',
+  busy: '',
+  failed: 'bad',
+  unknown: 'warn',
+  cancelled: '',
+  lapsed: '',
+};
+
+const actionLabels: Readonly<Record<string, string>> = {
+  'session.started': 'signed in',
+  'session.ended': 'signed out',
+  'session.refused': 'failed to sign in',
+  'session.revoked': 'ended the sessions of',
+  'tenancy.selected': 'switched to',
+  'password.changed': 'changed the password of',
+  'password.reset': 'reset the password of',
+  'api-key.created': 'created the API key',
+  'api-key.revoked': 'revoked the API key',
+  'user.added': 'created the user',
+  'user.changed': 'changed the user',
+  'user.disabled': 'disabled the user',
+  'user.enabled': 'enabled the user',
+  'user.deleted': 'deleted the user',
+  'partner.added': 'created the partner',
+  'partner.changed': 'changed the partner',
+  'account.added': 'created the account',
+  'account.changed': 'changed the account',
+  'campaign.added': 'created the campaign',
+  'campaign.changed': 'changed the campaign',
+  'contact.erased': 'erased a contact:',
+  'contact.exported': 'exported a contact:',
+  'backup.created': 'created the backup',
+  'list.exported': 'exported',
+  'retention.run': 'erased contact data from',
+  'audit.pruned': 'deleted old audit events:',
+  'clock.accepted': 'confirmed the clock:',
+};
+
+/** An audit action as a verb. A newer core may send an action without a label: it shows as it is. */
+export function actionLabel(action: string): string {
+  return actionLabels[action] ?? action;
+}
+
+/** Which campaigns a key that the viewer creates now has access to; null where the viewer cannot create one. */
+export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
+  if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
+  if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;
+  if (!tenancy) return null;
+  return tenancy.kind === 'account' ? `all campaigns in ${tenancy.name}` : `all campaigns in all accounts under ${tenancy.name}`;
+}
+
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
