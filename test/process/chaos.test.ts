@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { cases } from '../../scripts/chaos/cases/index.ts';
-import { attacksOf, begin, faultsOf } from '../../scripts/chaos/run.ts';
+import { cases } from '../chaos/cases/index.ts';
+import { attacksOf, begin, faultsOf } from '../chaos/run.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 

@@ -5,9 +5,9 @@
 // What needs root, strace or libfaketime is skipped without them, and says so. Exits with 1 if a column that must be 0 is not.
 import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
-import { cleanUp } from '../../test/support/clean-up.ts';
-import { killAll } from '../../test/support/core.ts';
-import { databaseKinds } from '../../test/support/databases.ts';
+import { cleanUp } from '../support/clean-up.ts';
+import { killAll } from '../support/core.ts';
+import { databaseKinds } from '../support/databases.ts';
 import { cases } from './cases/index.ts';
 import { attacksOf, begin, faultsOf, type Row } from './run.ts';
 import { lineOf, tableOf } from './table.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { onDemand } from '../../../test/support/tenants.ts';
+import { onDemand } from '../../support/tenants.ts';
 import { openScene, type Scene, stopAndCompare } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';

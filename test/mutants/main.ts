@@ -8,7 +8,7 @@ import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Stryker } from '@stryker-mutator/core';
-import { freshDatabase } from '../../test/support/databases.ts';
+import { freshDatabase } from '../support/databases.ts';
 import { type Folder, folders, sourcesOf, testsOf } from './folders.ts';
 import { compared, type Known, type Mutant, mutantsOf } from './survivors.ts';
 
@@ -42,7 +42,7 @@ async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[
     mutate: [...files],
     testRunner: 'reloading',
     mochaOptions: { 'no-config': true, require: ['test/support/mutants.ts'], spec: testsOf(folder) },
-    plugins: ['./scripts/mutants/plugins.ts'],
+    plugins: ['./test/mutants/plugins.ts'],
     ignorers: ['sql'],
     coverageAnalysis: 'perTest',
     concurrency: availableParallelism(),

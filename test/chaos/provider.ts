@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { handoffSchema } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
-import { ask } from '../../test/support/http.ts';
+import { ask } from '../support/http.ts';
 
 export const secret = `whsec_${'chaos'.repeat(8)}`;
 

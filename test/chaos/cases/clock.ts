@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { throttleLimits } from '../../../core/domain/sign-in/throttle.ts';
-import { ask } from '../../../test/support/http.ts';
-import { signIn } from '../../../test/support/tenants.ts';
+import { ask } from '../../support/http.ts';
+import { signIn } from '../../support/tenants.ts';
 import { callBody, callsIn, eventually, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import { settableClock } from '../faults.ts';
 import { startLoad } from '../load.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { ask } from '../../../test/support/http.ts';
-import { createKey, onDemand, openDirect, placeCall, signIn } from '../../../test/support/tenants.ts';
+import { ask } from '../../support/http.ts';
+import { createKey, onDemand, openDirect, placeCall, signIn } from '../../support/tenants.ts';
 import { callBody, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import type { Case } from '../run.ts';
 

@@ -1,4 +1,4 @@
-import { type DatabaseKind, databaseKinds } from '../../test/support/databases.ts';
+import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
 import { Skipped, stopAndCompare, type Trial } from './environment.ts';
 import { type Counts, createLedger } from './ledger.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { openDirect } from '../../../test/support/tenants.ts';
+import { openDirect } from '../../support/tenants.ts';
 import { openScene, type Scene, stopAndCompare, waitForNone } from '../environment.ts';
 import { leaseClock } from '../faults.ts';
 import { startLoad } from '../load.ts';

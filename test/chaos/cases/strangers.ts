@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { onDemand } from '../../../test/support/tenants.ts';
+import { onDemand } from '../../support/tenants.ts';
 import { callBody, openScene, residentMegabytes, type Scene, stopAndCompare } from '../environment.ts';
 import type { Case } from '../run.ts';
 

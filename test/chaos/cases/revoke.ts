@@ -1,5 +1,5 @@
-import { ask } from '../../../test/support/http.ts';
-import { createKey } from '../../../test/support/tenants.ts';
+import { ask } from '../../support/http.ts';
+import { createKey } from '../../support/tenants.ts';
 import { callBody, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import { inParallel, startLoad } from '../load.ts';
 import type { Case } from '../run.ts';

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { onDemand } from '../../test/support/tenants.ts';
+import { onDemand } from '../support/tenants.ts';
 import type { Calls } from './provider.ts';
 
 /** What a case counts. All but the first two must be 0. */

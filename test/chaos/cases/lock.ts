@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { ask } from '../../../test/support/http.ts';
-import { createKey } from '../../../test/support/tenants.ts';
+import { ask } from '../../support/http.ts';
+import { createKey } from '../../support/tenants.ts';
 import { callBody, expectPlacing, expectReady, openScene, type Scene, stopAndCompare, type Trial } from '../environment.ts';
 import { holdLock } from '../faults.ts';
 import { startLoad } from '../load.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createKey, signIn } from '../../../test/support/tenants.ts';
+import { createKey, signIn } from '../../support/tenants.ts';
 import { callBody, callsIn, eventually, openScene, stopAndCompare } from '../environment.ts';
 import { inParallel } from '../load.ts';
 import { takesAfter } from '../provider.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
-import { freshDirectory } from '../../test/support/databases.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { endLater, Skipped, type Trial } from './environment.ts';
 
 /** A disk of so many MB that can be filled and freed. */

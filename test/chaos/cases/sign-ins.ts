@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, ask, cookiesOf } from '../../../test/support/http.ts';
-import { password } from '../../../test/support/tenants.ts';
+import { type Answer, ask, cookiesOf } from '../../support/http.ts';
+import { password } from '../../support/tenants.ts';
 import { callBody, openScene, stopAndCompare } from '../environment.ts';
 import type { Case } from '../run.ts';
 

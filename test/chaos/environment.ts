@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type CoreProcess, spawnCore } from '../../test/support/core.ts';
-import type { DatabaseKind } from '../../test/support/databases.ts';
-import { ask } from '../../test/support/http.ts';
-import { createKey, createTenants, databaseWithTenants, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
+import { type CoreProcess, spawnCore } from '../support/core.ts';
+import type { DatabaseKind } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createTenants, databaseWithTenants, openDirect, signIn, type Tenants } from '../support/tenants.ts';
 import type { FoundCall, Ledger } from './ledger.ts';
 import { type Manner, type Provider, secret, startProvider, takes } from './provider.ts';
 

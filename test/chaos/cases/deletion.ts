@@ -1,5 +1,5 @@
-import { ask } from '../../../test/support/http.ts';
-import { createKey, openDirect, signIn } from '../../../test/support/tenants.ts';
+import { ask } from '../../support/http.ts';
+import { createKey, openDirect, signIn } from '../../support/tenants.ts';
 import { callBody, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import type { Case } from '../run.ts';
 
