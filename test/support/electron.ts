@@ -1,4 +1,4 @@
-import { ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,9 +9,9 @@ import { type ElectronApplication, _electron as electron, type Page } from 'play
 import type { Command } from '../../desktop/ipc.ts';
 import { freshDirectory } from './databases.ts';
 import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
-import { openHandles } from './open-handles.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const holdReady = fileURLToPath(new URL('hold-ready.cjs', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY } = process.env;
 /** Tests in a real Electron. Without one they are skipped with the reason, or fail if they are required. */
 export function describeDesktop(title: string, tests: () => void): void {
@@ -107,7 +107,11 @@ export const consoleArgs = (userData: string, more: readonly string[] = []) => [
 
 /** Starts the console and waits for its page. */
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
-  const app = await launch({ executablePath: electronFile, args: consoleArgs(userData, args), env: await consoleEnvironment(env) });
+  const app = await electron.launch({
+    executablePath: electronFile,
+    args: ['-r', holdReady, ...consoleArgs(userData, args)],
+    env: await consoleEnvironment(env),
+  });
   const child = watchOver(app.process());
   const written: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => written.push(String(chunk)));
@@ -119,27 +123,6 @@ export async function launchConsole({ userData = freshDirectory(), args = [], en
 /** Clicks the menu item of a command. */
 export function chooseCommand({ app }: Pick<RunningConsole, 'app'>, command: Command): Promise<void> {
   return app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.click(), command);
-}
-
-/** Retries: on a busy machine, Electron and Playwright sometimes wait for each other at the start. Each try has longer. */
-async function launch(options: Parameters<typeof electron.launch>[0], tries = 3): Promise<ElectronApplication> {
-  try {
-    return await electron.launch({ ...options, timeout: (4 - tries) * 5_000 });
-  } catch (error) {
-    await endLaunched(options?.args ?? []);
-    if (tries === 1) throw error;
-    return launch(options, tries - 1);
-  }
-}
-
-/** A launch that Playwright gives up may leave its process running. */
-async function endLaunched(args: readonly string[]): Promise<void> {
-  const profile = args.find((arg) => arg.startsWith('--user-data-dir='));
-  for (const handle of openHandles()) {
-    if (!(handle instanceof ChildProcess) || !handle.spawnargs.some((arg) => arg === profile)) continue;
-    const ended = once(handle, 'exit');
-    if (handle.exitCode === null && handle.signalCode === null && handle.kill('SIGKILL')) await ended;
-  }
 }
 
 async function closeConsole(app: ElectronApplication, child: ChildProcess): Promise<void> {

@@ -1,0 +1,23 @@
+// Loaded into Electron before the console. Without it, about every seventh start on a busy machine hangs: Playwright then attaches while the
+// first window opens. It holds "ready" until Playwright has attached and calls __playwright_run, as Playwright's own loader does. That one also
+// sets Chromium's switches, --password-store among them, and isn't used if the path of Electron is specified.
+const { app } = require('electron');
+
+const whenReady = app.whenReady();
+const emit = app.emit.bind(app);
+const { promise, resolve } = Promise.withResolvers();
+let isReady = false;
+let readyArgs = [];
+
+app.whenReady = () => promise;
+app.isReady = () => isReady;
+app.emit = (event, ...args) => {
+  if (event !== 'ready') return emit(event, ...args);
+  readyArgs = args;
+  return app.listenerCount('ready') > 0;
+};
+globalThis.__playwright_run = async () => {
+  resolve(await whenReady);
+  isReady = true;
+  emit('ready', ...readyArgs);
+};
