@@ -14,8 +14,8 @@ import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 const password = 'correct horse battery staple';
 
-describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, database }) => {
-  it('sets up a tenancy that places a call, with a core running on the same database', async () => {
+describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database }) => {
+  it('creates partners, accounts, campaigns and users, with which a running core places a call', async () => {
     const core = await startCoreHere(database());
     const { partner } = await json('partner', 'add', 'Northwind Voice');
     expect(Object.keys(partner)).to.deep.equal(['id', 'name']);
@@ -35,7 +35,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     await core.close();
   });
 
-  it('takes create, and its older name add', async () => {
+  it('accepts both create and its older name, add', async () => {
     const { partner } = await json('partner', 'create', 'Northwind Voice');
     const { account } = await json('account', 'create', 'Blue Clinic', '--partner', partner.id);
     const { campaign } = await json('campaign', 'create', 'Reminders', '--account', account.id);
@@ -61,7 +61,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     expect((await admin(['campaign', 'list'])).stdout).to.match(/^ID +NAME +ACCOUNT +EXTERNAL ID\n[\w-]+ +Reminders +Blue Clinic\n$/);
   });
 
-  it('answers errors with one JSON object, too, when JSON is asked for', async () => {
+  it('reports errors as a single JSON object with --json', async () => {
     await json('migrate');
     for (const [args, code, exitCode] of [
       [['user', 'show', 'nobody@example.com'], 'not-found', 3],
@@ -79,7 +79,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     expect([wrong.code, JSON.parse(wrong.stderr).error.code]).to.deep.equal([2, 'configuration']);
   });
 
-  it('refuses deceptive names, and says what to leave out', async () => {
+  it('refuses names with invisible characters and says which to remove', async () => {
     for (const args of [
       ['partner', 'add', 'One\u200b'],
       ['user', 'add', 'stan@example.com', '--type', 'staff', '--name', 'Stan\u202e'],
@@ -89,7 +89,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     }
   });
 
-  it('says that the database cannot be reached, without its password', async () => {
+  it('reports that the database is unreachable without showing its password', async () => {
     // A file is no folder; and nobody listens on port 1.
     if (kind === 'sqlite') await json('migrate');
     const unreachable =
@@ -102,7 +102,7 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
     expect(stderr).not.to.contain('hunter2');
   });
 
-  it('exits with 2 and a hint when it is used wrongly', async () => {
+  it('exits with 2 and a hint on incorrect usage', async () => {
     for (const args of [
       ['nonsense'],
       ['partner', 'add'],
@@ -116,8 +116,8 @@ describeAdmin('the admin command line', emptyDatabase, ({ admin, json, kind, dat
   });
 });
 
-describe('a file that admin is given', () => {
-  it("is in the caller's folder, which npm tells", async () => {
+describe('a relative file path', () => {
+  it('is resolved against the folder that npm was called from', async () => {
     const [project, caller] = [freshDirectory(), freshDirectory()];
     const env = { DATABASE_URL: await freshDatabase('sqlite') };
     const byNpm = { ...env, npm_lifecycle_event: 'admin', INIT_CWD: caller };
@@ -132,17 +132,17 @@ describe('a file that admin is given', () => {
   });
 });
 
-describe('the help of admin', () => {
+describe('admin help', () => {
   const runner = { withDatabase: () => async () => undefined, withoutDatabase: () => async () => undefined };
   for (const commandsOf of [partnerCommands, accountCommands, campaignCommands, userCommands]) {
-    it(`shows create and its older name: ${commandsOf.name}`, () => {
+    it(`lists create with its older name: ${commandsOf.name}`, () => {
       const program = new Command();
       commandsOf(program, runner);
       expect(program.commands[0]?.helpInformation()).to.match(/^ {2}create\|add /m);
     });
   }
 
-  it('has examples with each command', async () => {
+  it('shows examples for each command', async () => {
     const without: string[] = [];
     const look = async (path: string[]): Promise<void> => {
       const { stdout } = await runScript('core/admin.ts', [...path, '--help']);

@@ -10,7 +10,7 @@ import { freshDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, database }) => {
+describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
   const clock = fakeClock();
   let direct: DirectAccess;
   beforeEach(async () => {
@@ -29,7 +29,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     return { code, ...JSON.parse(stdout) };
   }
 
-  it('holds, and says which events are not in it yet', async () => {
+  it('verifies, and reports the number of events not yet chained', async () => {
     expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 0, unchained: 0 });
     await addEvents(3);
     expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 0, unchained: 3 });
@@ -39,7 +39,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events verified\. Seal: 3:[0-9a-f]{64}\n.*1 newer/);
   });
 
-  it('is one chain, however many cores extend it at once', async () => {
+  it('stays a single chain when several cores extend it concurrently', async () => {
     const other = await openDirect(database(), clock);
     await addEvents(450);
     const extended = await Promise.all([chain().extend(), other.ports.stores.auditChain.extend(), chain().extend()]);
@@ -61,7 +61,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     ['one that was moved in time', (seq: number) => events().where({ seq }).update({ at: 1 }), "Event 3 doesn't match the one before it"],
     ['one taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
   ] as const) {
-    it(`shows ${what}`, async () => {
+    it(`reports ${what}`, async () => {
       await addEvents(5);
       await chain().extend();
       await change(3);
@@ -70,7 +70,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     });
   }
 
-  it('shows one whose hash was removed, and the one after it', async () => {
+  it('reports both the event whose hash was removed and the one after it', async () => {
     await addEvents(5);
     await chain().extend();
     await events().where({ seq: 3 }).update({ hash: null });
@@ -79,7 +79,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     expect([code, numbers]).to.deep.equal([1, ['3', '4']]);
   });
 
-  it('shows by an earlier seal that the whole chain was rebuilt', async () => {
+  it('reports that the whole chain was rebuilt when an earlier seal is given', async () => {
     await addEvents(5);
     await chain().extend();
     const { seal } = await verify();
@@ -95,7 +95,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     expect((await admin(['audit', 'verify', 'x'])).code).to.equal(2);
   });
 
-  it('still holds after its oldest events were deleted by age, once a day at most, which leaves an event itself', async () => {
+  it('still verifies after old events are pruned, which happens at most once a day and is recorded', async () => {
     await addEvents(3);
     clock.set('2026-11-25T09:00:00.000Z');
     await addEvents(2);
@@ -113,7 +113,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     expect((await verify()).faults).to.deep.equal(['Event 4 is missing.']);
   });
 
-  it('shows that its oldest events were deleted by hand, even where the chain was made to begin after them', async () => {
+  it('reports that the oldest events were deleted by hand, even if the start of the chain was moved', async () => {
     await addEvents(5);
     await chain().extend();
     const { seal } = await verify();
@@ -135,7 +135,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
     ]).to.deep.equal([...[1, 1, true]]);
   });
 
-  it('is shown with what is kept for how long', async () => {
+  it('retention show reports how long audit events are kept', async () => {
     await addEvents(1);
     await chain().extend();
     expect(await json('retention', 'show')).to.deep.equal({
@@ -148,7 +148,7 @@ describeAdmin('the chain of audit events', freshDatabase, ({ admin, json, databa
       .and.to.contain('erased 90 days after');
   });
 
-  it('is deleted by the days that a core has recorded, and by no others', async () => {
+  it('retention run uses only the retention periods that a core has recorded', async () => {
     clock.set('2025-01-01T09:00:00.000Z');
     await addEvents(2);
     await chain().extend();

@@ -16,8 +16,8 @@ import { createKey, createTenants, openDirect, placeCall, signIn } from '../supp
 import { canTrace, runTraced } from '../support/traced.ts';
 import { until } from '../support/until.ts';
 
-describe('backup', () => {
-  it('copies a SQLite database that is being written to, and the copy serves', async () => {
+describe('admin backup', () => {
+  it("copies a SQLite database while it's being written to, and a core can use the copy", async () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const direct = await openDirect(database);
@@ -45,7 +45,7 @@ describe('backup', () => {
     expect(placed).to.be.greaterThan(0);
   });
 
-  it('neither makes nor changes the database that it is to copy', async () => {
+  it("refuses a database that doesn't exist, and doesn't create it", async () => {
     const database = await emptyDatabase('sqlite');
     const directory = freshDirectory();
     const { code, stderr } = await runScript('core/admin.ts', ['backup', join(directory, 'b.db')], { env: { DATABASE_URL: database } });
@@ -54,7 +54,7 @@ describe('backup', () => {
     expect(existsSync(database.slice('sqlite:'.length))).to.equal(false);
   });
 
-  it('never writes over a file', async () => {
+  it('never overwrites a file', async () => {
     const database = await freshDatabase('sqlite');
     await runScript('core/admin.ts', ['migrate'], { env: { DATABASE_URL: database } });
     const file = join(freshDirectory(), 'there-already');
@@ -63,7 +63,7 @@ describe('backup', () => {
     expect([code, statSync(file).size]).to.deep.equal([4, 8]);
   });
 
-  describe('that may be cut off', () => {
+  describe('interruptions', () => {
     for (const kind of databaseKinds) {
       describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
         this.timeout(60_000);
@@ -81,7 +81,7 @@ describe('backup', () => {
           await adminOn(database).json('partner', 'add', 'One');
         });
 
-        it('is on the disk, with its name, before it says so', async function () {
+        it('reports success only after the file and its name are synced to disk', async function () {
           if (!canTrace()) skip(this, 'strace is missing, or may not trace');
           const file = join(folder, 'backup');
           const { code, calls } = await runTraced(admin, ['backup', file], { env: { DATABASE_URL: database } });
@@ -94,7 +94,7 @@ describe('backup', () => {
           expect(readdirSync(folder)).to.deep.equal(['backup']);
         });
 
-        it('blocks nothing once it is killed: the next one, a migration and a core go on, and what it left is named', async () => {
+        it("blocks neither the next backup, a migration nor a core after it's killed, and the next backup names the unfinished file", async () => {
           const file = join(folder, 'backup');
           const holder = await holdBack(database);
           const child = spawn(process.execPath, [admin, 'backup', file], {

@@ -6,7 +6,7 @@ import { emptyDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
 describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) => {
-  it('checks what could go wrong', async () => {
+  it('reports problems and warnings', async () => {
     const before = await admin(['check']);
     if (kind === 'sqlite') expect([before.code, before.stderr.includes("doesn't exist. Set DATABASE_URL")]).to.deep.equal([3, true]);
     else expect([before.code, before.stdout.includes('FAIL   schema')]).to.deep.equal([1, true]);
@@ -16,7 +16,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
   });
 
   if (kind === 'sqlite') {
-    it('says what to do about a session secret that no core would take', async () => {
+    it('says how to fix an invalid session secret', async () => {
       await json('migrate');
       const file = `${database().replace('sqlite:', '')}.session-secret`;
       writeFileSync(file, 'too short', { mode: 0o600 });
@@ -28,7 +28,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     });
   }
 
-  it('warns of variables that look like ours and do nothing', async () => {
+  it("warns about unknown variables that look like Callkey's", async () => {
     await json('migrate');
     const { code, stdout } = await runScript('core/admin.ts', ['check'], { env: { DATABASE_URL: database(), TRUSTED_PROXY: '127.0.0.1' } });
     expect([code, stdout]).to.satisfy(
@@ -37,7 +37,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     );
   });
 
-  it('says that the clock is far ahead of what cores have recorded, and that it is not once an administrator has accepted it', async () => {
+  it('reports a clock that is far ahead of the recorded time until an administrator accepts it', async () => {
     const direct = await openDirect(database());
     const clock = () => direct.storage.database.write('clock');
     await clock().update({ newest_at: 0 });
@@ -54,7 +54,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.close();
   });
 
-  it('says since when a provider takes no calls, as long as a core says so', async () => {
+  it('reports since when the provider has taken no calls, while a core reports the problem', async () => {
     const direct = await openDirect(database());
     const { dialing } = direct.ports.stores;
     expect((await admin(['check'])).stdout).to.contain('ok     dialer: no call is due');
@@ -73,7 +73,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.close();
   });
 
-  it('counts the keys again, says where the kept counts are wrong, and puts them right when asked', async () => {
+  it('recounts keys, reports incorrect counts and corrects them with --repair', async () => {
     const direct = await openDirect(database());
     const { write, read } = direct.storage.database;
     const { users, partner } = await createTenants(direct.ports);

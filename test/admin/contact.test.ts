@@ -35,7 +35,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
   const rows = () => direct.storage.database.read('calls').orderBy('request_id');
   const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');
 
-  it('shows all that is known of a number, over all campaigns, and leaves an event without the number', async () => {
+  it('exports everything known about a number across all campaigns, and records an event without the number', async () => {
     const { calls } = await json('contact', 'export', '+49 (30) 1234-5678');
     expect(calls.map(({ requestId }: { requestId: string }) => requestId)).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
     const ended = calls.find(({ requestId }: { requestId: string }) => requestId === 'ended');
@@ -51,7 +51,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [] });
   });
 
-  it('erases a number: cancels what is queued, leaves what is being dialed until it has ended, and touches nobody else', async () => {
+  it('erases a number: cancels queued calls, leaves calls in progress until they end, and touches no other contact', async () => {
     const first = await admin(['contact', 'erase', phone, '--json']);
     expect([first.code, JSON.parse(first.stdout)]).to.deep.equal([1, { erased: 3, cancelled: 2, dialing: 1 }]);
     const known = (await rows()).filter(({ phone }) => phone !== null);
@@ -68,7 +68,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(await events()).to.have.length(2);
   });
 
-  it('looks through all calls in short steps, and misses none at their ends', async () => {
+  it('finds every matching call whatever the batch size', async () => {
     for (const atOnce of [1, 2, 3, 4, 5, 6]) {
       const found = await contactStore(direct.storage.database, atOnce).findCalls(phone);
       expect(
@@ -78,7 +78,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     }
   });
 
-  it('says how to write a number', async () => {
+  it('says what format a phone number must have', async () => {
     const { code, stderr } = await admin(['contact', 'erase', '030 1234']);
     expect([code, stderr]).to.deep.equal([2, 'error: PHONE: Must be a phone number with its country code, such as +493012345678.\n']);
   });

@@ -5,7 +5,7 @@ import { emptyDatabase } from '../support/databases.ts';
 import { placeCall, signIn } from '../support/tenants.ts';
 
 describe('the demo', () => {
-  it('fills an empty database, and its first call works as printed', async () => {
+  it('fills an empty database, and its first example call works as printed', async () => {
     const database = await emptyDatabase('sqlite');
     const demo = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database, PORT: '18180' } });
     expect(demo.code).to.equal(0);
@@ -20,7 +20,7 @@ describe('the demo', () => {
     expect(cookie).to.contain('callkey_session=');
   });
 
-  it('is refused on a database that has users', async () => {
+  it('refuses a database that already has users', async () => {
     const database = await emptyDatabase('sqlite');
     await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
     const again = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });

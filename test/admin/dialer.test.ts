@@ -6,12 +6,12 @@ describe('admin dialer secret', () => {
   const { admin, json } = adminOn('sqlite:/nowhere/callkey.db');
   const environment = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/' };
 
-  it('makes a secret that the core takes, without a database', async () => {
+  it('creates a secret that the core accepts, without a database', async () => {
     const { secret } = await json('dialer', 'secret');
     expect(readConfig({ ...environment, DIALER_SECRETS: secret }).dialer).to.deep.include({ secrets: [secret] });
   });
 
-  it('answers with the secret alone, a new one each time', async () => {
+  it('prints only the secret, and a new one each time', async () => {
     const answers = [await admin(['dialer', 'secret']), await admin(['dialer', 'secret'])].map(({ stdout }) => stdout);
     for (const answer of answers) expect(answer).to.match(/^whsec_[A-Za-z0-9+/]{43}=\n$/);
     expect(answers[0]).not.to.equal(answers[1]);

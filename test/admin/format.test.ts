@@ -5,8 +5,8 @@ import { stripControls } from '#contract/text/terminal-text.ts';
 import { oneLine, outputTo } from '../../core/admin/program/output.ts';
 import { shortName, table } from '../../core/admin/program/table.ts';
 
-describe('a table of admin', () => {
-  it('makes each column as wide as its widest cell, with two spaces between and none at the end', () => {
+describe('formatting a table', () => {
+  it('makes each column as wide as its widest cell, with two spaces between columns and no trailing space', () => {
     const lines = table(
       ['ID', 'NAME', 'OF'],
       [
@@ -17,7 +17,7 @@ describe('a table of admin', () => {
     expect(lines).to.deep.equal(['ID     NAME          OF', '1      Ada Lovelace', '23456  Bo            One']);
   });
 
-  it('has its head alone where there are no rows', () => {
+  it('prints only the header if there are no rows', () => {
     expect(table(['ID', 'NAME'], [])).to.equal('ID  NAME');
   });
 
@@ -29,12 +29,12 @@ describe('a table of admin', () => {
     ['a heart that is drawn as an emoji', '❤️', 2],
     ['an accent of its own, none', 'Zoe\u0308', 3],
   ] as const) {
-    it(`aligns by what a terminal shows: ${what}`, () => {
+    it(`aligns by display width: ${what}`, () => {
       expect(table(['A', 'B'], [[cell, 'x']])).to.equal(`A${' '.repeat(columns + 1)}B\n${cell}  x`);
     });
   }
 
-  it('cuts long names, not within a character, and leaves short ones', () => {
+  it('truncates long names at character boundaries and leaves short ones unchanged', () => {
     expect(['x'.repeat(40), 'x'.repeat(41), '山'.repeat(21), 'a\nb'].map(shortName)).to.deep.equal([
       'x'.repeat(40),
       `${'x'.repeat(39)}…`,
@@ -43,12 +43,12 @@ describe('a table of admin', () => {
     ]);
   });
 
-  it('keeps each row in a line of its own', () => {
+  it('keeps each row on one line', () => {
     expect(table(['A'], [['one\nforged\r\nline']])).to.equal('A\none forged line');
   });
 });
 
-describe('text from outside', () => {
+describe('stripping control characters', () => {
   for (const [what, given, shown] of [
     ['escape sequences', '\u001b[31mred\u001b[0m', 'red'],
     ['a window title', '\u001b]0;owned\u0007x', 'x'],
@@ -56,7 +56,7 @@ describe('text from outside', () => {
     ['bidirectional formatting', 'a\u202eb\u2066c\u200f\u061c', 'abc'],
     ['line and paragraph separators', 'a\u2028b\u2029c', 'abc'],
   ] as const) {
-    it(`loses ${what}`, () => {
+    it(`removes ${what}`, () => {
       expect(stripControls(given)).to.equal(shown);
     });
   }
@@ -65,12 +65,12 @@ describe('text from outside', () => {
     expect(stripControls('Zoë\n山田 – 50 %')).to.equal('Zoë\n山田 – 50 %');
   });
 
-  it('becomes one line where it is a part of one', () => {
+  it("puts text on one line if it's part of a line", () => {
     expect(oneLine('  a\n\tb \u001b[2Jc ')).to.equal('a b c');
   });
 });
 
-describe('an answer of admin', () => {
+describe('the output of admin', () => {
   async function written(asJson: boolean): Promise<string> {
     const stdout = new PassThrough();
     outputTo({ stdout, stderr: new PassThrough() }, asJson).answer({ name: 'a\u202eb\u009bc\u001b' }, 'the \u001b[31mtext');
@@ -78,17 +78,17 @@ describe('an answer of admin', () => {
     return text(stdout);
   }
 
-  it('is one JSON object in a line, in which an escape keeps what could steer a terminal', async () => {
+  it('is one JSON object on one line, with control characters escaped', async () => {
     const line = await written(true);
     expect(line).to.equal('{"name":"a\\u202eb\\u009bc\\u001b"}\n');
     expect(JSON.parse(line)).to.deep.equal({ name: 'a\u202eb\u009bc\u001b' });
   });
 
-  it('is text without controls where JSON is not asked for', async () => {
+  it("is text without control characters if JSON isn't requested", async () => {
     expect(await written(false)).to.equal('the text\n');
   });
 
-  it('has its errors on standard error, in the same form', async () => {
+  it("goes to standard error in the same form if it's an error", async () => {
     const shown: string[] = [];
     for (const asJson of [true, false]) {
       const stderr = new PassThrough();

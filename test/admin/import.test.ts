@@ -24,8 +24,8 @@ const all = {
   ],
 };
 
-describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
-  it('adds everything once, changes what has changed, and leaves the rest', async () => {
+describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) => {
+  it('adds each entry once, updates what changed and leaves the rest', async () => {
     const first = await json('import', file(all));
     expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
     expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
@@ -57,28 +57,28 @@ describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
     });
   }
 
-  it('refuses to move an account, and takes nothing of a file that it refuses', async () => {
+  it('refuses to move an account, and imports nothing from that file', async () => {
     await json('import', file(all));
     const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
     const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
     expect([code, stderr.includes('belongs elsewhere')], stderr).to.deep.equal([2, true]);
     expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
   });
-  it('takes nothing of a file with the address of a user who is there', async () => {
+  it("imports nothing if a user in the file has another user's email address", async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { code, stderr } = await admin(['import', file(all)]);
     expect([code, stderr]).to.deep.equal([4, 'error: Another user already has the email address stan@example.com.\n']);
     expect((await json('import', file({ partners: all.partners }))).partners).to.include({ added: 1 });
   });
 
-  it('lets an address go from one user to the next in the file', async () => {
+  it("lets one user take over another user's email address within a file", async () => {
     const user = (externalId: string, email: string) => ({ externalId, email, name: 'S', userType: 'staff' });
     await json('import', file({ users: [user('u1', 'a@example.com'), user('u2', 'b@example.com')] }));
     const moved = await json('import', file({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] }));
     expect(moved.users).to.include({ changed: 2 });
   });
 
-  describe('that fails on the way', () => {
+  describe('a failure partway through', () => {
     const users = Array.from({ length: 27 }, (_, n) => ({
       externalId: `u${n}`,
       email: `u${n}@example.com`,
@@ -99,7 +99,7 @@ describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
     });
     afterEach(() => direct.close());
 
-    it('shows the one-time passwords of those who are there by then, says so, and does the rest when run again', async function () {
+    it('shows the one-time passwords of the users created so far, and a second run imports the rest', async function () {
       this.timeout(60_000);
       const failed = await admin(['import', sent, '--json']);
       const there: string[] = await direct.storage.database.read('users').pluck('email');
@@ -115,8 +115,8 @@ describeAdmin('import', freshDatabase, ({ admin, json, kind, database }) => {
   });
 });
 
-describe('an import of thousands of campaigns', () => {
-  it('holds up no call on a running core', async function () {
+describe('importing thousands of campaigns', () => {
+  it("doesn't delay calls on a running core", async function () {
     this.timeout(120_000);
     const database = await freshDatabase('sqlite');
     const core = await spawnCore(database);

@@ -10,7 +10,7 @@ import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, some
 const password = 'correct horse battery staple';
 
 describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
-  it('lists and revokes keys of everybody, and cancels their queued calls when asked', async () => {
+  it("lists and revokes any user's keys, and cancels their queued calls with --cancel-queued", async () => {
     const core = await startCoreHere(database());
     const { partner } = await json('partner', 'add', 'One');
     const { account } = await json('account', 'add', 'A', '--partner', partner.id);
@@ -34,7 +34,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
 
-  it('finds keys by name and owner among all, and lists the newest 500 or all of them', async () => {
+  it('filters all keys by name and owner, and lists the newest 500 or all of them', async () => {
     const { partner } = await json('partner', 'add', 'One');
     for (const name of ['pat', 'pia'])
       await json('user', 'add', `${name}@example.com`, '--name', name, '--type', 'partner', '--partner', partner.id);
@@ -78,14 +78,14 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
 
     const revoke = (input: string, ...more: string[]) => admin(['key', 'revoke', '--value-from-stdin', ...more], input);
 
-    it('revokes the key that has this value, and says which it was', async () => {
+    it('revokes the key with this value and says which one it was', async () => {
       const { code, stdout } = await revoke(`${key.keyValue}\n`);
       expect([code, stdout]).to.deep.equal([0, 'Revoked API key Leaked, owned by Ada Account.\n']);
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(401);
       expect((await revoke(key.keyValue)).code).to.equal(3);
     });
 
-    it('takes no mistyped value, and repeats none', async () => {
+    it('refuses a mistyped value without repeating it', async () => {
       const mistyped = `${key.keyValue.slice(0, -1)}-`;
       const { code, stdout, stderr } = await revoke(mistyped);
       expect(code).to.equal(2);
@@ -94,7 +94,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);
     });
 
-    it('revokes many, by id or by value, names each, and goes on after one that it cannot find', async () => {
+    it("revokes several keys by ID or value, names each one, and continues after one that it can't find", async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const [second, third] = [await createKey(core.url, cookie, 'Second'), await createKey(core.url, cookie, 'Third')];
       const file = join(freshDirectory(), 'leaked.txt');
@@ -114,7 +114,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       expect((await admin(['key', 'revoke', '--from', '-'], third.keyValue)).code).to.equal(1);
     });
 
-    it('takes an id or a value, and not both or none', async () => {
+    it('requires either an ID or a value, but not both', async () => {
       expect((await revoke(key.keyValue, key.id)).code).to.equal(2);
       expect((await admin(['key', 'revoke'])).code).to.equal(2);
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);

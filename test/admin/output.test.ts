@@ -9,7 +9,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 const hostile = '\u001b[31mred\u001b[2J\u001b]0;owned\u0007\u009b32m\u0085\u0008\u202egnp.exe\u2066\u200f\u061c\u2028';
 const steering = /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-describe('what admin writes to a terminal', () => {
+describe('terminal output of admin', () => {
   let database: string;
   const admin = (...args: string[]) => adminOn(database).admin(args);
   beforeEach(async () => {
@@ -22,7 +22,7 @@ describe('what admin writes to a terminal', () => {
     ['an unknown field of a partner', JSON.stringify({ partners: [{ externalId: 'p', name: 'P', [hostile]: 1 }] })],
     ['a forged line', JSON.stringify({ 'x\nerror: all is well': 1 })],
   ] as const) {
-    it(`has no control characters of an import file, and no lines of its making: ${what}`, async () => {
+    it(`has no control characters or forged lines from an import file: ${what}`, async () => {
       const file = join(freshDirectory(), 'import.json');
       writeFileSync(file, content);
       const { code, stdout, stderr } = await admin('import', file);
@@ -31,7 +31,7 @@ describe('what admin writes to a terminal', () => {
     });
   }
 
-  it('has none of a file name, an argument or a command', async () => {
+  it('has no control characters from a file name, an argument or a command', async () => {
     await adminOn(database).json('migrate');
     for (const args of [['import', `/tmp/${hostile}`], [hostile], ['user', 'password', `${hostile}@x.y`], ['restore', `/tmp/${hostile}`]]) {
       const { code, stdout, stderr } = await admin(...args);
@@ -39,7 +39,7 @@ describe('what admin writes to a terminal', () => {
     }
   });
 
-  it('has none of a name in the database, in tables and in sentences', async () => {
+  it('has no control characters from names in the database, in tables or sentences', async () => {
     const direct = await openDirect(database);
     const { users } = await createTenants(direct.ports);
     const { write } = direct.storage.database;
@@ -61,7 +61,7 @@ describe('what admin writes to a terminal', () => {
     }
   });
 
-  it('is escaped and whole in JSON', async () => {
+  it('escapes control characters in JSON and loses none', async () => {
     const direct = await openDirect(database);
     const { users } = await createTenants(direct.ports);
     await direct.storage.database.write('users').where({ id: users.staff.id }).update({ name: hostile });

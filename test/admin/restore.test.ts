@@ -11,7 +11,7 @@ import { type PostgresServer, startPostgresOfTools } from '../support/postgres.t
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
-describe('restore', () => {
+describe('admin restore', () => {
   for (const kind of databaseKinds) {
     describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
       this.timeout(120_000);
@@ -75,7 +75,7 @@ describe('restore', () => {
         await after.close();
       });
 
-      it('says in plain text what is active again, and what to do about it', async () => {
+      it('says in plain text which keys and users are active again, and what to do about them', async () => {
         const direct = await openDirect(url);
         await createTenants(direct.ports);
         await direct.close();
@@ -91,7 +91,7 @@ describe('restore', () => {
           .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
       });
 
-      it('revokes, deletes and disables again what the backup has brought back', async () => {
+      it('with --revoke-again, removes the keys and users that were revoked, deleted or disabled after the backup', async () => {
         const direct = await openDirect(url);
         const tenants = await createTenants(direct.ports);
         // So many that the deletion hasn't ended at the restore.
@@ -124,7 +124,7 @@ describe('restore', () => {
         expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
       });
 
-      it('is refused while a core runs, and changes nothing', async () => {
+      it('is refused while a core is running, and changes nothing', async () => {
         await json('migrate');
         await json('backup', file);
         await json('partner', 'add', 'Added since');
@@ -139,7 +139,7 @@ describe('restore', () => {
         expect(refused.stderr).to.match(/^error: .*[Ss]top.*\n$/);
       });
 
-      it('works where there is nothing yet', async () => {
+      it('works on an empty database', async () => {
         await json('partner', 'add', 'One');
         await json('backup', file);
         url = await fresh();
@@ -150,7 +150,7 @@ describe('restore', () => {
         expect(partners).to.deep.equal(['One']);
       });
 
-      it('brings back an older schema, also over a newer one, and says what to run', async () => {
+      it('restores an older schema, even over a newer one, and says which command to run next', async () => {
         await json('migrate');
         const direct = await openDirect(url);
         const { write } = direct.storage.database;
@@ -167,7 +167,7 @@ describe('restore', () => {
         expect((await json('migrate')).migrations).to.deep.equal([last]);
       });
 
-      it('is refused for a backup of a newer release, of something else, or that is damaged or missing; and changes nothing', async () => {
+      it("refuses a backup that is missing, damaged, from a newer release or not Callkey's, and changes nothing", async () => {
         await json('partner', 'add', 'One');
         const backup = join(freshDirectory(), 'newer');
         const direct = await openDirect(url);
@@ -199,7 +199,7 @@ describe('restore', () => {
       });
 
       if (kind === 'postgres') {
-        it('drops nothing of others in the same schema, and backs up nothing of theirs', async () => {
+        it("keeps other programs' objects in the same schema, and leaves them out of backups", async () => {
           await json('partner', 'add', 'One');
           const direct = await openDirect(url);
           const { write } = direct.storage.database;
@@ -227,7 +227,7 @@ describe('restore', () => {
           expect((await json('partner', 'list')).partners).to.have.length(2);
         });
 
-        it('takes a file that a plain pg_restore puts into an empty database as well', async () => {
+        it('can also be done with plain pg_restore into an empty database', async () => {
           await json('partner', 'add', 'One');
           const direct = await openDirect(url);
           await direct.storage.database.write.raw('CREATE SCHEMA elsewhere');
@@ -240,7 +240,7 @@ describe('restore', () => {
           expect([partners.length, (await json('check')).ok]).to.deep.equal([1, true]);
         });
 
-        it('knows each table and function that the migrations make', async () => {
+        it('knows every table and function that the migrations create', async () => {
           await json('migrate');
           const direct = await openDirect(url);
           const inSchema = `pronamespace = 'public'::regnamespace`;
@@ -251,7 +251,7 @@ describe('restore', () => {
           expect(functions.map(({ proname }: { proname: string }) => proname)).to.have.members(ownFunctions);
         });
 
-        it('puts a schema of its own back into that schema, and is refused with an address that leads to another', async () => {
+        it('restores into the schema that was backed up, and refuses an address with a different schema', async () => {
           const direct = await openDirect(url);
           await direct.storage.database.write.raw('CREATE SCHEMA "Own"');
           await direct.close();
@@ -271,7 +271,7 @@ describe('restore', () => {
     });
   }
 
-  describe('of a SQLite file', function () {
+  describe('restoring a SQLite file', function () {
     this.timeout(120_000);
     let url: string;
     let filename: string;
@@ -284,7 +284,7 @@ describe('restore', () => {
       await adminOn(url).json('backup', file);
     });
 
-    it('keeps the database that was there, with all that was in its WAL, and leaves no WAL to the new one', async () => {
+    it('keeps the previous database including its WAL, and leaves no WAL next to the new one', async () => {
       const core = await spawnCore(url);
       await adminOn(url).json('partner', 'add', 'Two');
       await core.stop('SIGKILL');
@@ -299,7 +299,7 @@ describe('restore', () => {
       expect(partners).to.deep.equal(['One', 'Two']);
     });
 
-    it('takes the place of one that is damaged, and says that nothing can be listed', async () => {
+    it("replaces a damaged database, and says that it can't list what is active again", async () => {
       writeFileSync(filename, 'no database at all '.repeat(1000));
       const answer = await adminOn(url).json('restore', file);
       expect([answer.revokedApiKeys, answer.deletedUsers]).to.deep.equal([null, null]);
@@ -307,7 +307,7 @@ describe('restore', () => {
       expect((await adminOn(url).json('check')).ok).to.equal(true);
     });
 
-    it('leaves aside the WAL of a database that is gone', async () => {
+    it('moves aside the WAL of a missing database', async () => {
       const core = await spawnCore(url);
       await adminOn(url).json('partner', 'add', 'Two');
       await core.stop('SIGKILL');
@@ -317,7 +317,7 @@ describe('restore', () => {
       expect([existsSync(`${moved}-wal`), (await adminOn(`sqlite:${moved}`).json('check')).ok]).to.deep.equal([false, true]);
     });
 
-    it('is refused for a database in use, which may have more in its WAL, and for the database itself', async () => {
+    it('refuses a database in use as the backup, since its WAL may hold more, and the target itself', async () => {
       const other = await freshDatabase('sqlite');
       const core = await startCoreHere(other);
       await adminOn(other).json('partner', 'add', 'Elsewhere');

@@ -11,7 +11,7 @@ import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '..
 import { refusedPort } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
 
-describe('the database that DATABASE_URL names', () => {
+describe('DATABASE_URL', () => {
   for (const [url, filename] of [
     ['sqlite:rel.db', join(process.cwd(), 'rel.db')],
     ['sqlite:./rel.db', join(process.cwd(), 'rel.db')],
@@ -28,7 +28,7 @@ describe('the database that DATABASE_URL names', () => {
     });
   }
 
-  it('is never one in the root folder that nobody meant, and the refusal says what to write', async () => {
+  it('refuses sqlite:// with two slashes, and says what to write instead', async () => {
     const { code, stderr } = await adminOn('sqlite://callkey-by-mistake.db').admin(['partner', 'add', 'One']);
     expect([code, existsSync('/callkey-by-mistake.db')]).to.deep.equal([2, false]);
     expect(stderr).to.match(/^error: DATABASE_URL: must be sqlite:.+sqlite:\.\/callkey\.db.+\n$/);
@@ -43,7 +43,7 @@ describe('the database that DATABASE_URL names', () => {
     ['check'],
     ['backup', 'b.db'],
   ]) {
-    it(`is not made by "${args.join(' ')}" where DATABASE_URL was forgotten`, async () => {
+    it(`isn't set, so "${args.join(' ')}" creates no database`, async () => {
       const directory = freshDirectory();
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
       const { code, stderr } = await runScript('core/admin.ts', args, { directory });
@@ -86,7 +86,7 @@ describe('the schema', () => {
       return names;
     };
 
-    it('is brought up to date by migrate, which says what it applied, and then that there was nothing to do', async () => {
+    it('is updated by migrate, which lists the applied migrations, or says that there was nothing to do', async () => {
       await migrateToFirst();
       const { admin, json } = adminOn(url);
       const first = await admin(['migrate']);
@@ -95,7 +95,7 @@ describe('the schema', () => {
       expect(await json('migrate')).to.deep.equal({ migrations: [] });
     });
 
-    it('of an older release is left alone by all else, which says what to run', async () => {
+    it("is left alone by other commands if it's out of date, and they say which command to run", async () => {
       await migrateToFirst();
       const file = join(freshDirectory(), 'import.json');
       writeFileSync(file, '{"partners":[{"externalId":"p","name":"P"}]}');
@@ -114,7 +114,7 @@ describe('the schema', () => {
       expect((await adminOn(url).admin(['check'])).stdout).to.match(/^FAIL {3}schema: missing 002.+ migrate/m);
     });
 
-    it('of a newer release is refused, and left alone', async () => {
+    it("is refused and left alone if it's from a newer release", async () => {
       const { admin, json } = adminOn(url);
       await json('migrate');
       await withDatabase(({ write }) => write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) }));
@@ -128,7 +128,7 @@ describe('the schema', () => {
       expect((await admin(['check'])).stdout).to.contain('FAIL   schema: The database is newer than this version');
     });
 
-    it('of a database that was named and does not exist yet is made by what fills it, and by nothing that reads it', async () => {
+    it('is created in a new database by commands that write, and not by commands that only read', async () => {
       const { admin, json } = adminOn(url);
       const { code, stderr } = await admin(['user', 'list']);
       if (kind === 'sqlite')
@@ -140,7 +140,7 @@ describe('the schema', () => {
   });
 });
 
-describe('a database that does not work', () => {
+describe("the error for a database that doesn't work", () => {
   /** @returns what is said, which must be one line without a stack or a password */
   async function complaintOn(url: string, args = ['user', 'list']): Promise<string> {
     const { code, stdout, stderr } = await adminOn(url).admin(args);
@@ -149,22 +149,22 @@ describe('a database that does not work', () => {
     return stderr;
   }
 
-  it('is said not to exist', async () => {
+  it("says that it doesn't exist", async () => {
     const url = Object.assign(new URL(await freshDatabase('postgres')), { pathname: '/no_such_database' }).href;
     expect(await complaintOn(url)).to.contain('database "no_such_database" does not exist');
   });
 
-  it('is said to refuse the password', async () => {
+  it('says that it refused the password', async () => {
     const url = Object.assign(new URL(await freshDatabase('postgres')), { password: 'hunter2' }).href;
     expect(await complaintOn(url)).to.contain('password authentication failed for user "postgres"');
   });
 
-  it('is said to refuse the connection, and where', async () => {
+  it('says that it refused the connection, and names the address', async () => {
     const port = refusedPort;
     expect(await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`)).to.contain(`connection refused at 127.0.0.1:${port}`);
   });
 
-  it('is said not to answer', async () => {
+  it("says that it didn't respond", async () => {
     // It reads, and so sees when the other side hangs up.
     const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -175,24 +175,24 @@ describe('a database that does not work', () => {
     expect(complaint).to.contain('no response');
   });
 
-  it('is said to be read-only on a standby', async () => {
+  it('says that a standby is read-only', async () => {
     const url = new URL(await freshDatabase('postgres'));
     await adminOn(url.href).json('migrate');
     url.searchParams.set('options', '-c default_transaction_read_only=on');
     expect(await complaintOn(url.href, ['partner', 'add', 'One'])).to.contain('read-only');
   });
 
-  it('is said to be no database', async () => {
+  it("says that the file isn't a database", async () => {
     const file = join(freshDirectory(), 'notes.txt');
     writeFileSync(file, 'These are my notes. '.repeat(100));
     expect(await complaintOn(`sqlite:${file}`)).to.contain('the file is not a SQLite database');
   });
 
-  it('is said to be a folder', async () => {
+  it('says that the path is a folder', async () => {
     expect(await complaintOn(`sqlite:${freshDirectory()}`, ['partner', 'add', 'One'])).to.contain('it is a folder');
   });
 
-  it('is said not to be permitted', async function () {
+  it("says that access isn't permitted", async function () {
     if (process.getuid?.() === 0) skip(this, 'permissions do not hold root back');
     const folder = join(freshDirectory(), 'locked');
     mkdirSync(folder);

@@ -7,7 +7,7 @@ import { ask } from '../support/http.ts';
 import { createKey, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
-  it('makes a one-time password where none is given, which signs in', async () => {
+  it('creates a one-time password that signs in, if none is given', async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const cookie = await signIn(core.url, 'stan@example.com', made);
@@ -15,7 +15,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect(cookie).to.contain('callkey_session=');
   });
 
-  it('creates partner users, tied or not, and says what is wrong with others', async () => {
+  it('creates partner users, with or without an account, and explains what is wrong with invalid combinations', async () => {
     const { partner } = await json('partner', 'add', 'One');
     const { partner: other } = await json('partner', 'add', 'Other');
     const { account } = await json('account', 'add', 'A', '--partner', partner.id);
@@ -37,7 +37,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect([again.code, again.stderr]).to.deep.equal([4, 'error: A user with the email address x@example.com already exists.\n']);
   });
 
-  it('deletes a user with keys and sessions, and ends sessions', async () => {
+  it("deletes a user together with their keys and sessions, and ends a user's sessions", async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { partner } = await json('partner', 'add', 'One');
@@ -53,7 +53,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['user', 'delete', 'stan@example.com'])).code).to.equal(3);
   });
 
-  it('gives a user a new password and ends their sessions', async () => {
+  it("resets a user's password and ends their sessions", async () => {
     const core = await startCoreHere(database());
     const { password: first } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const cookie = await signIn(core.url, 'stan@example.com', first);
@@ -64,7 +64,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect(second).not.to.equal(first);
   });
 
-  it('shows a user with keys and sessions, and renames them', async () => {
+  it('shows a user with keys and sessions, and renames users', async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { partner } = await json('partner', 'add', 'One');
@@ -83,7 +83,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
   });
 
-  it("moves a user, whose keys reach the new place's campaigns at the next request, and are seen by its partner", async () => {
+  it("moves a user, whose keys immediately get access to the new account's campaigns and show up for its partner", async () => {
     const core = await startCoreHere(database());
     const [one, other] = [await json('partner', 'add', 'One'), await json('partner', 'add', 'Other')].map(({ partner }) => partner.id);
     const account = async (name: string, partner: string) => (await json('account', 'add', name, '--partner', partner)).account.id;
@@ -109,7 +109,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     }
   });
 
-  it('disables a user and enables them again, once each, and leaves events that name who ran it', async () => {
+  it('disables and enables a user, refuses to do so twice, and records who ran the command', async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     expect((await json('user', 'disable', 'stan@example.com')).sessions).to.equal(0);
     expect((await admin(['user', 'list'])).stdout).to.match(/ Never \(disabled\)$/m);
