@@ -49,17 +49,17 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
   });
 
   for (const [what, change, fault] of [
-    ['an event that was deleted', (seq: number) => events().where({ seq }).delete(), 'Event 3 is missing.'],
-    ['events that were deleted', () => events().whereBetween('seq', [2, 4]).delete(), 'Events 2 to 4 are missing.'],
-    ['the newest, deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
-    ['the oldest, deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
+    ['a deleted event', (seq: number) => events().where({ seq }).delete(), 'Event 3 is missing.'],
+    ['several deleted events', () => events().whereBetween('seq', [2, 4]).delete(), 'Events 2 to 4 are missing.'],
+    ['the newest event deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
+    ['the oldest events deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
     [
-      'one that was changed',
+      'a changed event',
       (seq: number) => events().where({ seq }).update({ actor_name: 'Nobody' }),
       "Event 3 doesn't match the one before it",
     ],
-    ['one that was moved in time', (seq: number) => events().where({ seq }).update({ at: 1 }), "Event 3 doesn't match the one before it"],
-    ['one taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
+    ['an event moved in time', (seq: number) => events().where({ seq }).update({ at: 1 }), "Event 3 doesn't match the one before it"],
+    ['an event taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
   ] as const) {
     it(`reports ${what}`, async () => {
       await addEvents(5);

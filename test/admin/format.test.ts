@@ -22,12 +22,12 @@ describe('formatting a table', () => {
   });
 
   for (const [what, cell, columns] of [
-    ['Chinese, Japanese and Korean, two columns a character', '山田한글', 8],
+    ['Chinese, Japanese and Korean characters, two columns each', '山田한글', 8],
     ['fullwidth letters', 'Ａｂ', 4],
     ['an emoji', '😀', 2],
-    ['a family of emoji, drawn as one', '👨‍👩‍👧', 2],
-    ['a heart that is drawn as an emoji', '❤️', 2],
-    ['an accent of its own, none', 'Zoe\u0308', 3],
+    ['a family emoji made of several characters', '👨‍👩‍👧', 2],
+    ['a heart shown as an emoji', '❤️', 2],
+    ['a combining accent, which takes no column', 'Zoe\u0308', 3],
   ] as const) {
     it(`aligns by display width: ${what}`, () => {
       expect(table(['A', 'B'], [[cell, 'x']])).to.equal(`A${' '.repeat(columns + 1)}B\n${cell}  x`);

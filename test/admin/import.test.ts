@@ -43,13 +43,13 @@ describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) =
   });
 
   for (const [what, content, complaint] of [
-    ['what is not JSON', '{', 'as JSON'],
+    ["a file that isn't JSON", '{', 'as JSON'],
     ['an unknown field', { people: [] }, 'people'],
-    ['a reference to nothing', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
-    ['an external id twice', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
-    ['an e-mail address twice', { users: [all.users[2], { ...all.users[2], externalId: 'u4' }] }, 'users.1.email'],
-    ['a name that lies', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Remove the invisible character U+202E'],
-    ['a user without a place', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
+    ['a reference to an unknown entry', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
+    ['a duplicate external ID', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
+    ['a duplicate email address', { users: [all.users[2], { ...all.users[2], externalId: 'u4' }] }, 'users.1.email'],
+    ['a name with invisible characters', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Remove the invisible character U+202E'],
+    ['a user without a partner or account', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
   ] as const) {
     it(`refuses ${what}, says where, and imports nothing`, async () => {
       const { code, stderr } = await admin(['import', file(content)]);

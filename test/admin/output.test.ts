@@ -17,7 +17,7 @@ describe('terminal output of admin', () => {
   });
 
   for (const [what, content] of [
-    ['what is not JSON', `{"${hostile}`],
+    ["a file that isn't JSON", `{"${hostile}`],
     ['an unknown field', JSON.stringify({ [hostile]: 1 })],
     ['an unknown field of a partner', JSON.stringify({ partners: [{ externalId: 'p', name: 'P', [hostile]: 1 }] })],
     ['a forged line', JSON.stringify({ 'x\nerror: all is well': 1 })],

@@ -42,8 +42,8 @@ const bad = async (text: string, reading?: Partial<Reading>) =>
   (await read(text, reading)).bad.flatMap(({ line, errors }) => errors.map(({ path, message }) => [line, path, message]));
 const phone = '+493012345678';
 
-describe('a file of calls', () => {
-  it('is CSV with a header, quotes, blank lines and a byte order mark', async () => {
+describe('reading a call file', () => {
+  it('accepts CSV with a header, quotes, blank lines and a byte order mark', async () => {
     const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n+493012345679,,,own,,,7\r\n`;
     const { good, bad: wrong, content } = await read(text);
     expect(good).to.deep.equal([
@@ -60,7 +60,7 @@ describe('a file of calls', () => {
     expect([wrong, content]).to.deep.equal([[], hash('sha256', text)]);
   });
 
-  it('is NDJSON where it begins with a brace', async () => {
+  it('reads a file as NDJSON if it starts with a brace', async () => {
     const { good } = await read(`\n{"contact":{"phone":"${phone}"},"variables":{"a":"1"}}\n\n{"contact":{"phone":"${phone}"}}\n`);
     expect(good).to.deep.equal([
       { line: 2, call: { contact: { phone }, variables: { a: '1' } } },
@@ -72,14 +72,14 @@ describe('a file of calls', () => {
     ['LF', '\n'],
     ['CR', '\r'],
   ] as const) {
-    it(`numbers the lines of CSV with ${what} by the last line above a cell of several lines`, async () => {
+    it(`numbers CSV lines with ${what} correctly after a cell with several lines`, async () => {
       const text = ['phone,var.note', `${phone},"one${lineEnd}two${lineEnd}three"`, '12,x'].join(lineEnd);
       const { good, bad: wrong } = await read(text);
       expect([good[0]?.line, wrong[0]?.line]).to.deep.equal([2, 5]);
     });
   }
 
-  it('may be longer than what is read at once, with letters and quotes across its chunks', async () => {
+  it('reads files longer than one chunk, with letters and quotes split between chunks', async () => {
     const name = (n: number) => `Zoë "${'é'.repeat(n % 7)}" ${n}`;
     const numbers = Array.from({ length: 5_000 }, (_, n) => n);
     const csv = numbers.map((n) => `+4930${10_000_000 + n},"${name(n).replaceAll('"', '""')}"`).join('\n');
@@ -99,18 +99,18 @@ describe('a file of calls', () => {
     ['UTF-8', Buffer.from(withUmlaut)],
     ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${withUmlaut}`)],
     ['UTF-16 with a byte order mark', Buffer.from(`\ufeff${withUmlaut}`, 'utf16le')],
-    ['UTF-16, big end first', utf16be],
+    ['big-endian UTF-16 with a byte order mark', utf16be],
     ['UTF-16 without a byte order mark', Buffer.from(withUmlaut, 'utf16le')],
-    ['UTF-16, big end first, without a byte order mark', utf16be.subarray(2)],
+    ['big-endian UTF-16 without a byte order mark', utf16be.subarray(2)],
   ];
   for (const [what, bytes] of encodings) {
-    it(`may be ${what}`, async () => {
+    it(`accepts ${what}`, async () => {
       const { good, notes } = await read(bytes);
       expect([good[0]?.call.contact.name, notes]).to.deep.equal(['Grüße Ömer', []]);
     });
   }
 
-  it('is read as Latin-1 where it is not UTF-8, with a warning', async () => {
+  it("reads text that isn't UTF-8 as Latin-1, with a warning", async () => {
     const { good, notes } = await read(Buffer.from(withUmlaut, 'latin1'));
     expect(good[0]?.call.contact.name).to.equal('Grüße Ömer');
     expect(notes.join()).to.match(/isn't UTF-8.*Latin-1.*CSV UTF-8/);
@@ -120,7 +120,7 @@ describe('a file of calls', () => {
     ['semicolons', ';'],
     ['tabs', '\t'],
   ] as const) {
-    it(`may have ${what} between its columns, and empty cells`, async () => {
+    it(`accepts columns separated by ${what}, and empty cells`, async () => {
       const line = (...cells: string[]) => cells.join(delimiter);
       const text = [line('phone', 'name', '"var.note;,"'), line(phone, '', 'a,b'), line('', '', ''), line(phone, 'Ada', '')].join('\n');
       const { good, bad: wrong } = await read(text);
@@ -132,22 +132,22 @@ describe('a file of calls', () => {
     });
   }
 
-  it('may have tabs between columns that are all in quotes', async () => {
+  it('accepts tabs between quoted columns', async () => {
     const { good } = await read(`"phone"\t"name"\t"var.note"\n"${phone}"\t"Ada"\t""\n`);
     expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
   });
 
-  it('has its lines counted as an editor does, whatever ends those within a cell', async () => {
+  it('counts lines as an editor does, whatever line ends a cell contains', async () => {
     const cells = ['"a\r\nb"', '"a\nb"', '"a\rb"', '"a\r\n\r\n"', 'a'];
     const text = ['phone,var.note', ...cells.map((cell, n) => `+4930123456${10 + n},${cell}`)].join('\r\n');
     expect((await read(text)).good.map(({ line }) => line)).to.deep.equal([2, 4, 6, 8, 11]);
   });
 
-  it('may have a comma in the name of a column', () => {
+  it('accepts a comma in a column name', () => {
     expect(parseColumns('name=Name, first,phone=Mobile')).to.deep.equal({ name: 'Name, first', phone: 'Mobile' });
   });
 
-  it('has other columns where it is said which, and says which it does not use', async () => {
+  it('maps other column names with --columns, and says which columns it ignores', async () => {
     const text = `Kunde;Mobile;phone;Ort;Bestellung;time zone\nAda;${phone};12;Berlin;7;Europe/Berlin\n`;
     const { good, notes } = await read(text, { columns: parseColumns('phone=Mobile, name=Kunde,var.order=Bestellung') });
     expect(good).to.deep.equal([
@@ -156,14 +156,14 @@ describe('a file of calls', () => {
     expect(notes).to.deep.equal(['Ignored: phone, Ort.']);
   });
 
-  it('has national numbers where it is said of which country', async () => {
+  it('reads national numbers with --country', async () => {
     const text = `phone\n030 12345-678\n(0151) 23456789\n+44 20 7946 0018\n+442079460018\n12\n`;
     const { good, bad: wrong } = await read(text, { country: parseCountry('de') });
     expect(good.map(({ call }) => call.contact.phone)).to.deep.equal(['+493012345678', '+4915123456789', '+442079460018', '+442079460018']);
     expect(wrong.map(({ line }) => line)).to.deep.equal([6]);
   });
 
-  it('tells which lines call a number that an earlier line calls', async () => {
+  it('reports lines that repeat a phone number from an earlier line', async () => {
     const { good, sameNumber } = await read(`phone\n${phone}\n+442079460018\n${phone}\n12\n${phone}\n`);
     expect([good.length, sameNumber]).to.deep.equal([
       4,
@@ -174,7 +174,7 @@ describe('a file of calls', () => {
     ]);
   });
 
-  it('is refused where it changes while it is read, even if its size and times stay', async () => {
+  it("refuses a file that changes while it's being read, even if its size and times stay the same", async () => {
     for (const change of [
       (path: string) => appendFileSync(path, '+442079460018\n'),
       (path: string) => {
@@ -199,45 +199,45 @@ describe('a file of calls', () => {
 
   const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
     ['an empty file', '', /empty/],
-    ['a header alone', 'phone,name\n', /no calls/],
-    ['a header without phone', 'name\nAda\n', /no phone column/],
+    ['a header without any lines', 'phone,name\n', /no calls/],
+    ['a header without a phone column', 'name\nAda\n', /no phone column/],
     ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*The columns.*--columns/],
-    ['a column twice', `phone,Phone\n${phone},1\n`, /column phone twice/],
-    ['a variable twice', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
+    ['a duplicate column', `phone,Phone\n${phone},1\n`, /column phone twice/],
+    ['a duplicate variable', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
     [
-      'a column that it was said to have',
+      'a missing column that --columns names',
       `phone,name\n${phone},Ada\n`,
       /no column "Mobile".*phone, name/,
       { columns: { phone: 'Mobile' } },
     ],
-    ['columns of NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
-    ['other separators', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
+    ['--columns with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
+    ['an unsupported separator', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
     [
-      'text that is UTF-8 in one place and Latin-1 in another',
+      'text that mixes UTF-8 and Latin-1',
       Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'),
       /mixes UTF-8/,
     ],
-    ["a spreadsheet's own file", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
-    ["an old spreadsheet's own file", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
+    ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
+    ["an old spreadsheet program's own file format", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
     ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /isn't a text file/],
-    ['a list in JSON', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
-    ['a first line of any length, of which it shows the beginning', 'x'.repeat(200_000), /has an unknown column: "x{60}…"\. The columns/],
-    ['a header with a quote out of place', 'ph"one\n', /quote/],
-    ['a quote that never closes', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there is a misplaced quotation mark/],
+    ['a JSON array', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
+    ['a first line that is too long, of which it shows only the start', 'x'.repeat(200_000), /has an unknown column: "x{60}…"\. The columns/],
+    ['a header with a misplaced quote', 'ph"one\n', /quote/],
+    ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there is a misplaced quotation mark/],
     [
-      'a quote that does not close for very long',
+      'a quoted cell that is too long',
       `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
       /this line is too long for a call, or there is a misplaced quotation mark/,
     ],
     [
-      'a quote out of place, also where lines after it are right',
+      'a misplaced quote followed by valid lines',
       `phone,name\n${phone},A"da\n${phone},Bob\n`,
       /line 2: there is a misplaced quotation mark/,
     ],
-    ['NDJSON in one line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
+    ['NDJSON on a single line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
   ];
   for (const [what, content, message, reading] of unreadable) {
-    it(`is refused as a whole for ${what}`, async () => {
+    it(`refuses the whole file for ${what}`, async () => {
       const thrown = await error(content, reading);
       expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
       expect(thrown).to.have.property('message').that.matches(message);
@@ -245,18 +245,18 @@ describe('a file of calls', () => {
   }
 
   const wrongLines: [string, string, [number, string, string | RegExp]][] = [
-    ['is no phone number', 'phone\n12\n', [2, 'contact.phone', /E\.164/]],
-    ['has a number that a spreadsheet rounded', 'phone\n4.91E+11\n', [2, 'contact.phone', /spreadsheet.*"4\.91E\+11".*as text/]],
-    ['has a number that a German spreadsheet rounded', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
+    ['has an invalid phone number', 'phone\n12\n', [2, 'contact.phone', /E\.164/]],
+    ['has a number rounded by a spreadsheet', 'phone\n4.91E+11\n', [2, 'contact.phone', /spreadsheet.*"4\.91E\+11".*as text/]],
+    ['has a number rounded by a German spreadsheet', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
     ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cell, but the header has 2.']],
     ['has an empty phone', 'phone,name\n,Ada\n', [2, 'contact.phone', 'This field is required.']],
-    ['is not JSON', `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', "This isn't valid JSON."]],
+    ["isn't JSON", `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', "This isn't valid JSON."]],
     ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'Unknown field.']],
-    ['repeats a request id', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request ID.']],
+    ['repeats a request ID', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request ID.']],
     ['has a variable that would be lost', `phone,var.__proto__\n${phone},x\n`, [2, 'variables', /__proto__/]],
   ];
   for (const [what, text, [line, path, message]] of wrongLines) {
-    it(`reports a line that ${what}`, async () => {
+    it(`rejects a line that ${what}`, async () => {
       const [first, ...more] = await bad(text);
       expect(first?.slice(0, 2)).to.deep.equal([line, path]);
       if (typeof message === 'string') expect(first?.[2]).to.equal(message);
@@ -265,11 +265,11 @@ describe('a file of calls', () => {
     });
   }
 
-  it('does not report a value of a wrong type as a missing one', async () => {
+  it('reports a value with the wrong type as such, not as missing', async () => {
     expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'Must be a string.']]);
   });
 
-  it('reports a call that leaves no room for a request id', async () => {
+  it('rejects a call that is too large once it has a request ID', async () => {
     const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, '€'.repeat(1000)]));
     const line = JSON.stringify({ contact: { phone }, variables });
     expect(Buffer.byteLength(line)).to.be.greaterThan(limits.bodyBytes);
@@ -279,8 +279,8 @@ describe('a file of calls', () => {
   });
 });
 
-describe('a file of a spreadsheet', () => {
-  it('may begin with the line that names the delimiter', async () => {
+describe('reading a file saved by a spreadsheet', () => {
+  it('accepts a first line that names the delimiter', async () => {
     for (const [sep, text] of [
       [';', `phone;name\r\n${phone};Ada\r\n`],
       ['|', `phone|name\r\n${phone}|Ada\r\n`],
@@ -290,13 +290,13 @@ describe('a file of a spreadsheet', () => {
     }
   });
 
-  it('may have columns without a name, which are not used', async () => {
+  it('ignores columns without a name, and says so', async () => {
     const { good, notes } = await read(`phone,name,\n${phone},Ada,\n`);
     expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
     expect(notes).to.deep.equal(['Ignored: column 3 (no name).']);
   });
 
-  it('is refused as UTF-32, by that name', async () => {
+  it('refuses UTF-32 and names it', async () => {
     const utf32 = (text: string) => Buffer.concat(Array.from(text, (character) => Buffer.from([character.charCodeAt(0), 0, 0, 0])));
     const little = utf32(`phone\n${phone}\n`);
     for (const content of [little, Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), little]), Buffer.from(little).swap32()])
@@ -306,8 +306,8 @@ describe('a file of a spreadsheet', () => {
   });
 });
 
-describe('NDJSON', () => {
-  it('may end its lines with LF, CR LF or CR, wherever a chunk of it ends', async () => {
+describe('reading NDJSON', () => {
+  it('accepts LF, CR LF and CR as line ends, wherever a chunk ends', async () => {
     const line = JSON.stringify({ contact: { phone } });
     for (const end of ['\n', '\r\n', '\r']) {
       const chunks = [`${line}${end}`, ...`${line}${end}${line}`];
@@ -317,13 +317,13 @@ describe('NDJSON', () => {
   });
 });
 
-describe('the options for CSV', () => {
+describe('the CSV options', () => {
   for (const text of ['phone', 'phone=', 'fax=Fax', 'var.=x', 'phone=A,phone=B', ''])
-    it(`refuses --columns "${text}"`, () => expect(() => parseColumns(text)).to.throw(CallkeyError, /--columns/));
+    it(`refuse --columns "${text}"`, () => expect(() => parseColumns(text)).to.throw(CallkeyError, /--columns/));
 
-  it('takes the columns in any order for the same', () => {
+  it('treat --columns the same in any order', () => {
     expect(JSON.stringify(parseColumns('phone=A,name=B'))).to.equal(JSON.stringify(parseColumns('name=B,phone=A')));
   });
 
-  it('refuses a country that there is not', () => expect(() => parseCountry('Germany')).to.throw(CallkeyError, /two-letter/));
+  it('refuse an unknown country', () => expect(() => parseCountry('Germany')).to.throw(CallkeyError, /two-letter/));
 });

@@ -38,7 +38,7 @@ describe('callkey call place --from', () => {
   const onceEach = (count: number) => Array.from({ length: count }, () => 1);
 
   describe('reading', () => {
-    it('takes CSV with a header, quotes, blank lines and a byte order mark', async () => {
+    it('accepts CSV with a header, quotes, blank lines and a byte order mark', async () => {
       const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone(1)},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n${phone(2)},,,own-${files},,,7\r\n`;
       const { code, stdout, stderr } = await place(file(text), '--concurrency', '1');
       expect(code, stderr).to.equal(0);
@@ -55,7 +55,7 @@ describe('callkey call place --from', () => {
       ]);
     });
 
-    it('takes NDJSON, from standard input', async () => {
+    it('accepts NDJSON from standard input', async () => {
       const input = `${JSON.stringify({ contact: { phone: phone(1) }, variables: { a: '1' } })}\n\n${JSON.stringify({ contact: { phone: phone(2) } })}`;
       const { code, stdout } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-', '--json'], { input });
       expect(code).to.equal(0);
@@ -67,7 +67,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(2));
     });
 
-    it('says that it reads from the terminal, and how to end that', async function () {
+    it("says that it's reading from the terminal, and how to finish", async function () {
       const command = `"${process.execPath}" "${cliMain}" call place ${its.tenants.campaign.id} --from -`;
       const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
       // A terminal of its own for the command, at which Ctrl-D is pressed.
@@ -87,7 +87,7 @@ describe('callkey call place --from', () => {
       expect(said).to.contain('Press Ctrl-D to finish.');
     });
 
-    it('reports every bad line with its number and reason, and sends nothing', async () => {
+    it('reports every invalid line with its number and the reason, and sends nothing', async () => {
       const text = ['phone,name,requestId', `${phone(1)},Ada,a`, '12,Bob,b', `${phone(2)},"Two\nlines",c`, `${phone(3)}`, `${phone(4)},,a`];
       const { code, stdout, stderr } = await place(file(text.join('\n')));
       expect(code).to.equal(2);
@@ -102,7 +102,7 @@ describe('callkey call place --from', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('places the others with --skip-invalid', async () => {
+    it('places the valid lines with --skip-invalid', async () => {
       const { code, stdout } = await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
       expect(code).to.equal(0);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
@@ -112,11 +112,11 @@ describe('callkey call place --from', () => {
     });
 
     const unreadable: [string, string | Buffer, RegExp][] = [
-      ["a spreadsheet's own file", Buffer.from('PK\x03\x04', 'latin1'), /save it as CSV/],
-      ['NDJSON that is none', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This isn't valid JSON/],
+      ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04', 'latin1'), /save it as CSV/],
+      ['invalid NDJSON', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This isn't valid JSON/],
     ];
     for (const [what, content, says] of unreadable) {
-      it(`ends with 2 on ${what}, and sends nothing`, async () => {
+      it(`exits with 2 for ${what}, and sends nothing`, async () => {
         const { code, stderr } = await place(file(content));
         expect(code).to.equal(2);
         expect(stderr).to.match(says);
@@ -124,13 +124,13 @@ describe('callkey call place --from', () => {
       });
     }
 
-    it('sends nothing of what follows a quote out of place, even with --skip-invalid', async () => {
+    it('sends nothing after a misplaced quote, even with --skip-invalid', async () => {
       const { code } = await place(file(`phone,name\n${phone(1)},A"da\n${phone(2)},Bob\n`), '--skip-invalid');
       expect(code).to.equal(2);
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('takes what a spreadsheet saves, and warns of what may be meant otherwise', async () => {
+    it('accepts files saved by a spreadsheet, and warns about ambiguous text', async () => {
       const text = `Mobile;Kunde;Ort\n030 ${phone(1).slice(5)};Jürgen;Köln\n${phone(1)};Zoë;Köln\n`;
       const { code, stdout, stderr } = await place(
         file(Buffer.from(text, 'latin1')),
@@ -152,7 +152,7 @@ describe('callkey call place --from', () => {
       ]);
     });
 
-    it('goes on as it began where it resumes a file with other columns', async () => {
+    it('resumes a file with its original reading options, and refuses different ones', async () => {
       its.network.faults.push('pass', { status: 401 });
       const path = file(`Mobile;Ort\n030 ${phone(1).slice(5)};Köln\n030 ${phone(2).slice(5)};Köln\n`);
       await place(path, '--columns', 'phone=Mobile', '--country', 'DE', '--concurrency', '1');
@@ -162,7 +162,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(2));
     });
 
-    it('holds no more of a long file in memory than of a short one', async () => {
+    it('uses no more memory for a long file than for a short one', async () => {
       const note = 'x'.repeat(1_000);
       const lines = Array.from({ length: 10_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${note},${note}`);
       const path = file(['phone,requestId,var.note,var.more', ...lines].join('\n'));
@@ -174,7 +174,7 @@ describe('callkey call place --from', () => {
       expect(stderr).to.contain('Would place 10,000 of 10,000 lines');
     });
 
-    it('ends with 2 on a file that is not there, and on a pace that is none', async () => {
+    it("exits with 2 if the file doesn't exist or the rate is invalid", async () => {
       expect((await place(join(its.home.directory, 'none.csv'))).code).to.equal(2);
       for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
       // Node.js would not wait at all between two calls that are a month apart.
@@ -183,7 +183,7 @@ describe('callkey call place --from', () => {
   });
 
   describe('with --dry-run', () => {
-    it('sends nothing, needs no key, and says what would be placed and what is skipped', async () => {
+    it('sends nothing, needs no key, and reports what it would place and skip', async () => {
       const path = file(`phone,name\n${phone(1)},Ada\n12,Bob\n${phone(2)},\n`);
       const { code, stdout, stderr } = await its.home.run(
         ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run', '--skip-invalid'],
@@ -205,7 +205,7 @@ describe('callkey call place --from', () => {
       );
     });
 
-    it('tells which lines were placed before, and leaves the run as it is', async () => {
+    it('reports which lines were already placed, and leaves the run unchanged', async () => {
       const path = file(csvOf(3));
       its.network.faults.push('pass', { status: 401 });
       await place(path, '--concurrency', '1');
@@ -216,14 +216,14 @@ describe('callkey call place --from', () => {
       expect(its.home.files()).to.deep.equal(kept);
     });
 
-    it('ends as the command itself would, with 2 or 5', async () => {
+    it('exits with 2 or 5 like the command itself', async () => {
       expect((await place(file('phone\n12\n'), '--dry-run')).code).to.equal(2);
       its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(3)), '--concurrency', '1');
       expect((await place(file(csvOf(4)), '--dry-run')).code).to.equal(5);
     });
 
-    it('tells what one call would be, too', async () => {
+    it('reports what a single call would be', async () => {
       const args = ['call', 'place', its.tenants.campaign.id, '--phone', phone(1), '--dry-run'];
       const { code, stdout } = await its.home.run([...args, '--json']);
       expect([code, JSON.parse(stdout)]).to.deep.equal([
@@ -241,7 +241,7 @@ describe('callkey call place --from', () => {
     };
     const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
 
-    it('are listed, the newest first, with what is placed of each', async () => {
+    it('are listed newest first with their number of placed calls', async () => {
       expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No files have been placed');
       await place(file(csvOf(3), 'whole.csv'));
       await stopped('part.csv', 50);
@@ -257,7 +257,7 @@ describe('callkey call place --from', () => {
         .and.contain('1 of 5 placed');
     });
 
-    it('are not offered once they were discarded, and their calls are not placed again', async () => {
+    it("are no longer offered after they're discarded, and their calls aren't placed again", async () => {
       await stopped('part.csv', 0);
       const [{ run }] = await listed();
       const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
@@ -268,7 +268,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
     });
 
-    it('of a file that is placed --again cannot be found again, which discarding says', async () => {
+    it('started with --again show a warning on discard that their contacts can be called again', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
       expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts are called again/);
@@ -276,19 +276,19 @@ describe('callkey call place --from', () => {
   });
 
   describe('placing', () => {
-    it('places two equal lines as two calls', async () => {
+    it('places two identical lines as two calls', async () => {
       await place(file(`phone\n${phone(1)}\n${phone(1)}\n`));
       expect(await calls()).to.deep.equal([2]);
     });
 
-    it('keeps to a rate', async () => {
+    it('keeps to the rate', async () => {
       const began = performance.now();
       await place(file(csvOf(11)), '--rate', '10');
       expect(performance.now() - began).to.be.greaterThan(1000);
       expect(await calls()).to.deep.equal(onceEach(11));
     });
 
-    it('goes on past a line that the core refuses, tells of it, and tries just that one again', async () => {
+    it('continues after a line that the core rejects, reports it, and retries only that line on the next run', async () => {
       await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
       const path = file(`phone,requestId\n${phone(1)},x-${files}\n${phone(2)},taken-${files}\n${phone(3)},y-${files}\n`);
       const { code, stdout, stderr } = await place(path);
@@ -304,7 +304,7 @@ describe('callkey call place --from', () => {
       ['the key', 401, 3],
       ['the campaign', 403, 4],
     ] as const) {
-      it(`stops with ${exit} where ${what} is refused, and goes on once that is mended`, async () => {
+      it(`stops with ${exit} if ${what} is refused, and continues once that is fixed`, async () => {
         const path = file(csvOf(20));
         its.network.faults.push('pass', 'pass', 'pass', { status });
         const stopped = await place(path, '--concurrency', '1');
@@ -315,13 +315,13 @@ describe('callkey call place --from', () => {
       });
     }
 
-    it('tells the reason why it stopped, not that other lines had to stop, too', async () => {
+    it('reports why it stopped, not that other lines had to stop as well', async () => {
       const busy = { status: 503, headers: { 'Retry-After': '30' } };
       its.network.faults.push(busy, busy, busy, { status: 401 });
       expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
     });
 
-    it('keeps no phone number and no name', async () => {
+    it('stores no phone number or name', async () => {
       its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5)));
       const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
@@ -330,17 +330,17 @@ describe('callkey call place --from', () => {
         expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(its.key);
     });
 
-    it('makes --last ask for a name, since it is not clear which call is meant', async () => {
+    it('makes cancel --last require an identifier, since a file has several calls', async () => {
       await place(file(csvOf(2)));
       expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last'])).code).to.equal(2);
     });
   });
 
-  describe('once each', () => {
+  describe('exactly-once placing', () => {
     const started = (path: string, ...more: string[]) =>
       its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path, ...more]);
 
-    it('though answers are lost and refused all along', async () => {
+    it('survives lost and refused responses throughout the run', async () => {
       its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
       const { code, stdout } = await place(file(csvOf(60)));
       expect(code).to.equal(0);
@@ -349,7 +349,7 @@ describe('callkey call place --from', () => {
     });
 
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      it(`though ${signal} stops it, in good order, and it is resumed`, async () => {
+      it(`survives ${signal}: the command stops cleanly and can be resumed`, async () => {
         const path = file(csvOf(300));
         const run = started(path, '--rate', '100');
         await run.said(/"placed"/);
@@ -367,7 +367,7 @@ describe('callkey call place --from', () => {
       });
     }
 
-    it('though it is killed again and again, and the core too', async function () {
+    it('survives repeated kills of the command and the core', async function () {
       this.timeout(60_000);
       const database = await freshDatabase('sqlite');
       const first = await spawnCore(database, { DIALER: 'off' });
@@ -396,7 +396,7 @@ describe('callkey call place --from', () => {
       await second.stop();
     });
 
-    it('though the journal is gone, or half written', async () => {
+    it('survives a missing or truncated journal', async () => {
       const path = file(csvOf(30));
       its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), { status: 401 });
       await place(path);
@@ -410,7 +410,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(30));
     });
 
-    it('though two run side by side', async () => {
+    it('survives two commands running at the same time', async () => {
       const path = file(csvOf(200));
       const start = () => its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path]).ended;
       const both = await Promise.all([start(), start()]);
@@ -418,7 +418,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(200));
     });
 
-    it('though it is run again when it was placed whole, which it says; and twice with --again', async () => {
+    it('reports that a file was already placed completely, and places it again only with --again', async () => {
       const path = file(csvOf(10));
       await place(path);
       its.network.seen.length = 0;
@@ -432,7 +432,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
     });
 
-    it('goes on with an --again that was stopped, as with any run', async () => {
+    it('resumes a stopped --again run like any other run', async () => {
       const path = file(csvOf(10));
       await place(path);
       its.network.faults.push('pass', 'pass', { status: 401 });
@@ -441,7 +441,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
     });
 
-    it('refuses a file that changed since it was placed in part, unless with --again', async () => {
+    it('refuses a partly placed file that has changed since, unless --again is given', async () => {
       const path = file(csvOf(10));
       its.network.faults.push('pass', 'pass', { status: 401 });
       await place(path, '--concurrency', '1');
@@ -460,7 +460,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
     });
 
-    it('resumes at the server where it began, and nowhere else', async () => {
+    it('resumes only at the server where the run started', async () => {
       its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5)), '--concurrency', '1');
       expect((await its.home.run(['call', 'resume', '--server', its.core.url])).code).to.equal(2);
@@ -468,14 +468,14 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
-    it('refuses a file whose skipped lines were mended since: the others have been called', async () => {
+    it('refuses a partly placed file whose skipped lines were fixed since, because its other lines were already called', async () => {
       await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
       const { code } = await place(file(`phone\n${phone(2)}\n${phone(1)}\n`));
       expect(code).to.equal(5);
       expect(await calls()).to.deep.equal([1]);
     });
 
-    it('refuses a file that was edited after it was placed whole, wherever its lines are now; and takes the new lines alone', async () => {
+    it('refuses a file edited after it was placed, wherever its lines are now, and accepts the new lines on their own', async () => {
       const path = file(csvOf(3));
       await place(path);
       its.network.seen.length = 0;
@@ -493,7 +493,7 @@ describe('callkey call place --from', () => {
       expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 2, 2]);
     });
 
-    it('refuses lines that it has placed, from whatever file they come, and sends nothing', async () => {
+    it('refuses lines that were already placed from any file, and sends nothing', async () => {
       await place(file(csvOf(3)));
       its.network.seen.length = 0;
       const extended = `${csvOf(3).trimEnd()}\n${phone(9)},Eve\n`;
@@ -517,7 +517,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(3));
     });
 
-    it('goes on with no stopped file whose other lines were placed from another one since', async () => {
+    it('refuses to resume a file whose remaining lines have since been placed from another file', async () => {
       const path = file(csvOf(3));
       its.network.faults.push('pass', { status: 401 });
       await place(path, '--concurrency', '1');
@@ -527,7 +527,7 @@ describe('callkey call place --from', () => {
       expect([code, its.network.seen, /line 3 \(line 2 of .*rest\.csv/.test(stderr)], stderr).to.deep.equal([5, [], true]);
     });
 
-    it('is not kept from a file by a run that placed nothing', async () => {
+    it("isn't blocked by a run that placed nothing", async () => {
       its.network.faults.push({ status: 401 });
       await place(file(csvOf(3)), '--concurrency', '1');
       expect((await place(file(csvOf(4)))).code).to.equal(0);
@@ -535,7 +535,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(4));
     });
 
-    it('takes a changed file whose lines have request ids of their own', async () => {
+    it('accepts a changed file whose lines have their own request IDs', async () => {
       const line = (n: number) => `${phone(n)},own-${files}-${n}`;
       its.network.faults.push('pass', { status: 401 });
       await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
@@ -543,13 +543,13 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(3));
     });
 
-    it('places another file at the same path, once the first is done', async () => {
+    it('places another file at the same path after the first has finished', async () => {
       await place(file(csvOf(3)));
       expect((await place(file(csvOf(3, 100)))).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(6));
     });
 
-    it('asks which to resume where several were stopped, and takes its name', async () => {
+    it('asks which run to resume if several were stopped, and accepts its name', async () => {
       for (const name of ['one.csv', 'two.csv']) {
         its.network.faults.push('pass', { status: 401 });
         await place(file(csvOf(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
@@ -563,7 +563,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'resume', name])).code).to.equal(6);
     });
 
-    it('asks for standard input again, where that was stopped', async () => {
+    it('asks for standard input again if that run read from it', async () => {
       its.network.faults.push('pass', { status: 401 });
       const input = csvOf(5);
       const args = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
@@ -575,7 +575,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
-    it('though nobody reads the results any more: it stops, and says how to go on', async () => {
+    it('stops when the reader of its results goes away, and says how to resume', async () => {
       const path = file(csvOf(400));
       const run = started(path, '--rate', '200');
       await run.said(/"placed"/);
@@ -589,7 +589,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(400));
     });
 
-    it('though `head` reads the first results alone', async () => {
+    it('stops when head has read the first results', async () => {
       const path = file(csvOf(1_000));
       const command = `"$0" "$@" --rate 500 | head -n 3`;
       const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];
@@ -599,7 +599,7 @@ describe('callkey call place --from', () => {
       expect((await calls()).length).to.be.within(3, 500);
     });
 
-    it('though the reader leaves while the file is checked: nothing is placed unseen', async () => {
+    it('places nothing if the reader of its results goes away while the file is checked', async () => {
       const wrong = Array.from({ length: 5_000 }, () => '12,');
       const run = started(file(['phone,name', ...wrong, `${phone(1)},Ada`].join('\n')), '--skip-invalid');
       await run.said(/"invalid"/);
@@ -608,14 +608,14 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal([]);
     });
 
-    it('is done though nobody reads on, once every line is placed', async () => {
+    it('succeeds if the reader of its results goes away after the last line was placed', async () => {
       const run = started(file(csvOf(1)));
       run.child.stdout?.destroy();
       expect(await run.ended).to.include({ code: 0 });
       expect(await calls()).to.deep.equal(onceEach(1));
     });
 
-    it('through one fault after the other: what was acknowledged is in the database after each', async function () {
+    it('survives a series of faults, with every acknowledged call in the database after each one', async function () {
       this.timeout(60_000);
       const path = file(csvOf(1_000));
       const acknowledged = new Map<unknown, unknown>();

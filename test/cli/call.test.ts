@@ -26,7 +26,7 @@ describe('callkey call', () => {
   };
 
   describe('place', () => {
-    it('says on standard error when the key ends soon', async () => {
+    it('warns on standard error when the key expires soon', async () => {
       const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
       const cookie = await signIn(its.core.url, 'ada@example.com');
       const { keyValue } = await createKey(its.core.url, cookie, 'Ending', { kind: 'custom', date: day });
@@ -40,7 +40,7 @@ describe('callkey call', () => {
       expect(stderr).to.match(/^The API key expires in (9|10) days, at \d{4}-\d\d-\d\dT[\d:.]+Z\./);
     });
 
-    it('does not take the answer for another request id', async () => {
+    it('rejects a response that belongs to another request ID', async () => {
       const phone = somePhone();
       const other = {
         requestId: 'other',
@@ -55,7 +55,7 @@ describe('callkey call', () => {
       expect(stderr).to.contain("didn't come from a Callkey core");
     });
 
-    it('places a call and answers with it', async () => {
+    it('places a call and prints it', async () => {
       const phone = somePhone();
       const options = ['--name', 'Ada Lovelace', '--time-zone', 'Europe/Berlin', '--var', 'orderNumber=4711', '--var', 'note=a=b'];
       const when = ['--not-before', '2026-11-21T09:00:00.000Z', '--not-after', '2099-11-21T18:00:00.000Z', '--request-id', 'order-4711'];
@@ -71,7 +71,7 @@ describe('callkey call', () => {
       });
     });
 
-    it('tells a user how to cancel it', async () => {
+    it('tells the user how to cancel the call', async () => {
       const { code, stdout, stderr } = await place(somePhone());
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
@@ -79,7 +79,7 @@ describe('callkey call', () => {
         .and.contain(`callkey call cancel ${its.tenants.campaign.id} --request-id `);
     });
 
-    it('says how to cancel with the options that it was given, which the command then takes', async () => {
+    it('suggests a cancel command with the same options, and that command works', async () => {
       const { stdout } = await place(somePhone(), '--request-id', '~x', '--profile', 'other');
       const [, cancel = ''] = /^Cancel it with: callkey (.*)$/m.exec(stdout) ?? [];
       expect(cancel).to.equal(`call cancel ${its.tenants.campaign.id} --request-id '~x' --profile other`);
@@ -87,20 +87,20 @@ describe('callkey call', () => {
     });
 
     for (const [what, options, says] of [
-      ['a phone number that is none', ['--phone', '12'], '--phone: '],
-      ['no phone number', [], '--phone'],
-      ['a zone that is none', ['--phone', '+493012345678', '--time-zone', 'Mars/Olympus'], '--time-zone: '],
+      ['an invalid phone number', ['--phone', '12'], '--phone: '],
+      ['a missing phone number', [], '--phone'],
+      ['an invalid time zone', ['--phone', '+493012345678', '--time-zone', 'Mars/Olympus'], '--time-zone: '],
       ['a variable without a value', ['--phone', '+493012345678', '--var', 'x'], '--var x'],
-      ['a variable twice', ['--phone', '+493012345678', '--var', 'x=1', '--var', 'x=2'], '--var'],
-      ['an instant without a zone', ['--phone', '+493012345678', '--not-before', 'tomorrow'], '--not-before: '],
-      ['a request id with a space', ['--phone', '+493012345678', '--request-id', 'a b'], '--request-id: '],
-      ['one call and a file', ['--phone', '+493012345678', '--from', 'x.csv'], '--from'],
-      ['an option for files', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
-      ['a pace for one call', ['--phone', '+493012345678', '--concurrency', '8'], '--from'],
-      ['a rate for one call', ['--phone', '+493012345678', '--rate', '20'], '--from'],
-      ['a file without a name', ['--from', ''], '--from: specify a file'],
+      ['a duplicate variable', ['--phone', '+493012345678', '--var', 'x=1', '--var', 'x=2'], '--var'],
+      ['a time without a zone', ['--phone', '+493012345678', '--not-before', 'tomorrow'], '--not-before: '],
+      ['a request ID with a space', ['--phone', '+493012345678', '--request-id', 'a b'], '--request-id: '],
+      ['both a phone number and a file', ['--phone', '+493012345678', '--from', 'x.csv'], '--from'],
+      ['a file option with a single call', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
+      ['a concurrency for a single call', ['--phone', '+493012345678', '--concurrency', '8'], '--from'],
+      ['a rate for a single call', ['--phone', '+493012345678', '--rate', '20'], '--from'],
+      ['--from without a file name', ['--from', ''], '--from: specify a file'],
     ] as const) {
-      it(`ends with 2 on ${what}, and sends nothing`, async () => {
+      it(`exits with 2 for ${what}, and sends nothing`, async () => {
         const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...options]);
         expect([code, stdout]).to.deep.equal([2, '']);
         expect(stderr).to.contain(says);
@@ -108,14 +108,14 @@ describe('callkey call', () => {
       });
     }
 
-    it('ends with 2 on a campaign that would make another path', async () => {
+    it('exits with 2 if the campaign would change the request path', async () => {
       for (const campaign of ['..', '.', 'a/b', '%2e%2e', '']) {
         expect((await its.home.run(['call', 'place', campaign, '--phone', somePhone()])).code).to.equal(2);
       }
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('ends with 2 where a variable would be lost or a name would lie, and sends nothing', async () => {
+    it('exits with 2 if a variable would be lost or a name has invisible characters, and sends nothing', async () => {
       for (const wrong of [
         ['--var', '__proto__=x'],
         ['--name', 'Ada\u202e'],
@@ -125,7 +125,7 @@ describe('callkey call', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('ends with 2 where the core finds the input wrong', async () => {
+    it('exits with 2 if the core rejects the input', async () => {
       its.network.faults.push({
         status: 422,
         body: JSON.stringify({
@@ -141,7 +141,7 @@ describe('callkey call', () => {
       expect(stderr).to.contain('contact.phone: No such number.');
     });
 
-    it('ends with 2 without a key, and with one that is mistyped', async () => {
+    it('exits with 2 without a key, and with a mistyped one', async () => {
       for (const given of ['', its.key.slice(0, -1), `${its.key.slice(0, -1)}!`]) {
         const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], {
           environment: { CALLKEY_API_KEY: given },
@@ -152,13 +152,13 @@ describe('callkey call', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('ends with 2 without a server', async () => {
+    it('exits with 2 without a server', async () => {
       const { code, stderr } = await its.home.run(['call', 'place', 'x', '--phone', somePhone()], { environment: { CALLKEY_SERVER: '' } });
       expect(code).to.equal(2);
       expect(stderr).to.contain('--server');
     });
 
-    it('ends with 3 where the key is refused', async () => {
+    it('exits with 3 if the key is refused', async () => {
       const environment = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
       const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], { environment });
       expect(code).to.equal(3);
@@ -167,23 +167,23 @@ describe('callkey call', () => {
         .and.match(/callkey key set/);
     });
 
-    it('ends with 4 where the campaign is refused', async () => {
+    it('exits with 4 if the campaign is refused', async () => {
       const { code, stdout } = await its.home.run(['call', 'place', its.tenants.otherCampaign.id, '--phone', somePhone(), '--json']);
       expect([code, stdout]).to.deep.equal([4, '']);
     });
 
-    it('ends with 5 where the request id has placed another call', async () => {
+    it('exits with 5 if the request ID was already used for a different call', async () => {
       await place(somePhone(), '--request-id', 'taken');
       expect((await place(somePhone(), '--request-id', 'taken')).code).to.equal(5);
     });
 
-    it('says so where the request id has placed this very call', async () => {
+    it('says so if this call was already placed with the same request ID', async () => {
       const phone = somePhone();
       const first = answer(await place(phone, '--request-id', 'same', '--json'));
       expect(answer(await place(phone, '--request-id', 'same', '--json'))).to.deep.equal({ ...first, replayed: true });
     });
 
-    it('ends with 7 where no answer ever comes, and places no second call when it is run again', async () => {
+    it('exits with 7 if no response arrives, and places no second call on the next run', async () => {
       const phone = somePhone();
       its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
       const failed = await place(phone);
@@ -193,7 +193,7 @@ describe('callkey call', () => {
       expect(await callsTo(phone)).to.have.length(1);
     });
 
-    it('ends with 7 where nobody listens, and says that nothing was sent', async () => {
+    it('exits with 7 if the connection is refused, and says that nothing was sent', async () => {
       const args = ['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1', '--json'];
       const { code, stderr } = await its.home.run(args);
       expect(code).to.equal(7);
@@ -202,13 +202,13 @@ describe('callkey call', () => {
       expect(error.message).to.match(/connection refused. The call was not sent/);
     });
 
-    it('ends with 1 on anything else', async () => {
+    it('exits with 1 on any other error', async () => {
       const huge = { status: 202, body: 'x'.repeat(2_000_000) };
       its.network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
       for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);
     });
 
-    it('sends the same request id again when the answer is lost, and places one call', async () => {
+    it('retries with the same request ID if the response is lost, and places one call', async () => {
       const phone = somePhone();
       its.network.faults.push('lose the answer', 'lose the answer');
       expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
@@ -218,14 +218,14 @@ describe('callkey call', () => {
     });
 
     for (const status of [429, 503]) {
-      it(`tries again after ${status}`, async () => {
+      it(`retries after ${status}`, async () => {
         its.network.faults.push({ status });
         expect((await place(somePhone())).code).to.equal(0);
         expect(new Set(sentIds()).size).to.equal(1);
       });
     }
 
-    it('waits as long as Retry-After says, and gives up where that is too long', async () => {
+    it('waits as long as Retry-After says, and gives up if that is too long', async () => {
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
       const began = performance.now();
       expect((await place(somePhone())).code).to.equal(0);
@@ -252,8 +252,8 @@ describe('callkey call', () => {
       }
     });
 
-    describe('killed before it has its answer', () => {
-      it('sends the same request id when it is run again', async () => {
+    describe('killed before it has a response', () => {
+      it('uses the same request ID on the next run', async () => {
         const phone = somePhone();
         its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
         const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
@@ -264,7 +264,7 @@ describe('callkey call', () => {
         expect(new Set(sentIds()).size).to.equal(1);
       });
 
-      it('places one call though the first had been placed', async () => {
+      it('places one call even if the killed command had already placed it', async () => {
         const phone = somePhone();
         its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
         const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
@@ -275,7 +275,7 @@ describe('callkey call', () => {
         expect(await callsTo(phone)).to.have.length(1);
       });
 
-      it('sends the same request id though its process id is in use again', async function () {
+      it('uses the same request ID even if the process ID is in use again', async function () {
         // In namespaces of their own, processes are numbered from 1: 2 is the command, then the bystander.
         const inNamespace = (script: string, args: string[]): [string, string[]] => [
           'unshare',
@@ -295,7 +295,7 @@ describe('callkey call', () => {
         expect([sentIds().length, new Set(sentIds()).size]).to.deep.equal([2, 1]);
       });
 
-      it('is a call of its own while the first still runs', async () => {
+      it('places a separate call while the first command is still running', async () => {
         const phone = somePhone();
         its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
         const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
@@ -305,7 +305,7 @@ describe('callkey call', () => {
         expect(await callsTo(phone)).to.have.length(2);
       });
 
-      it('is not taken up again once it has been cancelled', async () => {
+      it('places a new call if the first one has been cancelled', async () => {
         const phone = somePhone();
         its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
         expect((await place(phone)).code).to.equal(7);
@@ -314,7 +314,7 @@ describe('callkey call', () => {
       });
     });
 
-    it('leaves nothing behind of what was refused', async () => {
+    it('leaves nothing on disk after a refused call', async () => {
       const placed = answer(await place(somePhone(), '--json'));
       const before = its.home.files();
       for (const status of [401, 403, 409, 422]) {
@@ -325,21 +325,21 @@ describe('callkey call', () => {
       expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
     });
 
-    it('keeps the request id of what was refused after an answer was lost', async () => {
+    it('keeps the request ID if a call is refused after a lost response', async () => {
       const phone = somePhone();
       its.network.faults.push('lose the answer', { status: 401 });
       expect((await place(phone)).code).to.equal(3);
       expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
     });
 
-    it('is another call once the first has been answered', async () => {
+    it('places a new call after the first has a response', async () => {
       const phone = somePhone();
       await place(phone);
       await place(phone);
       expect(await callsTo(phone)).to.have.length(2);
     });
 
-    it('keeps no phone number', async () => {
+    it('stores no phone number', async () => {
       const phone = somePhone();
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600' } });
       await place(phone, '--name', 'Ada Lovelace');
@@ -349,7 +349,7 @@ describe('callkey call', () => {
   });
 
   describe('cancel', () => {
-    it('does not take the answer for another call', async () => {
+    it('rejects a response that belongs to another call', async () => {
       const other = {
         requestId: 'other',
         contactId: 'c',
@@ -364,7 +364,7 @@ describe('callkey call', () => {
     });
 
     for (const by of ['--contact', '--request-id', '--last']) {
-      it(`cancels by ${by}, and again`, async () => {
+      it(`cancels by ${by}, and can be repeated`, async () => {
         const placed = answer(await place(somePhone(), '--json'));
         const reference = by === '--last' ? [by] : [by, by === '--contact' ? placed.contactId : placed.requestId];
         const first = answer(await cancel(...reference, '--json'));
@@ -373,7 +373,7 @@ describe('callkey call', () => {
       });
     }
 
-    it('refuses a request ID that a path would lose, and sends nothing', async () => {
+    it('refuses a request ID that would change the request path, and sends nothing', async () => {
       const { length } = its.network.seen;
       for (const command of [() => place(somePhone(), '--request-id', '..'), () => cancel('--request-id', '.')]) {
         const { code, stderr } = await command();
@@ -383,25 +383,25 @@ describe('callkey call', () => {
       expect(its.network.seen).to.have.length(length);
     });
 
-    it('tries again when the answer is lost', async () => {
+    it('retries if the response is lost', async () => {
       await place(somePhone());
       its.network.faults.push('lose the answer', { status: 503 });
       expect((await cancel('--last')).code).to.equal(0);
     });
 
-    it('ends with 2 unless one call is named', async () => {
+    it('exits with 2 unless exactly one call is specified', async () => {
       for (const options of [[], ['--last', '--contact', 'x'], ['--contact', 'a b'], ['--request-id', 'ä']]) {
         expect((await cancel(...options)).code).to.equal(2);
       }
     });
 
-    it('ends with 5 once it has been dialed', async () => {
+    it('exits with 5 if the call has already been dialed', async () => {
       const { contactId } = answer(await place(somePhone(), '--json'));
       await its.direct.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
       expect((await cancel('--last')).code).to.equal(5);
     });
 
-    it('ends with 6 where there is no such call', async () => {
+    it("exits with 6 if the call doesn't exist", async () => {
       expect((await cancel('--request-id', 'no-such-call')).code).to.equal(6);
       const { code, stderr } = await new CliHome(its.home.environment).run(['call', 'cancel', its.tenants.campaign.id, '--last']);
       expect(code).to.equal(6);
@@ -410,7 +410,7 @@ describe('callkey call', () => {
   });
 
   describe('as a command-line program', () => {
-    it('shows requests with --verbose, without the key, on standard error alone', async () => {
+    it('logs requests with --verbose, without the key and only on standard error', async () => {
       const { stdout, stderr } = await place(somePhone(), '--verbose', '--json');
       expect(stderr)
         .to.match(/> POST /)
@@ -420,7 +420,7 @@ describe('callkey call', () => {
       expect(stdout + stderr).not.to.contain(its.key);
     });
 
-    it('redacts a key that an answer repeats, and strips terminal control characters', async () => {
+    it('redacts a key that a response repeats, and strips terminal control characters', async () => {
       const detail = `\u001b[31mKey ${its.key}\u0007 of \u202eada\u2028`;
       its.network.faults.push({ status: 409, body: JSON.stringify({ type: 'urn:x#conflict', title: 'x', status: 409, detail }) });
       const { code, stderr } = await place(somePhone(), '--verbose');
@@ -430,7 +430,7 @@ describe('callkey call', () => {
         .and.not.match(/[^\P{Cc}\n]|[\u202e\u2028]/u);
     });
 
-    it('is quiet on a closed pipe, and has placed the call', async () => {
+    it('stays silent on a closed pipe after placing the call', async () => {
       const phone = somePhone();
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone]);
       process.child.stdout?.destroy();
@@ -439,7 +439,7 @@ describe('callkey call', () => {
       expect(await callsTo(phone)).to.have.length(1);
     });
 
-    it('says nothing of the key to the process list', async () => {
+    it('keeps the key out of the process list', async () => {
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--verbose']);
       await process.said(/< 503/);
@@ -452,7 +452,7 @@ describe('callkey call', () => {
       for (const { path, text } of its.home.files()) expect(text, path).not.to.contain(its.key);
     });
 
-    it('reports errors as JSON with --json, as the last line of standard error', async () => {
+    it('reports errors as JSON on the last line of standard error with --json', async () => {
       const taken = ['--request-id', 'taken-json'];
       await place(somePhone(), ...taken);
       const failing: [string[], string, number][] = [
@@ -481,7 +481,7 @@ describe('callkey call', () => {
       }
     });
 
-    it('has a manual page that man itself can set, with every option', async () => {
+    it('has a manual page that man can render, with every option', async () => {
       const { code, stdout } = await its.home.run(['man']);
       expect(code).to.equal(0);
       for (const option of ['skip', 'state', 'columns']) expect(stdout).to.contain(`\\-\\-${option}`);
@@ -492,7 +492,7 @@ describe('callkey call', () => {
       expect(set.replaceAll(/.[\b]/g, '')).to.match(/--skip-invalid/);
     });
 
-    it('has help with examples for every command, and exit code 0', async () => {
+    it('has help with examples for every command, and exits with 0', async () => {
       for (const command of [
         [],
         ['key'],
@@ -513,11 +513,11 @@ describe('callkey call', () => {
       }
     });
 
-    it('tells its version', async () => {
+    it('prints its version', async () => {
       expect(await its.home.run(['--version'])).to.include({ code: 0, stderr: '' });
     });
 
-    it('ends with 2 on what is no command, or no option', async () => {
+    it('exits with 2 for an unknown command or option', async () => {
       for (const args of [
         ['call'],
         ['nonsense'],
@@ -531,7 +531,7 @@ describe('callkey call', () => {
     });
   });
 
-  it('sends its key to the three endpoints and nothing else', async () => {
+  it('sends its key only to the three endpoints', async () => {
     await place(somePhone());
     await cancel('--last');
     const refused = await ask('POST', `${its.core.url}/elsewhere`, { key: its.key });

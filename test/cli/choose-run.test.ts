@@ -35,25 +35,25 @@ const inPart = (changes: Partial<RunHeader>): Run => {
 };
 const done = '2026-11-22T13:00:00.000Z';
 
-describe('the run of a file', () => {
-  it('is a new one where there is none', () => {
+describe('choosing the run for a file', () => {
+  it('starts a new run if there is none', () => {
     expect(pickRun([], request, false)).to.deep.equal({ replaced: [] });
   });
 
-  it('is the unfinished one of the same file in the same campaign at the same server, also with --again', () => {
+  it('resumes an unfinished run with the same file, campaign and server, even with --again', () => {
     const others = [run({ server: 'https://other' }), run({ campaignId: 'other' }), run({}, done)];
     const unfinished = run();
     expect(pickRun([...others, unfinished], request, false)).to.deep.equal({ continued: unfinished });
     expect(pickRun([...others, unfinished], request, true)).to.deep.equal({ continued: unfinished });
   });
 
-  it('is the finished one, unless with --again', () => {
+  it('returns a finished run, unless --again is given', () => {
     const finished = run({}, done);
     expect(pickRun([finished], request, false)).to.deep.equal({ continued: finished });
     expect(pickRun([finished], request, true)).to.deep.equal({ replaced: [] });
   });
 
-  it('is refused where an earlier version of the file was placed in part, and replaces that run with --again', () => {
+  it('refuses a file whose earlier version was partly placed, and replaces that run with --again', () => {
     const earlier = inPart({ content: 'before' });
     expect(() => pickRun([earlier], request, false))
       .to.throw(CallkeyError, /has changed since/)
@@ -63,7 +63,7 @@ describe('the run of a file', () => {
 
   const otherwise = { columns: {}, country: 'DE' };
   for (const completedAt of [null, done]) {
-    it(`is refused where the same file was read otherwise and ${completedAt ? 'placed whole' : 'placed in part'}: its lines have the same request ids`, () => {
+    it(`refuses the same file with different reading options after it was placed ${completedAt ? 'completely' : 'partly'}, because the request IDs are the same`, () => {
       const earlier = { ...inPart({ path: '/moved.csv', reading: otherwise }), completedAt };
       expect(() => pickRun([earlier], request, false))
         .to.throw(CallkeyError, /--columns/)
@@ -72,25 +72,25 @@ describe('the run of a file', () => {
     });
   }
 
-  it('replaces an earlier version of which nothing was placed', () => {
+  it('replaces the run of an earlier version if nothing was placed', () => {
     const earlier = run({ content: 'before' });
     expect(pickRun([earlier], request, false)).to.deep.equal({ replaced: [earlier] });
   });
 
   const harmless: [string, Run, Partial<RunRequest>][] = [
-    ['the earlier version was placed whole', run({ content: 'before' }, done), {}],
-    ['the earlier version was placed but for its wrong lines', run({ content: 'before', skipped: 1 }, done), {}],
-    ['the file has another path', inPart({ content: 'before', path: '/other.csv' }), {}],
-    ['both came from standard input', inPart({ content: 'before', path: null }), { path: null }],
+    ['the earlier version was completely placed', run({ content: 'before' }, done), {}],
+    ['the earlier version was placed except for its invalid lines', run({ content: 'before', skipped: 1 }, done), {}],
+    ['the file is at a different path', inPart({ content: 'before', path: '/other.csv' }), {}],
+    ['both files came from standard input', inPart({ content: 'before', path: null }), { path: null }],
     [
-      'the same file was read otherwise, and every line of both has a request id of its own',
+      'the same file is read with different options, and every line has its own request ID',
       inPart({ reading: otherwise, ownRequestIds: true }),
       { ownRequestIds: true },
     ],
-    ['every line of both has a request id of its own', inPart({ content: 'before', ownRequestIds: true }), { ownRequestIds: true }],
+    ['every line of both files has its own request ID', inPart({ content: 'before', ownRequestIds: true }), { ownRequestIds: true }],
   ];
   for (const [what, earlier, changes] of harmless) {
-    it(`is a new one where ${what}`, () => {
+    it(`starts a new run if ${what}`, () => {
       expect(pickRun([earlier], { ...request, ...changes }, false)).to.deep.equal({ replaced: [] });
     });
   }

@@ -24,7 +24,7 @@ describe('CallkeyClient', () => {
     );
   const newCall = (requestId: string) => ({ requestId, contact: { phone: somePhone() } });
 
-  it('places one call where the first answer is lost', async () => {
+  it('places one call if the first response is lost', async () => {
     its.network.faults.push('lose the answer');
     const placed = await connect().place(its.tenants.campaign.id, newCall('lost-1'));
     expect(placed).to.include({ requestId: 'lost-1', campaignId: its.tenants.campaign.id, state: 'queued', replayed: true });
@@ -32,7 +32,7 @@ describe('CallkeyClient', () => {
     expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
   });
 
-  it('cancels by either identifier, and once more', async () => {
+  it('cancels by either identifier, and can repeat it', async () => {
     const client = connect();
     const { contactId } = await client.place(its.tenants.campaign.id, newCall('cancel-1'));
     const cancelled = await client.cancel(its.tenants.campaign.id, { requestId: 'cancel-1' });
@@ -40,7 +40,7 @@ describe('CallkeyClient', () => {
     expect(await client.cancel(its.tenants.campaign.id, { contactId })).to.deep.equal(cancelled);
   });
 
-  it('tells errors apart by kind and code', async () => {
+  it('distinguishes errors by kind and code', async () => {
     const client = connect();
     await client.place(its.tenants.campaign.id, newCall('kinds-1'));
     const conflict = await errorOf(client.place(its.tenants.campaign.id, newCall('kinds-1')));
@@ -57,13 +57,13 @@ describe('CallkeyClient', () => {
     });
   });
 
-  it('names the fields that the core refuses', async () => {
+  it('names the fields that the core rejects', async () => {
     const error = await errorOf(connect().place(its.tenants.campaign.id, { requestId: 'fields-1', contact: { phone: '12' } }));
     expect(error).to.include({ kind: 'usage', code: 'invalid' });
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
 
-  it('ends a request at once when its signal aborts, and finds the call again by its request ID', async function () {
+  it('stops a request as soon as its signal aborts, and finds the call again by its request ID', async function () {
     // Less than the client would wait for an answer by itself.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
@@ -81,13 +81,13 @@ describe('CallkeyClient', () => {
     expect(await client.place(its.tenants.campaign.id, call)).to.include({ requestId: 'aborted-1', replayed: true });
   });
 
-  it('sends nothing for a signal that has aborted', async () => {
+  it('sends nothing if the signal has already aborted', async () => {
     const signal = AbortSignal.abort();
     expect(await errorOf(connect().place(its.tenants.campaign.id, newCall('aborted-2'), { signal }))).to.equal(signal.reason);
     expect(its.network.seen).to.deep.equal([]);
   });
 
-  it('ends at once, unsent, a request whose turn has not come when its signal aborts', async () => {
+  it('drops a waiting request as soon as its signal aborts', async () => {
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);
     const client = connect({ connections: 1 });
@@ -103,7 +103,7 @@ describe('CallkeyClient', () => {
     expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['turn-1', 'turn-3']);
   });
 
-  it('ends what is in flight when it is closed, and says that the call may have been placed', async () => {
+  it("stops requests in flight when it's closed, and says that the calls may have been placed", async () => {
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);
     const client = connect();
@@ -119,14 +119,14 @@ describe('CallkeyClient', () => {
     await until(async () => (await callsOf('closed-1')).length === 1);
   });
 
-  it('ends the pause before a retry when it is closed', async () => {
+  it("ends the delay before a retry when it's closed", async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
     const client = connect({ retry: { onRetry: () => void client.close() } });
     expect(await errorOf(client.place(its.tenants.campaign.id, newCall('closed-2')))).to.include({ kind: 'unreachable' });
     expect(its.network.seen).to.have.length(1);
   });
 
-  it('sends nothing once it is closed, and may be closed again', async () => {
+  it("sends nothing after it's closed, and can be closed again", async () => {
     const client = connect();
     await client.close();
     await client.close();
@@ -137,7 +137,7 @@ describe('CallkeyClient', () => {
     expect(its.network.seen).to.deep.equal([]);
   });
 
-  it('ends the pause before a retry when its signal aborts', async () => {
+  it('ends the delay before a retry when the signal aborts', async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
     const controller = new AbortController();
     const client = connect({ retry: { onRetry: () => controller.abort() } });
@@ -147,10 +147,10 @@ describe('CallkeyClient', () => {
   });
 
   for (const [what, call] of [
-    ['without a request id', { contact: { phone: '+493012345678' } }],
-    ['with a request id that is another path', { requestId: '../x', contact: { phone: '+493012345678' } }],
+    ['without a request ID', { contact: { phone: '+493012345678' } }],
+    ['with a request ID that would change the request path', { requestId: '../x', contact: { phone: '+493012345678' } }],
   ] as const) {
-    it(`sends no call ${what}`, async () => {
+    it(`doesn't place a call ${what}`, async () => {
       // @ts-expect-error as from JavaScript, which no compiler has checked
       expect(await errorOf(connect().place(its.tenants.campaign.id, call))).to.include({ kind: 'usage' });
       expect(its.network.seen).to.deep.equal([]);
@@ -162,7 +162,7 @@ describe('CallkeyClient', () => {
     ['contact', 'some', { contactId: '..' }],
     ['request', 'some', { requestId: '' }],
   ] as const) {
-    it(`sends no cancel for a ${what} id that cannot be one`, async () => {
+    it(`refuses to cancel with an invalid ${what} ID`, async () => {
       const error = await errorOf(connect().cancel(campaign, reference));
       expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
       expect(error).to.have.property('message').that.contains(`isn't a valid ${what} ID`);
@@ -173,15 +173,15 @@ describe('CallkeyClient', () => {
   // As from JavaScript, which no compiler has checked.
   const misuses: [string, (client: CallkeyClient, campaignId: string) => Promise<unknown>][] = [
     // @ts-expect-error
-    ['a call that is none', (client, id) => client.place(id)],
+    ['an invalid call', (client, id) => client.place(id)],
     // @ts-expect-error
-    ['a call that is null', (client, id) => client.place(id, null)],
+    ['a null call', (client, id) => client.place(id, null)],
     // @ts-expect-error
     ['a call with a BigInt', (client, id) => client.place(id, { ...newCall('misuse-1'), variables: { number: 1n } })],
     // @ts-expect-error
-    ['a signal that is none', (client, id) => client.place(id, newCall('misuse-2'), { signal: {} })],
+    ['an invalid signal', (client, id) => client.place(id, newCall('misuse-2'), { signal: {} })],
     // @ts-expect-error
-    ['no call to cancel', (client, id) => client.cancel(id)],
+    ['a cancel without a call', (client, id) => client.cancel(id)],
   ];
   for (const [what, misuse] of misuses) {
     it(`refuses ${what}, and sends nothing`, async () => {
@@ -200,7 +200,7 @@ describe('CallkeyClient', () => {
     ['userAgent', { userAgent: 'Bücher' }],
     ['server', { server: undefined }],
   ] as const) {
-    it(`names ${option} where it is ${JSON.stringify(wrong)}`, () => {
+    it(`names the option ${option} if it's ${JSON.stringify(wrong)}`, () => {
       // @ts-expect-error as from JavaScript
       expect(() => connect(wrong))
         .to.throw(CallkeyError, option)
@@ -208,16 +208,16 @@ describe('CallkeyClient', () => {
     });
   }
 
-  it('refuses to be made of nothing', () => {
+  it('requires options', () => {
     // @ts-expect-error as from JavaScript
     expect(() => new CallkeyClient()).to.throw(CallkeyError, 'options');
   });
 
-  it('takes no server to which the key would go in the clear', () => {
+  it('refuses a server to which the key would be sent unencrypted', () => {
     expect(() => connect({ server: 'http://calls.example.com' })).to.throw(CallkeyError, 'https');
   });
 
-  it('takes no mistyped key, and does not repeat it', () => {
+  it('refuses a mistyped key without repeating it', () => {
     const mistyped = its.key.slice(0, -1);
     expect(() => connect({ keyValue: mistyped }))
       .to.throw(CallkeyError, 'Invalid CallkeyClient options.')

@@ -37,7 +37,7 @@ describe('callkey completion', () => {
   for (const shell of shells) {
     describe(`in ${shell}`, () => {
       if (!isThere(shell)) {
-        it.skip(`is not tested: there is no ${shell} here`);
+        it.skip(`isn't tested: ${shell} isn't installed`);
         return;
       }
       const home = new CliHome();
@@ -59,28 +59,28 @@ describe('callkey completion', () => {
         return stdout;
       };
 
-      it('offers the commands', () => {
+      it('completes commands', () => {
         expect(offered('callkey call ', 'resume')).to.contain('place').and.contain('cancel').and.contain('resume');
       });
 
-      it('offers the options of a command, after options of the program', () => {
+      it('completes the options of a command after program options', () => {
         expect(offered('callkey --json call place --n', 'not-before')).to.contain('--not-before').and.contain('--not-after');
       });
 
-      it('offers files after --from', () => {
+      it('completes file names after --from', () => {
         writeFileSync(join(home.directory, 'contacts-1.csv'), '');
         expect(offered(`callkey call place --from ${home.directory}/contacts-`, 'contacts-1.csv')).to.contain('contacts-1.csv');
       });
     });
   }
 
-  it('ends with 2 for a shell that it does not know', async () => {
+  it('exits with 2 for an unknown shell', async () => {
     const { code, stderr } = await new CliHome().run(['completion', 'tcsh']);
     expect(code).to.equal(2);
     expect(stderr).to.contain('bash, zsh, fish, powershell');
   });
 
-  it('has every command and option for PowerShell, between its quotes', async () => {
+  it('lists every command and option, correctly quoted, for PowerShell', async () => {
     const { stdout } = await new CliHome().run(['completion', 'powershell']);
     const table = new Map([...stdout.matchAll(/^ {4}'(.*?)' = (.*)$/gm)].map(([, place, choices]) => [place, choices]));
     expect(table.get('call')).to.contain("@('resume', ").and.contain("@('runs', ");
@@ -90,7 +90,7 @@ describe('callkey completion', () => {
     );
   });
 
-  it('answers in JSON, too', async () => {
+  it('supports --json', async () => {
     const { stdout } = await new CliHome().run(['completion', 'bash', '--json']);
     expect(JSON.parse(stdout)).to.include({ shell: 'bash' });
   });

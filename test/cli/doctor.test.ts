@@ -28,7 +28,7 @@ describe('callkey doctor', () => {
     return { code, ok, problem, failed, checks: new Map(checks.map(({ check, detail }) => [check, detail])), stderr };
   };
 
-  it('finds server, clock, key and campaign right, places nothing and cancels nothing', async () => {
+  it('checks the server, clock, key and campaign without placing or cancelling a call', async () => {
     const before = await its.direct.storage.database.read('calls');
     const { code, ok, failed, checks } = await examine([its.tenants.campaign.id]);
     expect([code, ok, failed]).to.deep.equal([0, true, []]);
@@ -42,13 +42,13 @@ describe('callkey doctor', () => {
       .and.not.match(/FAIL/);
   });
 
-  it('finds the key accepted without a campaign', async () => {
+  it('checks the key even without a campaign', async () => {
     const { code, checks } = await examine([]);
     expect([code, checks.get('key')]).to.deep.equal([0, 'accepted']);
     expect(checks.get('campaign')).to.contain('not checked');
   });
 
-  it('ends as placing would where something is wrong, and says what', async () => {
+  it('exits with the same code as placing would, and says what is wrong', async () => {
     const refusedKey = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
     expect(await examine([its.tenants.campaign.id], refusedKey)).to.deep.include({ code: 3, problem: 'unauthorized', failed: ['key'] });
     expect(await examine([its.tenants.otherCampaign.id])).to.deep.include({ code: 4, problem: 'campaign-refused', failed: ['campaign'] });
@@ -57,7 +57,7 @@ describe('callkey doctor', () => {
     expect(await examine(['a b'])).to.deep.include({ code: 2, failed: ['settings'] });
   });
 
-  it('says that the server is none of ours where it does not answer like one', async () => {
+  it("says so if the server isn't a Callkey server", async () => {
     for (const [status, code] of [
       [200, 1],
       [404, 6],
@@ -68,7 +68,7 @@ describe('callkey doctor', () => {
     }
   });
 
-  it('finds a clock that is wrong', async () => {
+  it('reports a wrong clock', async () => {
     const problem = JSON.stringify({ type: 'urn:callkey:problems#call-not-found', title: 'x', status: 404, detail: 'x' });
     its.network.faults.push({ status: 404, headers: { Date: 'Sun, 22 Nov 2020 12:00:00 GMT' }, body: problem });
     const { code, failed, checks } = await examine([its.tenants.campaign.id]);
@@ -77,7 +77,7 @@ describe('callkey doctor', () => {
     expect(checks.get('campaign')).to.contain('has access to');
   });
 
-  it('finds a certificate that is not trusted', async function () {
+  it('reports an untrusted certificate', async function () {
     if (!hasOpenssl) skip(this, 'there is no openssl');
     const secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });
     const { code, failed, checks } = await examine([], { CALLKEY_SERVER: secure.url });
@@ -86,7 +86,7 @@ describe('callkey doctor', () => {
     expect(checks.get('server')).to.contain('NODE_EXTRA_CA_CERTS');
   });
 
-  describe('asks for a newer version', () => {
+  describe('the check for a newer version', () => {
     /** An npm that answers with a version, and leaves a trace. */
     const withNpm = (environment: Record<string, string> = {}, published = '99.0.0') => {
       const directory = freshDirectory();
@@ -95,12 +95,12 @@ describe('callkey doctor', () => {
       chmodSync(npm, 0o755);
       return { PATH: `${directory}:${process.env['PATH']}`, ...environment };
     };
-    it('where it is told to, through npm', async () => {
+    it('asks npm if requested', async () => {
       const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }));
       expect(checks.get('version')).to.contain('99.0.0');
     });
 
-    it('and does not take an older one for it', async () => {
+    it("doesn't offer an older version", async () => {
       for (const older of ['0.0.9', '0.0.10', '0.1.0']) {
         const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }, older));
         expect(checks.get('version')).not.to.contain('is there');
@@ -108,10 +108,10 @@ describe('callkey doctor', () => {
     });
 
     for (const [what, environment] of [
-      ['unless it is told to', {}],
+      ['unless requested', {}],
       ['in CI', { CALLKEY_UPDATE_NOTICE: 'on', CI: 'true' }],
     ] as const) {
-      it(`never ${what}`, async () => {
+      it(`doesn't run ${what}`, async () => {
         const { checks } = await examine([], withNpm(environment));
         expect(checks.get('version')).not.to.contain('99.0.0');
       });
@@ -126,7 +126,7 @@ describe('the campaign of a command', () => {
     return code === 0 ? JSON.parse(stdout).campaignId : code;
   };
 
-  it('may have a name, which every command takes for its id', async () => {
+  it('can be given by its local name', async () => {
     const home = new CliHome();
     expect((await home.run(['campaign', 'alias', 'reminders', id])).code).to.equal(0);
     expect(await wouldCall(home, ['reminders'])).to.equal(id);
@@ -142,7 +142,7 @@ describe('the campaign of a command', () => {
     expect(await wouldCall(home, ['reminders'])).to.equal('reminders');
   });
 
-  it('comes from CALLKEY_CAMPAIGN where none is given', async () => {
+  it('defaults to CALLKEY_CAMPAIGN', async () => {
     const home = new CliHome();
     await home.run(['campaign', 'alias', 'reminders', id]);
     expect(await wouldCall(home, [], { CALLKEY_CAMPAIGN: 'reminders' })).to.equal(id);
@@ -150,7 +150,7 @@ describe('the campaign of a command', () => {
     expect(await wouldCall(home, [])).to.equal(2);
   });
 
-  it('takes no name that could be an id or an option', async () => {
+  it("can't be named like an ID or an option", async () => {
     for (const name of [id, '1st', 'a b', '']) expect((await new CliHome().run(['campaign', 'alias', name, id])).code).to.equal(2);
     expect((await new CliHome().run(['campaign', 'alias', 'reminders', '..'])).code).to.equal(2);
   });

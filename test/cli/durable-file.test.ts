@@ -18,15 +18,15 @@ const errorOf = (doing: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   );
 
-describe('a file that is written durably', () => {
-  it('replaces what was there, which only its owner can read, and leaves nothing beside it', async () => {
+describe('writing a file durably', () => {
+  it('replaces the old file, readable only by its owner, and leaves no other file behind', async () => {
     const folder = join(freshDirectory(), 'new', 'folder');
     for (const text of ['old', 'new']) await writeDurably(join(folder, 'file'), text);
     expect([readFileSync(join(folder, 'file'), 'utf8'), readdirSync(folder)]).to.deep.equal(['new', ['file']]);
     expect([folder, join(folder, 'file')].map((path) => statSync(path).mode & 0o777)).to.deep.equal([0o700, 0o600]);
   });
 
-  it('that cannot take its place leaves nothing behind, and says why and what to do', async () => {
+  it("leaves nothing behind if it can't replace the file, and says why and what to do", async () => {
     const folder = freshDirectory();
     const path = join(folder, 'file');
     mkdirSync(join(path, 'full'), { recursive: true });
@@ -38,12 +38,12 @@ describe('a file that is written durably', () => {
     expect(readdirSync(folder)).to.deep.equal(['file']);
   });
 
-  it('says so where the system has no folder to make', async () => {
+  it("says so if the folder can't be created", async () => {
     const error = await errorOf(writeDurably('/proc/callkey-test/folder/file', 'text'));
     expect(error).to.have.property('message', "Couldn't write /proc/callkey-test/folder/file: the folder can't be created.");
   });
 
-  it('is closed, whether it could take its place or not', async () => {
+  it('closes the file whether or not it could replace the old one', async () => {
     const open = openFiles();
     const folder = freshDirectory();
     await writeDurably(join(folder, 'file'), 'text');
@@ -52,7 +52,7 @@ describe('a file that is written durably', () => {
   });
 });
 
-describe('why the disk refuses', () => {
+describe('the reason for a disk error', () => {
   for (const [code, reason, problem] of [
     ['ENOSPC', 'the disk is full', 'disk-full'],
     ['EDQUOT', 'the disk quota is exceeded', 'disk-full'],
@@ -66,13 +66,13 @@ describe('why the disk refuses', () => {
     ['XENOSPC', 'x', 'not-writable'],
     ['ENOSPC2', 'x', 'not-writable'],
   ] as const) {
-    it(`is said in words after ${code}`, () => {
+    it(`is in plain words for ${code}`, () => {
       const cause = failure(code);
       expect(diskError(cause, "Couldn't write it")).to.include({ code: problem, cause, message: `Couldn't write it: ${reason}.` });
     });
   }
 
-  it('is what was thrown where no system error was', () => {
+  it("is the original message if it isn't a system error", () => {
     expect([diskReason(new Error('odd')), diskReason('odd')]).to.deep.equal(['odd', 'odd']);
     const known = new CallkeyError('usage', 'known');
     expect(diskError(known, "Couldn't write it")).to.equal(known);
@@ -81,21 +81,21 @@ describe('why the disk refuses', () => {
   });
 });
 
-describe('what may be missing', () => {
-  it('reads as nothing where it is missing, or where its folder is a file', async () => {
+describe('reading a file that may be missing', () => {
+  it('returns nothing if the file is missing or its folder is a file', async () => {
     const folder = freshDirectory();
     writeFileSync(join(folder, 'file'), '');
     for (const path of [join(folder, 'none'), join(folder, 'file', 'none')])
       expect([await readIfExists(path), await listIfExists(path)]).to.deep.equal([undefined, []]);
   });
 
-  it('reads as what it is where it is there', async () => {
+  it('returns the content if the file exists', async () => {
     const folder = freshDirectory();
     writeFileSync(join(folder, 'file'), 'text');
     expect([await readIfExists(join(folder, 'file')), await listIfExists(folder)]).to.deep.equal(['text', ['file']]);
   });
 
-  it('is an error where it is there and cannot be read', async () => {
+  it("fails if the file exists but can't be read", async () => {
     const folder = freshDirectory();
     const error = await errorOf(readIfExists(folder, 'Move it.'));
     expect(error)
@@ -108,11 +108,11 @@ describe('what may be missing', () => {
   });
 });
 
-describe('what a command keeps', function () {
+describe('files written by a command', function () {
   this.timeout(30_000);
   const its = sharedIntegrator();
 
-  it('is on the disk, with all folders that it made for it, before the command ends', async function () {
+  it('are synced to disk, with every folder created for them, before the command exits', async function () {
     if (!canTrace()) skip(this, 'strace is missing, or may not trace');
     const { directory, environment } = its.home;
     const file = join(directory, 'calls.csv');

@@ -9,23 +9,23 @@ import { shellCommand } from '../../cli/shell-command.ts';
 import { xdgFolders } from '../../cli/xdg.ts';
 
 describe('formatting', () => {
-  it('redacts every key value, and keeps the bare prefix', () => {
+  it('redacts every key value but keeps the bare prefix', () => {
     const [one, other] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
     expect(redact(`a ${one} b https://x/?k=${other}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
     expect(redact('a key is svc_sk_live_ and letters')).to.equal('a key is svc_sk_live_ and letters');
   });
 
-  it('groups the digits of a count by thousands', () => {
+  it('groups the digits of a count in thousands', () => {
     expect([0, 999, 10_000, 1_234_567].map(formatCount)).to.deep.equal(['0', '999', '10,000', '1,234,567']);
   });
 
-  it('shows progress as a bar, a percentage that rounds down, and counts', () => {
+  it('shows progress as a bar, a percentage rounded down, and counts', () => {
     expect(progressLine(0, 3, 'x')).to.equal('[........................] 0 %  0 of 3  x');
     expect(progressLine(9_999, 10_000, '8 a second')).to.equal('[#######################.] 99 %  9,999 of 10,000  8 a second');
     expect(progressLine(3, 3, 'x')).to.equal('[########################] 100 %  3 of 3  x');
   });
 
-  it('quotes a command’s arguments for the shell, and appends the options that were given', () => {
+  it('quotes a command’s arguments for the shell, and appends the given options', () => {
     const words = ['with space', "Ada's", '$HOME', '~root', 'a~b', 'order:4711', '-x', '', 'Jürgen', 'two\nlines'];
     const command = shellCommand({ state: '/var/my state', profile: 'staging', server: undefined }, 'echo', ...words);
     expect(command).to.match(/^callkey echo 'with space' .* a~b order:4711 -x /s);
@@ -33,7 +33,7 @@ describe('formatting', () => {
     expect(read.split('\0').slice(0, -1)).to.deep.equal([...words, '--profile', 'staging', '--state', '/var/my state']);
   });
 
-  it('puts files in the XDG folders, and ignores relative ones', () => {
+  it('uses the XDG folders, and ignores relative ones', () => {
     const given = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
     expect(xdgFolders(given, '/home/ada')).to.deep.equal({
       config: '/c/callkey',
@@ -43,7 +43,7 @@ describe('formatting', () => {
   });
 });
 
-describe('the error for an answer', () => {
+describe('the error for a response', () => {
   const problem = (status: number, more: object = {}) =>
     problemError({
       status,
@@ -64,10 +64,10 @@ describe('the error for an answer', () => {
     [418, 'failed'],
     [500, 'failed'],
   ] as const) {
-    it(`is ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
+    it(`has the kind ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
   }
 
-  it("carries the core's detail, code and field errors", () => {
+  it("includes the core's detail, code and field errors", () => {
     const errors = [
       { path: 'contact.phone', message: 'No such number.' },
       { path: '', message: 'Wrong.' },
@@ -75,11 +75,11 @@ describe('the error for an answer', () => {
     expect(problem(409, { errors })).to.include({ code: 'conflict', message: 'D.\n  contact.phone: No such number.\n  body: Wrong.' });
   });
 
-  it('names the log entry of an internal error', () => {
+  it('names the log entry for an internal error', () => {
     expect(problem(500, { instance: 'r-1' }).message).to.equal('D. The operator can find it in the log as r-1.');
   });
 
-  it('says the status where the answer is of no core, and nothing of what only a core decides', () => {
+  it("reports only the status if the response isn't from a core", () => {
     for (const status of [403, 404, 500]) {
       const { message } = problemError({ status, headers: {}, text: '<html>' });
       expect(message)
@@ -88,7 +88,7 @@ describe('the error for an answer', () => {
     }
   });
 
-  it("names a redirect's host and nothing else of it", () => {
+  it('names only the host of a redirect', () => {
     const { message } = problemError({ status: 307, headers: { location: 'https://evil.example/?steal' }, text: '' });
     expect(message).to.contain('use its address: https://evil.example').and.not.contain('steal');
   });

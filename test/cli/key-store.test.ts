@@ -30,7 +30,7 @@ const errorOf = (doing: Promise<unknown>) =>
     (error) => (error instanceof CallkeyError ? `${error.kind}: ${error.message}` : String(error)),
   );
 
-describe("a profile's key in a file", () => {
+describe("a profile's key file", () => {
   let folders: Folders;
   let path: string;
   beforeEach(function () {
@@ -44,12 +44,12 @@ describe("a profile's key in a file", () => {
   const refused = (reason: string, advice = 'Delete it and run callkey key set --insecure-storage to store the key again.') =>
     `failed: Refused to use the key file ${path}: ${reason}. ${advice}`;
 
-  it('is none before one is stored', async () => {
+  it('has no key until one is stored', async () => {
     expect(await (await open()).read()).to.equal(undefined);
     expect(await (await open()).delete()).to.equal(false);
   });
 
-  it('is read back, from a file of 0600 in a folder of 0700, which names itself', async () => {
+  it('returns the stored key, has mode 0600 in a folder with 0700, and knows its path', async () => {
     await write();
     expect(await (await open()).read()).to.equal(keyValue);
     expect([readFileSync(path, 'utf8'), (await open()).where]).to.deep.equal([`${keyValue}\n`, `the file ${path}`]);
@@ -57,21 +57,21 @@ describe("a profile's key in a file", () => {
     expect(readdirSync(dirname(path))).to.deep.equal(['work']);
   });
 
-  it('is replaced as a whole', async () => {
+  it('is replaced completely', async () => {
     const other = makeKeyValue(randomBytes);
     await write();
     await (await open()).write(other);
     expect(await (await open()).read()).to.equal(other);
   });
 
-  it('is gone after it was deleted', async () => {
+  it('is removed when the key is deleted', async () => {
     await write();
     expect(await (await open()).delete()).to.equal(true);
     expect(await (await open()).read()).to.equal(undefined);
   });
 
   for (const mode of [0o640, 0o620, 0o604, 0o602, 0o601]) {
-    it(`is refused with the mode ${mode.toString(8)}`, async () => {
+    it(`is refused with mode ${mode.toString(8)}`, async () => {
       await write();
       chmodSync(path, mode);
       const advice = `If they may have, revoke the key. Otherwise, run chmod 600 ${path}`;
@@ -79,13 +79,13 @@ describe("a profile's key in a file", () => {
     });
   }
 
-  it('is refused where it has a second name', async () => {
+  it('is refused if it has a second hard link', async () => {
     await write();
     linkSync(path, `${path}-too`);
     expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
   });
 
-  it('is neither read nor written through a link', async () => {
+  it('is neither read nor written through a symbolic link', async () => {
     await write();
     const elsewhere = `${path}-elsewhere`;
     writeFileSync(elsewhere, 'untouched', { mode: 0o600 });
@@ -96,7 +96,7 @@ describe("a profile's key in a file", () => {
     expect(readFileSync(elsewhere, 'utf8')).to.equal('untouched');
   });
 
-  it('is no folder and no pipe, which a read would wait for', async () => {
+  it("is refused if it's a folder or a pipe, which would block the read", async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
     rmSync(path, { recursive: true });
@@ -104,14 +104,14 @@ describe("a profile's key in a file", () => {
     expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
   });
 
-  it('that another user owns is refused', async function () {
+  it('is refused if another user owns it', async function () {
     if (process.getuid?.() !== 0) skip(this, 'this user is not root');
     await write();
     chownSync(path, 1, 1);
     expect(await errorOf((await open()).read())).to.equal(refused('it belongs to another user'));
   });
 
-  it('that cannot be read for another reason says which', async () => {
+  it("names the reason if it can't be read", async () => {
     mkdirSync(folders.data, { recursive: true });
     writeFileSync(join(folders.data, 'keys'), '');
     const message = `failed: Could not read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;
@@ -120,7 +120,7 @@ describe("a profile's key in a file", () => {
     expect(thrown).to.have.nested.property('cause.code', 'ENOTDIR');
   });
 
-  it('is closed after it was read', async () => {
+  it('is closed after reading', async () => {
     await write();
     const files = openFiles();
     await (await open()).read();
@@ -139,11 +139,11 @@ describe("a profile's key", () => {
   const notAKey =
     "isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum. Copy the whole key again.";
 
-  it('is that of the environment, without the space about it, whatever is stored', async () => {
+  it('comes from the environment if set, trimmed, even if another one is stored', async () => {
     expect(await readKey(stored, { CALLKEY_API_KEY: ` ${keyValue}\n` }, folders)).to.equal(keyValue);
   });
 
-  it('is in the file that the environment names, without the space about it', async () => {
+  it('comes from the file that the environment names, trimmed', async () => {
     const path = join(freshDirectory(), 'key');
     writeFileSync(path, `\n${keyValue} \n`);
     const given = { keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
@@ -153,25 +153,25 @@ describe("a profile's key", () => {
     expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
   });
 
-  it('is one: not both that of the environment and of a file that it names', async () => {
+  it("can't come from both the environment and a key file", async () => {
     const both = { CALLKEY_API_KEY: keyValue, CALLKEY_API_KEY_FILE: '/key' };
     expect(await errorOf(readGivenKey(both))).to.equal('usage: CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
   });
 
-  it('that the environment names and nobody can read says why', async () => {
+  it("says why if the key file can't be read", async () => {
     const path = join(freshDirectory(), 'none');
     expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
       `usage: Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (ENOENT). Check its name and permissions.`,
     );
   });
 
-  it('is the stored one where the environment has none, or an empty one', async () => {
+  it('is the stored one if the environment has none, or an empty one', async () => {
     await (await openKeyStore('file', 'work', folders)).write(keyValue);
     for (const environment of [{}, { CALLKEY_API_KEY: '' }, { CALLKEY_API_KEY_FILE: '' }])
       expect(await readKey(stored, environment, folders)).to.equal(keyValue);
   });
 
-  it("is kept in the system's keychain, unless a file was chosen", async () => {
+  it("is kept in the system's keychain unless a file was chosen", async () => {
     const where = await openKeyStore('keychain', 'work', folders).then(
       (store) => store.where,
       (error) => error.message,
@@ -179,20 +179,20 @@ describe("a profile's key", () => {
     expect(where).to.contain("the system's keychain (");
   });
 
-  it('that was never stored is asked for', async () => {
+  it('is asked for if none was ever stored', async () => {
     const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
     expect(await errorOf(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
   });
 
-  it('that is gone from its file is asked for', async () => {
+  it('is asked for if its file is missing', async () => {
     const file = join(folders.data, 'keys', 'work');
     expect(await errorOf(readKey(stored, {}, folders))).to.equal(
       `usage: The key for the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
     );
   });
 
-  it('is checked wherever it comes from, and not repeated', async () => {
+  it('is validated wherever it comes from, and never repeated', async () => {
     expect(await errorOf(readKey(stored, { CALLKEY_API_KEY: `${keyValue}x` }, folders))).to.equal(`usage: CALLKEY_API_KEY ${notAKey}`);
     const store = await openKeyStore('file', 'work', folders);
     await store.write('nonsense');

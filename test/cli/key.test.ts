@@ -19,7 +19,7 @@ async function homeWithFile(): Promise<CliHome> {
 
 describe('callkey key', () => {
   describe('set', () => {
-    it('refuses a key as an argument, says why, and does not repeat it', async () => {
+    it("refuses a key as an argument, says why, and doesn't repeat it", async () => {
       const home = new CliHome();
       const commands = [
         ['key', 'set', keyValue],
@@ -44,7 +44,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it('tells a mistyped key at once', async () => {
+    it('reports a mistyped key immediately', async () => {
       const home = new CliHome();
       const mistyped = keyValue.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
       for (const input of [mistyped, keyValue.slice(0, -1), `x${keyValue}`, 'hello', '', ' \n', 'x'.repeat(10_000)]) {
@@ -56,7 +56,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it('says what to do where there is no keychain, before asking for the key, and stores nothing', async function () {
+    it('says what to do without a keychain before asking for the key, and stores nothing', async function () {
       if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       const { code, stdout, stderr } = await home.run(['key', 'set', '--server', server], { input: keyValue });
@@ -68,7 +68,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it('moves to a file when the earlier keychain is gone, and says what it could not delete', async function () {
+    it("switches to a file if the previous keychain is unavailable, and says what it couldn't delete", async function () {
       if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });
@@ -80,14 +80,14 @@ describe('callkey key', () => {
       expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
     });
 
-    it('keeps the key in a file of 0600 where that is asked for, and in no other', async () => {
+    it('stores the key only in a file with mode 0600 if requested', async () => {
       const home = await homeWithFile();
       expect(statSync(join(home.directory, stored)).mode & 0o777).to.equal(0o600);
       const holding = home.files().filter(({ text }) => text.includes(keyValue));
       expect(holding.map(({ path }) => path)).to.deep.equal([stored]);
     });
 
-    it('keeps to the XDG folders, where they are absolute', async () => {
+    it("uses the XDG folders if they're absolute", async () => {
       const home = new CliHome();
       const folder = (name: string) => join(home.directory, name);
       const environment = { XDG_CONFIG_HOME: folder('c'), XDG_DATA_HOME: folder('d'), XDG_STATE_HOME: 'relative' };
@@ -100,7 +100,7 @@ describe('callkey key', () => {
       ).to.deep.equal(['c/callkey/profiles.json', 'd/callkey/keys/default']);
     });
 
-    it('does not write through a link', async () => {
+    it("doesn't write through a symbolic link", async () => {
       const home = new CliHome();
       const elsewhere = join(home.directory, 'elsewhere');
       writeFileSync(elsewhere, 'untouched');
@@ -128,13 +128,13 @@ describe('callkey key', () => {
     }
 
     for (const address of ['https://calls.example.com/base/', 'http://localhost:8080', 'http://[::1]:8080', 'http://127.0.0.2']) {
-      it(`takes the server ${address}`, async () => {
+      it(`accepts the server ${address}`, async () => {
         const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', address], { input: keyValue });
         expect(code).to.equal(0);
       });
     }
 
-    it('refuses a profile name that would lead out of its folder', async () => {
+    it('refuses a profile name that would leave its folder', async () => {
       for (const name of ['../x', '.', 'a/b', '']) {
         const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--profile', name], { input: keyValue });
         expect(code, name).to.equal(2);
@@ -143,7 +143,7 @@ describe('callkey key', () => {
   });
 
   describe('status', () => {
-    it('tells profile, server and place, and never the key', async () => {
+    it('shows the profile, server and where the key is kept, but never the key', async () => {
       const home = await homeWithFile();
       const { code, stdout } = await home.run(['key', 'status', '--json']);
       expect(code).to.equal(0);
@@ -153,12 +153,12 @@ describe('callkey key', () => {
       expect(stdout + text.stdout + text.stderr).not.to.contain(keyValue.slice(12, 30));
     });
 
-    it('ends with 6 where none is stored', async () => {
+    it('exits with 6 if no key is stored', async () => {
       const { code, stdout } = await new CliHome().run(['key', 'status', '--json']);
       expect([code, JSON.parse(stdout)]).to.deep.equal([6, { profile: 'default', server: null, stored: null }]);
     });
 
-    it('says that the environment goes before what is stored', async () => {
+    it('says that the environment overrides the stored key', async () => {
       const home = await homeWithFile();
       const { stdout } = await home.run(['key', 'status', '--json'], { environment: { CALLKEY_API_KEY: keyValue } });
       expect(JSON.parse(stdout)).to.include({ stored: 'environment' });
@@ -168,14 +168,14 @@ describe('callkey key', () => {
       ['others can read', /chmod 600/, (path) => chmodSync(path, 0o640)],
       ['others can write', /chmod 600/, (path) => chmodSync(path, 0o602)],
       [
-        'is a link',
+        'is a symbolic link',
         /link/,
         (path) => {
           renameSync(path, `${path}-moved`);
           symlinkSync(`${path}-moved`, path);
         },
       ],
-      ['has a second name', /link/, (path) => linkSync(path, `${path}-too`)],
+      ['has a second hard link', /link/, (path) => linkSync(path, `${path}-too`)],
     ];
     for (const [what, says, spoil] of spoilt) {
       it(`refuses a key file that ${what}`, async () => {
@@ -194,14 +194,14 @@ describe('callkey key', () => {
   });
 
   describe('forget', () => {
-    it('leaves nothing of the key', async () => {
+    it('removes every trace of the key', async () => {
       const home = await homeWithFile();
       expect((await home.run(['key', 'forget'])).code).to.equal(0);
       expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
       expect((await home.run(['key', 'forget'])).code).to.equal(6);
     });
 
-    it('forgets the profile that is named, and no other', async () => {
+    it('removes only the named profile', async () => {
       const home = await homeWithFile();
       await home.run(['key', 'set', '--insecure-storage', '--profile', 'staging'], { input: keyValue });
       await home.run(['key', 'forget'], { environment: { CALLKEY_PROFILE: 'staging' } });

@@ -7,9 +7,9 @@ import { whyNoSecretService } from '../support/secret-service.ts';
 
 const reason = await whyNoSecretService();
 
-describe("callkey key in the system's keychain", () => {
+describe("callkey key with the system's keychain", () => {
   if (reason !== undefined) {
-    it.skip(`is not tested: ${reason}`);
+    it.skip(`isn't tested: ${reason}`);
     return;
   }
   const profile = `test-${randomUUID()}`;
@@ -20,7 +20,7 @@ describe("callkey key in the system's keychain", () => {
   const run = (args: string[], input = '') => home.start(args, { input }).ended;
   const set = (...more: string[]) => run(['key', 'set', '--server', 'http://127.0.0.1:1', ...more], keyValue);
 
-  it('keeps the key there and in no file', async () => {
+  it('stores the key in the keychain and in no file', async () => {
     const { code, stderr } = await set();
     expect(code, stderr).to.equal(0);
     expect(await inKeychain()).to.equal(keyValue);
@@ -28,18 +28,18 @@ describe("callkey key in the system's keychain", () => {
     expect(JSON.parse((await run(['key', 'status', '--json'])).stdout)).to.include({ profile, stored: 'keychain' });
   });
 
-  it('calls with it', async () => {
+  it('places a call with the stored key', async () => {
     expect((await run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
   });
 
-  it('leaves it in no other place when it is stored again', async () => {
+  it('leaves no other copy when the key is stored again', async () => {
     expect((await set('--insecure-storage')).code).to.equal(0);
     expect(await inKeychain()).to.equal(null);
     expect((await set()).code).to.equal(0);
     expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
   });
 
-  it('forgets it', async () => {
+  it('removes the key', async () => {
     expect((await run(['key', 'forget'])).code).to.equal(0);
     expect(await inKeychain()).to.equal(null);
     expect((await run(['key', 'status'])).code).to.equal(6);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { FirstLines, LineSet } from '../../cli/batch/line-numbers.ts';
 
-describe('line numbers', () => {
-  it('are in the set once they were added, and counted once', () => {
+describe('line number sets', () => {
+  it('contain each added number once', () => {
     const set = new LineSet();
     const lines = [1, 2, 8, 9, 8191, 8192, 8193, 3_000_000, 8];
     for (const line of lines) set.add(line);
@@ -10,7 +10,7 @@ describe('line numbers', () => {
     expect([set.size, set.has(3), set.has(2_999_999), set.has(30_000_000)]).to.deep.equal([8, false, false, false]);
   });
 
-  it('are found by the first that had a mark, as in a Map, however many there are', () => {
+  it('remember the first line with a mark, like a Map, for any number of lines', () => {
     const firstLines = new FirstLines(20_000);
     const map = new Map<string, number>();
     for (let line = 1; line <= 20_000; line++) {

@@ -38,7 +38,7 @@ describe('the published package', () => {
 
   const packageJson = () => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
-  it('has one dependency, which may be missing, and neither the core nor Electron', () => {
+  it('has one optional dependency, and includes neither the core nor Electron', () => {
     const { dependencies, optionalDependencies, bin } = packageJson();
     expect([dependencies, Object.keys(optionalDependencies)]).to.deep.equal([undefined, ['@napi-rs/keyring']]);
     expect(bin).to.deep.equal({ callkey: 'lib/callkey.js' });
@@ -48,7 +48,7 @@ describe('the published package', () => {
     for (const absent of ['from"koa"', 'from"knex"', 'INSERT INTO calls', 'from"electron"']) expect(text).not.to.contain(absent);
   });
 
-  it('runs where it is, with what is not installed left alone', async () => {
+  it('runs without installing anything else', async () => {
     const { version } = packageJson();
     expect(await new CliHome().start(['--version'], { main }).ended).to.include({ code: 0, stdout: `${version}\n` });
     const file = join(freshDirectory(), 'none.csv');
@@ -58,7 +58,7 @@ describe('the published package', () => {
     expect(stderr).to.contain('E.164');
   });
 
-  it('says in one sentence that a Node.js is too old', () => {
+  it('says in one sentence that the Node.js version is too old', () => {
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.18.0' } })`;
     const as = (args: string[]) => execFileSync(process.execPath, [...args, main, '--version'], { encoding: 'utf8', stdio: 'pipe' });
     expect(() => as(['--import', `data:text/javascript,${older}`]))
@@ -66,19 +66,19 @@ describe('the published package', () => {
       .that.includes({ status: 2, stderr: 'callkey needs Node.js 22.19 or later; this is 22.18.0.\n', stdout: '' });
   });
 
-  it('brings its manual page', () => {
+  it('includes its manual page', () => {
     expect(packageJson().man).to.deep.equal(['man/callkey.1']);
     expect(readFileSync(join(folder, 'man', 'callkey.1'), 'utf8')).to.match(/^\.TH CALLKEY 1/);
   });
 
-  it('carries its README and the licences of what is bundled', () => {
+  it('includes its README and the licenses of bundled packages', () => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).to.contain('callkey key set');
     const licences = readFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     for (const name of ['commander', 'csv-parse', 'libphonenumber-js', 'luxon', 'undici', 'zod'])
       expect(licences).to.contain(`${name}\n\n`);
   });
 
-  it('is installed by the command that its page prints, and places a call', async function () {
+  it('can be installed with the command from its README, and places a call', async function () {
     this.timeout(60_000);
     const { version, name, repository, bugs } = packageJson();
     expect(name).to.match(/^@callkey\//);
@@ -105,7 +105,7 @@ describe('the published package', () => {
       writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
     });
 
-    it('places one call for each order, also where the order system is killed between the call and its own note', async () => {
+    it('places one call per order, even if the order system is killed before it notes the call', async () => {
       const program = join(directory, 'reminders.js');
       writeFileSync(program, printed(/```js\n(\/\/ reminders\.js\n.*?)```/s));
       const orders = new DatabaseSync(join(directory, 'orders.db'));

@@ -8,8 +8,8 @@ async function* numbers(count: number): AsyncGenerator<number> {
   yield* list(count);
 }
 
-describe('the pool', () => {
-  it('works on every item once, and on no more at once than it may', async () => {
+describe('a worker pool', () => {
+  it('processes each item once and never exceeds its concurrency', async () => {
     const seen: number[] = [];
     let [running, most] = [0, 0];
     await runPool(numbers(20), pace(3), new AbortController(), async (n) => {
@@ -21,7 +21,7 @@ describe('the pool', () => {
     expect([seen.toSorted((a, b) => a - b), most]).to.deep.equal([list(20), 3]);
   });
 
-  it('lets items in flight finish after the first error, starts no other, and throws the first', async () => {
+  it('finishes items in flight after the first error, starts no others, and throws that error', async () => {
     const finished: number[] = [];
     const stop = new AbortController();
     const running = runPool(numbers(20), pace(3), stop, async (n) => {
@@ -35,7 +35,7 @@ describe('the pool', () => {
     expect([finished, stop.signal.aborted]).to.deep.equal([[1, 2], true]);
   });
 
-  it('starts no item after it is stopped, and does not wait for the slots of the others', async () => {
+  it("starts no item after it's stopped, without waiting for busy slots", async () => {
     const started: number[] = [];
     const stop = new AbortController();
     await runPool(numbers(20), { concurrency: 4, rate: 0.001 }, stop, async (n) => {
@@ -45,7 +45,7 @@ describe('the pool', () => {
     expect(started).to.deep.equal([0]);
   });
 
-  it('ends with the error of what gives it items, after the work in flight', async () => {
+  it('throws the error of its input after finishing the items in flight', async () => {
     const finished: number[] = [];
     async function* breaking() {
       yield* [1, 2];

@@ -38,48 +38,48 @@ async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy
 
 describe('retries', () => {
   for (const status of [429, 502, 503, 504]) {
-    it(`sends a request again after ${status}`, async () => {
+    it(`happen after ${status}`, async () => {
       expect(await sendInto([status, 202])).to.deep.equal({ result: answer(202), pauses: [250], attempts: 2 });
     });
   }
 
   for (const status of [200, 202, 301, 400, 401, 403, 404, 409, 413, 418, 422, 500, 501]) {
-    it(`takes ${status} for the final answer`, async () => {
+    it(`don't happen after ${status}`, async () => {
       expect(await sendInto([status])).to.deep.equal({ result: answer(status), pauses: [], attempts: 1 });
     });
   }
 
   for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'EHOSTUNREACH']) {
-    it(`sends a request again after ${code}`, async () => {
+    it(`happen after ${code}`, async () => {
       expect(await sendInto([systemError(code), 202])).to.include({ attempts: 2 });
     });
   }
 
   for (const error of [new TypeError('a bug'), systemError('UND_ERR_INVALID_ARG')]) {
-    it(`does not send again after an error that is not the network's: ${error.message}`, async () => {
+    it(`don't happen after an error that isn't from the network: ${error.message}`, async () => {
       expect(await sendInto([error])).to.deep.equal({ result: error, pauses: [], attempts: 1 });
     });
   }
 
-  it('doubles its pauses up to eight seconds', async () => {
+  it('double their delay up to eight seconds', async () => {
     const { pauses } = await sendInto([503], filePolicy);
     expect(pauses).to.deep.equal([250, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000, 8000]);
   });
 
-  it('leaves at least half of a pause, the rest to chance', () => {
+  it('randomize up to half of the delay', () => {
     expect([backoff(1, 0), backoff(1, 1), backoff(20, 0), backoff(20, 1)]).to.deep.equal([125, 250, 4000, 8000]);
   });
 
-  it('outlasts half a minute of downtime with a file, even where chance makes each pause the shortest', () => {
+  it('last through 30 seconds of downtime for a file, even with the shortest random delays', () => {
     const shortest = Array.from({ length: filePolicy.attempts - 1 }, (_, n) => backoff(n + 1, 0));
     expect(shortest.reduce((sum, pause) => sum + pause)).to.be.greaterThan(27_000);
   });
 
-  it('waits for as long as Retry-After says, but never less than its own pause', async () => {
+  it('wait as long as Retry-After says, but never less than their own delay', async () => {
     expect((await sendInto([answer(503, '60'), answer(429, '0'), 202])).pauses).to.deep.equal([60_000, 500]);
   });
 
-  it('gives up at once where Retry-After says more than a minute', async () => {
+  it('stop immediately if Retry-After is more than a minute', async () => {
     const { result, attempts, pauses } = await sendInto([answer(429, '61')]);
     expect(result)
       .to.be.instanceOf(CallkeyError)
@@ -87,7 +87,7 @@ describe('retries', () => {
     expect([attempts, pauses]).to.deep.equal([1, []]);
   });
 
-  it('gives up after the last attempt without a pause, and says why', async () => {
+  it('stop after the last attempt without a delay, and say why', async () => {
     const { result, attempts, pauses } = await sendInto([503, systemError('ECONNREFUSED')], { attempts: 3 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
     expect(result).to.have.property('message').that.contains('(3 attempts): connection refused');
@@ -108,7 +108,7 @@ describe('retries', () => {
     ['UND_ERR_PRX_CONN', "the proxy in HTTPS_PROXY isn't responding"],
     ['EPIPE', 'EPIPE'],
   ] as const) {
-    it(`says in words what ${code} means, where there are some`, async () => {
+    it(`describe ${code} in plain words, if there are any`, async () => {
       const { result } = await sendInto([systemError(code)], { attempts: 1 });
       expect(result).to.have.property('message', `Couldn't reach http://core (1 attempt): ${reason}.`);
     });
@@ -126,7 +126,7 @@ describe('retries', () => {
     });
   }
 
-  it('says that an answer is not HTTP, which may be about a call that was placed', async () => {
+  it("say that a response isn't HTTP, and that the call may have been placed", async () => {
     const { result } = await sendInto([new errors.HTTPParserError('Invalid')], { attempts: 1 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
     expect(result).to.have.property('message', "Couldn't reach http://core (1 attempt): the response isn't HTTP.");
@@ -147,7 +147,7 @@ describe('retries', () => {
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', /couldn't agree on TLS.*client certificate/],
   ];
   for (const [code, says] of final) {
-    it(`does not send again after ${code}, which no other try changes, and says what does`, async () => {
+    it(`don't happen after ${code}, and the error says how to fix it`, async () => {
       const { result, attempts, pauses } = await sendInto([systemError(code), 202]);
       expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'untrusted-certificate' });
       expect(result).to.have.property('message').that.matches(says);
@@ -155,20 +155,20 @@ describe('retries', () => {
     });
   }
 
-  it('does not send again for an answer that is longer than any of a core', async () => {
+  it("don't happen after a response that is larger than any of a core's", async () => {
     const { result, attempts } = await sendInto([systemError('UND_ERR_RES_EXCEEDED_MAX_SIZE'), 202]);
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed' });
     expect(result).to.have.property('message').that.contains('Check the server address');
     expect(attempts).to.equal(1);
   });
 
-  it('tells the reason before each pause', async () => {
+  it('report the reason before each delay', async () => {
     const reasons: string[] = [];
     await sendInto([systemError('ECONNRESET'), 503, 202], { attempts: 6, onRetry: (reason) => reasons.push(reason) });
     expect(reasons).to.deep.equal(['connection lost', 'the server returned 503']);
   });
 
-  it('sends nothing more once the signal has aborted, before a pause or during it', async () => {
+  it('send nothing after the signal aborts, before or during a delay', async () => {
     expect(await sendInto([503], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ attempts: 1, pauses: [] });
     const controller = new AbortController();
     const stopped = await sendInto([503], { attempts: 6, until: controller.signal }, () => controller.abort());
@@ -176,7 +176,7 @@ describe('retries', () => {
     expect(stopped.result).to.be.instanceOf(CallkeyError);
   });
 
-  it('ends a pause, on the real clock, when its signal aborts, and throws its reason', async () => {
+  it('end a delay on the real clock when the signal aborts, and throw its reason', async () => {
     const controller = new AbortController();
     const onRetry = () => controller.abort(new Error('enough'));
     const thrown: unknown = await withRetries(
@@ -192,7 +192,7 @@ describe('retries', () => {
   });
 
   for (const who of ['until', 'signal'] as const) {
-    it(`may end a pause by ${who}, alone or of both`, async () => {
+    it(`end a delay by ${who}, alone or combined`, async () => {
       for (const both of [true, false]) {
         const controllers = { until: new AbortController(), signal: new AbortController() };
         const given = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);
@@ -212,7 +212,7 @@ describe('retries', () => {
     });
   }
 
-  it('still returns the answer of a request that was in flight when the signal aborted', async () => {
+  it('return the response to a request in flight when the signal aborts', async () => {
     expect(await sendInto([202], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
   });
 
@@ -225,6 +225,6 @@ describe('retries', () => {
     ['soon', 0],
     ['-5', 0],
   ] as const) {
-    it(`reads Retry-After ${header} as ${milliseconds} ms`, () => expect(parseRetryAfter(header, now)).to.equal(milliseconds));
+    it(`read Retry-After ${header} as ${milliseconds} ms`, () => expect(parseRetryAfter(header, now)).to.equal(milliseconds));
   }
 });

@@ -33,32 +33,32 @@ const text = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(
 const linesOf = (run: Run | undefined) => [1, 2, 3, 4, 5].filter((line) => run?.placed.has(line));
 const seconds = (days: number) => days * 24 * 60 * 60;
 
-describe('the journal of a run', () => {
+describe('a run journal', () => {
   const parse = (journal: string) => parseJournal('/runs/x.jsonl', Readable.from(journal.split('\n')));
 
-  it('gives back header, placed lines and end', async () => {
+  it('returns the header, placed lines and end', async () => {
     const run = await parse(text(header(), placed(2), placed(3), { completedAt: done }));
     expect(run).to.deep.include({ header: header(), file: '/runs/x.jsonl', completedAt: done });
     expect(linesOf(run)).to.deep.equal([2, 3]);
   });
 
-  it('survives an entry that a crash left half written, wherever it is', async () => {
+  it('survives a half-written entry at any position', async () => {
     const run = await parse(`${text(header(), placed(2))}{"line":3,"conta\n${text(placed(4))}{"comple`);
     expect([linesOf(run), run?.completedAt]).to.deep.equal([[2, 4], null]);
   });
 
-  it('is no run without a whole header', async () => {
+  it("isn't a run without a complete header", async () => {
     expect(await parse('')).to.equal(undefined);
     expect(await parse(JSON.stringify(header()).slice(0, -5))).to.equal(undefined);
     expect(await parse(text({ ...header(), version: 2 }))).to.equal(undefined);
   });
 
-  it('of an earlier version is read as one of a file without --columns and --country', async () => {
+  it("from an earlier version is read as if --columns and --country weren't given", async () => {
     const { reading: _, ...earlier } = header();
     expect((await parse(text(earlier)))?.header).to.deep.equal(header());
   });
 
-  it('gives a line the same request id whatever the server, path or time, and another for another file, campaign or repetition', () => {
+  it('derives request IDs from the file, campaign, repetition and line, but not from the server, path or time', () => {
     const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
     expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
     // Always this one: the core knows by it what an earlier version of the placed.
@@ -68,7 +68,7 @@ describe('the journal of a run', () => {
   });
 });
 
-describe('the journals of runs', () => {
+describe('run journals', () => {
   let folders: Folders;
   let runs: string;
   beforeEach(() => {
@@ -87,11 +87,11 @@ describe('the journals of runs', () => {
     return run;
   };
 
-  it('are none where nothing was ever placed', async () => {
+  it('are empty if nothing was ever placed', async () => {
     expect(await readRuns(folders)).to.deep.equal([]);
   });
 
-  it('give back what was written: the header at the start, then each line, then the end', async () => {
+  it('return what was written: the header first, then each line, then the end', async () => {
     const run = await start();
     expect(run).to.deep.include({ header: header(), completedAt: null });
     expect([run.placed.size, await readRuns(folders)]).to.deep.equal([0, [run]]);
@@ -101,7 +101,7 @@ describe('the journals of runs', () => {
     expect([linesOf(read), read?.completedAt, read?.file]).to.deep.equal([[2], done, run.file]);
   });
 
-  it('are in the state folder, one a run, where only their user can read them', async () => {
+  it('are stored in the state folder, one per run, readable only by their user', async () => {
     const run = await start();
     expect(run.file).to.match(/^.*\/s\/runs\/[0-9a-f]{32}\.jsonl$/);
     rmSync(run.file);
@@ -109,12 +109,12 @@ describe('the journals of runs', () => {
     expect([statSync(run.file).mode & 0o777, statSync(runs).mode & 0o777]).to.deep.equal([0o600, 0o700]);
   });
 
-  it('are named by the last eight digits before the ending', async () => {
+  it('are named by the last eight digits before the extension', async () => {
     const run = await start();
     expect(runName(run)).to.equal(run.file.slice(0, -'.jsonl'.length).slice(-8));
   });
 
-  it('are the same one for the same file, reading, campaign, server and repetition, and otherwise another', async () => {
+  it('are the same for the same file, reading options, campaign, server and repetition, and different otherwise', async () => {
     const { file } = await start();
     expect((await start({ path: '/elsewhere', startedAt: done })).file).to.equal(file);
     const others: Partial<RunHeader>[] = [{ content: 'x' }, { campaignId: 'x' }, { server: 'x' }, { repetition: 'x' }];
@@ -123,34 +123,34 @@ describe('the journals of runs', () => {
     expect(new Set([file, ...files]).size).to.equal(6);
   });
 
-  it('are closed after they were written', async () => {
+  it('are closed after writing', async () => {
     const run = await start();
     const open = openFiles();
     write(run, placed(2));
     expect(openFiles()).to.equal(open);
   });
 
-  it('are read the newest first', async () => {
+  it('are read newest first', async () => {
     const contents = ['2', '4', '1', '3'];
     for (const content of contents) await start({ content, startedAt: `2026-11-2${content}T12:00:00.000Z` });
     expect((await readRuns(folders)).map((run) => run.header.content)).to.deep.equal(['4', '3', '2', '1']);
   });
 
-  it('take in no other file of their folder', async () => {
+  it('ignore other files in their folder', async () => {
     const run = await start();
     writeFileSync(`${run.file}.tmp`, readFileSync(run.file));
     writeFileSync(join(runs, 'broken.jsonl'), '{');
     expect(await readRuns(folders)).to.deep.equal([run]);
   });
 
-  it('keep an entry readable after one that a crash left half written', async () => {
+  it('keep entries readable after one that a crash left half-written', async () => {
     const run = await start();
     appendFileSync(run.file, '{"line":1,"conta');
     write(run, placed(2));
     expect(linesOf(await onlyRun())).to.deep.equal([2]);
   });
 
-  it('that are long tell their end, and every line once', async () => {
+  it('report their end and every line once, however long they are', async () => {
     const run = await start({ calls: 2_000 });
     const lines = Array.from({ length: 2_000 }, (_, n) => n + 2);
     write(run, ...lines.map(placed), placed(2));
@@ -164,7 +164,7 @@ describe('the journals of runs', () => {
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });
 
-  it('are deleted ninety days after the last entry, and not before, when another run starts; reading them deletes none', async () => {
+  it('are deleted ninety days after their last entry when another run starts, but never by reading', async () => {
     const [kept, old] = [await start(), await start({ content: 'old' })];
     const now = Date.now() / 1_000;
     utimesSync(kept.file, now, now - seconds(90) + 60);
@@ -175,7 +175,7 @@ describe('the journals of runs', () => {
     expect([kept, old].map(({ file }) => existsSync(file))).to.deep.equal([true, false]);
   });
 
-  it('that cannot be read are named, with what to do', async () => {
+  it("name a file that can't be read, and say what to do", async () => {
     const { file } = await start();
     rmSync(file);
     mkdirSync(file);
@@ -184,7 +184,7 @@ describe('the journals of runs', () => {
     expect(String(failure)).to.contain(`Couldn't read ${file}: it is a folder. Nothing was sent. Specify a folder`);
   });
 
-  it('know a line by what it asks for, whatever its request ID and the order of its variables', () => {
+  it('identify a line by its content, whatever its request ID and the order of its variables', () => {
     const contact = { phone: '+493012345678', name: 'Ada' };
     const digest = callDigest({ contact, variables: { a: '1', b: '2' } });
     expect(digest).to.match(/^[0-9a-f]{20}$/);
@@ -200,14 +200,14 @@ describe('the journals of runs', () => {
     expect(new Set([digest, ...others.map(callDigest)]).size).to.equal(7);
   });
 
-  it('are deleted when a run is given up, even twice', async () => {
+  it('are deleted when a run is discarded, and discarding again does no harm', async () => {
     const run = await start();
     await deleteRun(run);
     await deleteRun(run);
     expect(existsSync(run.file)).to.equal(false);
   });
 
-  it('say what to do where they cannot be written, before a call is placed and after', async () => {
+  it("say what to do if they can't be written, before and after a call is placed", async () => {
     mkdirSync(folders.state, { recursive: true });
     writeFileSync(runs, '');
     const failure: unknown = await start().catch((error: unknown) => error);
@@ -219,7 +219,7 @@ describe('the journals of runs', () => {
     expect(() => openJournal(run)).to.throw(CallkeyError, `Couldn't write the journal ${run.file}: part of the path isn't a folder.`);
   });
 
-  it('have another repetition for each --again', () => {
+  it('have a new repetition for each --again', () => {
     expect(newRepetition())
       .to.match(/^[0-9a-f-]{36}$/)
       .and.not.equal(newRepetition());

@@ -17,19 +17,19 @@ import { sharedIntegrator } from '../support/integrator.ts';
 import { skip } from '../support/skip.ts';
 import { somePhone } from '../support/tenants.ts';
 
-describe('where callkey runs', () => {
+describe('callkey in its environment', () => {
   const its = sharedIntegrator();
 
   const placeArgs = (phone: string, ...more: string[]) => ['call', 'place', its.tenants.campaign.id, '--phone', phone, ...more];
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
   const allCalls = async (): Promise<number> => (await its.direct.storage.database.read('calls')).length;
 
-  it('names itself to the server', async () => {
+  it('sends its version in the User-Agent header', async () => {
     await its.home.run(placeArgs(somePhone()));
     expect(its.network.seen[0]?.headers['user-agent']).to.match(/^callkey\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+/);
   });
 
-  describe('a file with the key', () => {
+  describe('a key file', () => {
     const withKeyFile = (path: string, more: Record<string, string> = {}) => ({
       environment: { CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path, ...more },
     });
@@ -39,14 +39,14 @@ describe('where callkey runs', () => {
       return path;
     };
 
-    it('gives the key', async () => {
+    it('provides the key', async () => {
       const path = keyFile(`${its.key}\n`);
       expect((await its.home.run(placeArgs(somePhone()), withKeyFile(path))).code).to.equal(0);
       const { stdout } = await its.home.run(['key', 'status'], withKeyFile(path));
       expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(its.key);
     });
 
-    it('ends with 2 where it cannot be read, holds no key, or is one of two sources; and shows no part of it', async () => {
+    it("exits with 2 if the file can't be read, has no key, or isn't the only source, and never shows its content", async () => {
       for (const options of [
         withKeyFile(join(its.home.directory, 'none')),
         withKeyFile(keyFile(its.key.slice(0, -1), 'mistyped-secret')),
@@ -62,11 +62,11 @@ describe('where callkey runs', () => {
     });
   });
 
-  describe('a home that cannot be written', () => {
+  describe('a read-only home folder', () => {
     /** Nobody can make a folder there, root neither. */
     const readOnly = { HOME: '/dev/null' };
 
-    it('ends with 1 before anything is sent, and says how to go on', async () => {
+    it('exits with 1 before sending anything, and says how to continue', async () => {
       const { code, stdout, stderr } = await its.home.run(placeArgs(somePhone()), { environment: readOnly });
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr)
@@ -75,13 +75,13 @@ describe('where callkey runs', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('is what an empty HOME gives, not the folder that the command runs in', async () => {
+    it('applies if HOME is empty, instead of using the current folder', async () => {
       const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment: { HOME: '' } });
       expect([code, its.home.files()], stderr).to.deep.equal([1, []]);
       expect(stderr).to.match(/Nothing was sent\..*--state DIR/);
     });
 
-    it('is not mended by a state folder that is none', async () => {
+    it("can't be fixed with an invalid state folder", async () => {
       expect((await its.home.run(placeArgs(somePhone(), '--state', ''), { environment: readOnly })).code).to.equal(2);
       const file = join(its.home.directory, 'file');
       writeFileSync(file, '');
@@ -91,14 +91,14 @@ describe('where callkey runs', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('places a call that has a request id of its own', async () => {
+    it('still places a call that has its own request ID', async () => {
       const args = placeArgs(somePhone(), '--request-id', 'no-journal');
       const { code, stderr } = await its.home.run(args, { environment: readOnly });
       expect(code, stderr).to.equal(0);
       expect(stderr).to.match(/cancel --last won't find this call/);
     });
 
-    it('places calls and files with a folder for its state', async () => {
+    it('places calls and files with a separate state folder', async () => {
       const state = ['--state', join(its.home.directory, 'my state')];
       expect((await its.home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
       expect(
@@ -121,7 +121,7 @@ describe('where callkey runs', () => {
     const folder = (path: string) => mkdirSync(join(its.home.directory, path), { recursive: true });
     const only = (path: string) => its.home.files().find((file) => file.path.includes(path))?.path ?? '';
 
-    it('where there can be none ends the command with 1', async () => {
+    it("exits with 1 if it can't be created", async () => {
       const args = [cliMain, ...placeArgs(somePhone()), '--state', '/proc/callkey-test'];
       const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
       const { code, stderr } = await promisify(execFile)(process.execPath, args, { env, timeout: 20_000, killSignal: 'SIGKILL' }).catch(
@@ -131,7 +131,7 @@ describe('where callkey runs', () => {
       expect(stderr).to.contain("the folder can't be created. Nothing was sent.");
     });
 
-    it('whose path is relative to a folder that is gone ends the command with 2', async () => {
+    it('exits with 2 if its path is relative to a deleted folder', async () => {
       const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"';
       const args = ['-c', script, process.execPath, cliMain, ...placeArgs(somePhone()), '--state', 'relative'];
       const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory }, cwd: its.home.directory };
@@ -140,7 +140,7 @@ describe('where callkey runs', () => {
       expect(stderr).to.contain('--state: use an absolute path.');
     });
 
-    it('that cannot be read is named, and does not keep a call with a request id of its own', async () => {
+    it("is named if it can't be read, and doesn't block a call with its own request ID", async () => {
       await its.home.run(placeArgs(somePhone()));
       const last = only('/last/');
       rmSync(join(its.home.directory, last));
@@ -154,7 +154,7 @@ describe('where callkey runs', () => {
       expect(named.stderr).to.match(/Couldn't read .*campaigns\.json: it is a folder\./);
     });
 
-    it('on a read-only disk is named as such, and so is one for names and keys (needs root, to mount one)', async function () {
+    it("is named if it's on a read-only disk, like the folders for names and keys (needs root to mount one)", async function () {
       const home = freshDirectory();
       try {
         execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'callkey-test', home], { stdio: 'ignore' });
@@ -183,7 +183,7 @@ describe('where callkey runs', () => {
   });
 
   describe('a full disk', () => {
-    it('that takes no answer loses no call: the command ends with 1 and says what was placed', async () => {
+    it("loses no call if the output can't be written: the command exits with 1 and says what was placed", async () => {
       const phone = somePhone();
       const { code, stderr } = await its.home.start(placeArgs(phone, '--json'), { stdout: '/dev/full' }).ended;
       expect(code).to.equal(1);
@@ -196,7 +196,7 @@ describe('where callkey runs', () => {
         .and.not.match(/^ {4}at /m);
     });
 
-    it('that takes no results stops a file, which is resumed', async () => {
+    it("stops a file if its results can't be written, and the file can be resumed", async () => {
       const path = join(its.home.directory, 'calls.csv');
       const before = await allCalls();
       writeFileSync(path, ['phone', ...Array.from({ length: 300 }, somePhone)].join('\n'));
@@ -212,7 +212,7 @@ describe('where callkey runs', () => {
       expect([resumed.code, ndjson(resumed.stdout).length, (await allCalls()) - before]).to.deep.equal([0, 300, 300]);
     });
 
-    it('that takes no journal stops a file, and what was placed is not placed again (needs root, to mount one)', async function () {
+    it("stops a file if its journal can't be written, and no call is placed twice (needs root to mount a disk)", async function () {
       const state = join(freshDirectory(), 'state');
       mkdirSync(state);
       try {
@@ -260,7 +260,7 @@ describe('where callkey runs', () => {
     after(() => secure?.close());
     const trusting = () => ({ CALLKEY_SERVER: server, NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE });
 
-    it('ends at once where the certificate is not trusted: no call is in doubt, and no other try is made', async () => {
+    it("exits immediately if the certificate isn't trusted, without a retry or a call in doubt", async () => {
       const phone = somePhone();
       const { code, stderr } = await its.home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
       expect(code).to.equal(1);
@@ -288,7 +288,7 @@ describe('where callkey runs', () => {
       expect(error).to.include({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     });
 
-    it('ends at once where the server speaks no TLS', async () => {
+    it("exits immediately if the server doesn't support TLS", async () => {
       const environment = { CALLKEY_SERVER: its.network.url.replace('http:', 'https:') };
       const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
       expect(code).to.equal(1);
@@ -330,7 +330,7 @@ describe('where callkey runs', () => {
     }
 
     for (const name of ['HTTPS_PROXY', 'https_proxy']) {
-      it(`reaches the server through the proxy of ${name}, with its user and password`, async () => {
+      it(`uses the proxy in ${name} with its user and password`, async () => {
         const proxy = await tunnel();
         const phone = somePhone();
         const environment = { ...trusting(), [name]: `http://ada:p%40ss@${proxy.address}` };
@@ -343,7 +343,7 @@ describe('where callkey runs', () => {
       });
     }
 
-    it('goes straight to a server of NO_PROXY, and to one on this machine without TLS, whose key no proxy may see', async () => {
+    it('bypasses the proxy for NO_PROXY servers, and for this machine without TLS, to keep the key from the proxy', async () => {
       const proxy = await tunnel();
       const proxies = { HTTPS_PROXY: proxy.address, HTTP_PROXY: `http://${proxy.address}`, http_proxy: `http://${proxy.address}` };
       const noProxy = await its.home.start(placeArgs(somePhone()), { environment: { ...trusting(), ...proxies, NO_PROXY: 'localhost' } })
@@ -354,7 +354,7 @@ describe('where callkey runs', () => {
       expect(proxy.asked).to.deep.equal([]);
     });
 
-    it('says at once that the proxy refuses, and with 407 that it wants a password', async () => {
+    it('reports immediately that the proxy refused, and for 407 that it requires a password', async () => {
       for (const [status, says] of [
         [407, /HTTPS_PROXY=http:\/\/USER:PASSWORD@/],
         [403, /proxy.*403/],
@@ -371,7 +371,7 @@ describe('where callkey runs', () => {
     });
 
     for (const address of ['ftp://ada:secret@proxy.example.com', 'http://ada:secret%@proxy.example.com']) {
-      it(`ends with 2 on a proxy address that is none, without repeating its password: ${address.replace('secret', '…')}`, async () => {
+      it(`exits with 2 for an invalid proxy address, without repeating its password: ${address.replace('secret', '…')}`, async () => {
         const environment = { CALLKEY_SERVER: server, HTTPS_PROXY: address };
         const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
         expect(code).to.equal(2);
@@ -379,7 +379,7 @@ describe('where callkey runs', () => {
       });
     }
 
-    it('says that it is the proxy that does not answer: where there is none, and where it says nothing', async function () {
+    it("says that the proxy isn't responding, both if the connection fails and if the proxy stays silent", async function () {
       // Twice the time that a connection or an answer may take.
       this.timeout(40_000);
       const gone = await tunnel();
