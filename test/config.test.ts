@@ -19,7 +19,7 @@ function errorOf(environment: Record<string, string>): string {
 }
 
 describe('the configuration', () => {
-  it('has a default for everything but the session secret', () => {
+  it('has defaults for everything except the session secret', () => {
     const config = readConfig({});
     expect(config).to.deep.include({ host: '127.0.0.1', port: 8080, drainDelay: 0, tls: null, sessionSecrets: null, trustedProxies: [] });
     expect(config).to.deep.include({
@@ -30,11 +30,11 @@ describe('the configuration', () => {
     });
   });
 
-  it('takes a variable that is set to nothing for one that is not set', () => {
+  it('treats an empty variable as unset', () => {
     expect(readConfig({ PORT: '', LOG_LEVEL: '' })).to.deep.include({ port: 8080, logLevel: 'info' });
   });
 
-  it('cannot be changed later', () => {
+  it("can't be changed later", () => {
     expect(Object.isFrozen(readConfig({}))).to.equal(true);
   });
 
@@ -46,12 +46,12 @@ describe('the configuration', () => {
     ['0.0.0.0', 5],
     ['10.0.0.7', 5],
   ] as const) {
-    it(`waits ${delay} s for load balancers when it drains on ${host}`, () => {
+    it(`waits ${delay} s for load balancers while draining on ${host}`, () => {
       expect(readConfig({ HOST: host }).drainDelay).to.equal(delay);
     });
   }
 
-  it('drains as long as it is told to, wherever it listens', () => {
+  it('uses the configured drain delay for any host', () => {
     expect([readConfig({ DRAIN_DELAY: '30' }).drainDelay, readConfig({ HOST: '0.0.0.0', DRAIN_DELAY: '0' }).drainDelay]).to.deep.equal([
       30, 0,
     ]);
@@ -66,12 +66,12 @@ describe('the configuration', () => {
   });
 
   const dialer = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/', DIALER_SECRETS: signingSecret };
-  it('reads a webhook that does not de-duplicate unless it says so', () => {
+  it("assumes that a webhook doesn't de-duplicate unless configured", () => {
     expect(readConfig(dialer).dialer).to.deep.include({ kind: 'webhook', deduplicates: false, concurrency: 10 });
     expect(readConfig({ ...dialer, DIALER_DEDUPLICATES: 'true' }).dialer).to.deep.include({ deduplicates: true });
   });
 
-  it('takes secrets, and the address with its password, from files', () => {
+  it('reads secrets, and the address with its password, from files', () => {
     const directory = freshDirectory();
     const file = (name: string, text: string) => {
       writeFileSync(join(directory, name), text);
@@ -89,7 +89,7 @@ describe('the configuration', () => {
     expect(config.dialer).to.deep.include({ secrets: [DIALER_SECRETS] });
   });
 
-  it('reads no secret that was not asked for', () => {
+  it("reads only the secrets that it's asked for", () => {
     const environment = { DATABASE_URL: 'postgres://localhost/callkey', SESSION_SECRETS_FILE: '/nowhere/secrets' };
     expect(readDatabaseLocation(environment)).to.include({ kind: 'postgres' });
   });
@@ -136,7 +136,7 @@ describe('the configuration', () => {
     ['TLS_CERT_FILE', '/nowhere/cert.pem', { TLS_KEY_FILE: '/nowhere/key.pem' }],
     ['TLS_KEY_FILE', '', { TLS_CERT_FILE: '/nowhere/cert.pem' }],
   ] as const) {
-    it(`refuses ${variable}=${value || '(unset)'} in one line that names the variable`, () => {
+    it(`refuses ${variable}=${value || '(unset)'} with a one-line error that names the variable`, () => {
       const message = errorOf({ ...more, [variable]: value });
       expect(message).to.match(new RegExp(`^${variable}: [^\n]+$`));
       if (value.length > 7) expect(message.split(' ')).not.to.include(value);
@@ -144,7 +144,7 @@ describe('the configuration', () => {
   }
 });
 
-describe('variables that are not ours', () => {
+describe('unknown variables', () => {
   for (const [name, meant] of [
     ['SESSION_SECRET', 'SESSION_SECRETS'],
     ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
@@ -157,12 +157,12 @@ describe('variables that are not ours', () => {
     ['session_secrets', 'SESSION_SECRETS'],
     ['DIALER_TIMEOUT', 'DIALER'],
   ] as const) {
-    it(`are named if they look like one: ${name}`, () => {
+    it(`are reported if they look like Callkey's: ${name}`, () => {
       expect(unknownVariables({ [name]: 'set' })).to.deep.equal([{ name, meant }]);
     });
   }
 
-  it('are left alone otherwise', () => {
+  it('are ignored otherwise', () => {
     const others = [
       'HOME',
       'HOSTNAME',

@@ -23,7 +23,7 @@ describe('the log', () => {
     ["an error's cause", { err: new Error('failed', { cause: new Error(keyValue) }) }, 'failed'],
     ["an error's code", { err: Object.assign(new Error('failed'), { code: keyValue }) }, 'failed'],
     ['a field', { path: `/?key=${keyValue}` }, 'request'],
-    ['its own message', {}, `Got ${keyValue}.`],
+    ['the log message', {}, `Got ${keyValue}.`],
   ];
   for (const [where, fields, message] of places) {
     it(`redacts a key value in ${where}`, () => {
@@ -33,7 +33,7 @@ describe('the log', () => {
     });
   }
 
-  it('leaves out what libraries hang on errors, such as the parameters of a statement', () => {
+  it('omits what libraries attach to errors, such as the parameters of a statement', () => {
     expect(lineOf({ err: Object.assign(new Error('failed'), { parameters: ['secret'] }) }, 'failed')).not.to.contain('secret');
   });
 });

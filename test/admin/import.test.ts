@@ -48,7 +48,11 @@ describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) =
     ['a reference to an unknown entry', { accounts: [{ externalId: 'a', name: 'A', partner: 'nope' }] }, 'accounts.0.partner'],
     ['a duplicate external ID', { partners: [all.partners[0], all.partners[0]] }, 'partners.1.externalId'],
     ['a duplicate email address', { users: [all.users[2], { ...all.users[2], externalId: 'u4' }] }, 'users.1.email'],
-    ['a name with invisible characters', { partners: [{ externalId: 'p1', name: 'One\u202e' }] }, 'partners 0 name Remove the invisible character U+202E'],
+    [
+      'a name with invisible characters',
+      { partners: [{ externalId: 'p1', name: 'One\u202e' }] },
+      'partners 0 name Remove the invisible character U+202E',
+    ],
     ['a user without a partner or account', { users: [{ externalId: 'u', email: 'u@x.y', name: 'U', userType: 'account' }] }, 'users.0'],
   ] as const) {
     it(`refuses ${what}, says where, and imports nothing`, async () => {

@@ -212,16 +212,16 @@ describe('reading a call file', () => {
     ],
     ['--columns with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
     ['an unsupported separator', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
-    [
-      'text that mixes UTF-8 and Latin-1',
-      Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'),
-      /mixes UTF-8/,
-    ],
+    ['text that mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],
     ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
     ["an old spreadsheet program's own file format", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
     ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /isn't a text file/],
     ['a JSON array', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
-    ['a first line that is too long, of which it shows only the start', 'x'.repeat(200_000), /has an unknown column: "x{60}…"\. The columns/],
+    [
+      'a first line that is too long, of which it shows only the start',
+      'x'.repeat(200_000),
+      /has an unknown column: "x{60}…"\. The columns/,
+    ],
     ['a header with a misplaced quote', 'ph"one\n', /quote/],
     ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there is a misplaced quotation mark/],
     [

@@ -103,7 +103,7 @@ describe('callkey doctor', () => {
     it("doesn't offer an older version", async () => {
       for (const older of ['0.0.9', '0.0.10', '0.1.0']) {
         const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }, older));
-        expect(checks.get('version')).not.to.contain('is there');
+        expect(checks.get('version')).not.to.contain('is available');
       }
     });
 

@@ -115,9 +115,9 @@ describe('retries', () => {
   }
 
   for (const [what, outcomes, isUnsent] of [
-    ['says that nothing was sent where no attempt found a connection', ['ENOTFOUND', 'ECONNREFUSED', 'UND_ERR_PRX_CONN'], true],
-    ['leaves open whether a request has arrived that was sent once', ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'], false],
-    ['leaves open whether a request has arrived that a core could not answer', [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
+    ['say that nothing was sent if every attempt failed to connect', ['ENOTFOUND', 'ECONNREFUSED', 'UND_ERR_PRX_CONN'], true],
+    ['leave open whether a request that was sent once arrived', ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'], false],
+    ["leave open whether a request arrived that a core couldn't answer", [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
   ] as const) {
     it(what, async () => {
       const errors = outcomes.map((outcome) => (typeof outcome === 'string' ? systemError(outcome) : outcome));

@@ -64,18 +64,18 @@ const bodies = object(
 const phone = '+493012345678';
 const filled = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`v${n}`, '']));
 
-describe('the check of a placed call', () => {
+describe('the check of a call to place', () => {
   for (const [what, more] of [
-    ['a phone number alone', {}],
+    ['only a phone number', {}],
     ['a name of 200 characters', { contact: { phone, name: 'é'.repeat(200) } }],
     ['a time zone', { contact: { phone, timeZone: 'Europe/Berlin' } }],
-    ['a request id', { requestId: 'order-4711' }],
-    ['no variable', { variables: {} }],
+    ['a request ID', { requestId: 'order-4711' }],
+    ['empty variables', { variables: {} }],
     ['50 variables', { variables: filled(50) }],
     ['variables of 64 and 1,000 characters', { variables: { ['n'.repeat(64)]: 'v'.repeat(1_000), é: '' } }],
     ['all of these', { contact: { phone, name: 'Ada', timeZone: 'UTC' }, requestId: '1', variables: { a: '~' } }],
   ] as const) {
-    it(`passes a body with ${what} on as it is, without the schema, which would copy it`, () => {
+    it(`returns a body with ${what} unchanged, without the schema, which would copy it`, () => {
       const body = { contact: { phone }, ...more };
       const validated = validatePlaceCall(body);
       expect(validated.ok && validated.data).to.equal(body);
@@ -100,13 +100,13 @@ describe('the check of a placed call', () => {
     ),
     ...['"more":"a"', `"more":"${phone}"`, '"__proto__":"a"'].map((more) => `{"contact":{"phone":"${phone}",${more}}}`),
   ]) {
-    it(`says of ${body.length > 80 ? `${body.slice(0, 80)}… (${body.length})` : body} what the schema says`, () => {
+    it(`agrees with the schema on ${body.length > 80 ? `${body.slice(0, 80)}… (${body.length})` : body}`, () => {
       const input: unknown = JSON.parse(body);
       expect(validatePlaceCall(input)).to.deep.equal(validate(placeCallSchema, input));
     });
   }
 
-  it('says of every body what the schema says', () => {
+  it('agrees with the schema on random bodies', () => {
     fc.assert(
       fc.property(bodies, (body) => {
         const input: unknown = JSON.parse(body);

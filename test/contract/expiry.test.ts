@@ -40,11 +40,11 @@ describe('expiry', () => {
       expect(customRange(now, 'Pacific/Kiritimati').earliest).to.equal('2026-11-23');
     });
 
-    it('takes 28 February for a leap day five years on, and then a day off', () => {
+    it("uses 28 February if the day five years later isn't a leap day, and ends one day earlier", () => {
       expect(customRange(at('2028-02-29T12:00:00Z'), 'UTC').latest).to.equal('2033-02-27');
     });
 
-    it('holds its ends', () => {
+    it('includes its first and last day', () => {
       const range = { earliest: '2026-11-22', latest: '2031-11-20' };
       expect(['2026-11-21', '2026-11-22', '2031-11-20', '2031-11-21'].map((day) => isWithin(day, range))).to.deep.equal([
         false,
@@ -55,7 +55,7 @@ describe('expiry', () => {
     });
   });
 
-  describe('the chosen years', () => {
+  describe('expiry after whole years', () => {
     const cases: [string, string, string][] = [
       ['2026-11-21T12:00:00Z', '1', '2027-11-21'],
       ['2026-11-21T12:00:00Z', '4', '2030-11-21'],
@@ -66,12 +66,12 @@ describe('expiry', () => {
       ['2028-03-01T12:00:00Z', '5', '2033-02-28'],
     ];
     for (const [now, years, day] of cases) {
-      it(`${years} from ${now.slice(0, 10)} end with ${day}`, () => {
+      it(`${years} from ${now.slice(0, 10)} is ${day}`, () => {
         expect(expiryInstant(choice(years), at(now), 'UTC')?.toUTC().toISO()).to.equal(`${day}T23:59:59.999Z`);
       });
     }
 
-    it('give the latest custom date when they are five', () => {
+    it('is the latest custom date for five years', () => {
       const now = at('2026-11-21T12:00:00Z');
       for (const zone of zones) {
         const { latest } = customRange(now, zone);
@@ -80,11 +80,11 @@ describe('expiry', () => {
     });
   });
 
-  it('is null for a key that does not expire', () => {
+  it('is null for a key without expiration', () => {
     expect(expiryInstant(choice('none'), at('2026-11-21T12:00:00Z'), 'UTC')).to.equal(null);
   });
 
-  it('is the end of the day that was chosen, in the zone that was chosen', () => {
+  it('is the end of the chosen day in the chosen zone', () => {
     const end = expiryInstant({ kind: 'custom', date: '2027-01-31' }, at('2026-11-21T12:00:00Z'), 'europe/berlin');
     expect([end?.toUTC().toISO(), end?.zoneName]).to.deep.equal(['2027-01-31T22:59:59.999Z', 'Europe/Berlin']);
   });
@@ -92,10 +92,10 @@ describe('expiry', () => {
   describe('the start of a day', () => {
     for (const [what, zone, day, instant] of [
       ['an ordinary day', 'Asia/Dubai', '2027-01-31', '2027-01-30T20:00:00.000Z'],
-      ['a day that begins at one', 'Asia/Beirut', '2027-03-28', '2027-03-27T22:00:00.000Z'],
-      ['a day whose first hour comes twice', 'America/Havana', '2027-11-07', '2027-11-07T04:00:00.000Z'],
-      ['a day that the zone left out, which is where the next one begins', 'Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z'],
-      ['the day after that', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
+      ['a day that starts at 1:00', 'Asia/Beirut', '2027-03-28', '2027-03-27T22:00:00.000Z'],
+      ['a day whose first hour repeats', 'America/Havana', '2027-11-07', '2027-11-07T04:00:00.000Z'],
+      ['a day that the zone skipped, which is the start of the next day', 'Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z'],
+      ['the day after a skipped day', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
     ] as const) {
       it(`is right for ${what} (${zone})`, () => {
         const start = startOfDay(day, zone);
@@ -104,7 +104,7 @@ describe('expiry', () => {
     }
   });
 
-  it('does not depend on the zone of the machine', () => {
+  it("is independent of the machine's time zone", () => {
     // That day is not there: it would be passed over.
     Settings.defaultZone = 'Pacific/Apia';
     try {
@@ -120,13 +120,13 @@ describe('expiry', () => {
       ['an ordinary day', 'Europe/Berlin', '2027-01-31', '2027-01-31T22:59:59.999Z'],
       ['a day of 23 hours', 'Europe/Berlin', '2027-03-28', '2027-03-28T21:59:59.999Z'],
       ['a day of 25 hours', 'Europe/Berlin', '2027-10-31', '2027-10-31T22:59:59.999Z'],
-      ['a day whose last hour comes twice', 'Asia/Beirut', '2027-10-30', '2027-10-30T21:59:59.999Z'],
-      ['a day before one that begins at one', 'Asia/Beirut', '2027-03-27', '2027-03-27T21:59:59.999Z'],
-      ['a day before one whose first hour comes twice', 'America/Havana', '2027-11-06', '2027-11-07T03:59:59.999Z'],
-      ['a day before one that begins at one, at the other end of the world', 'America/Santiago', '2027-09-04', '2027-09-05T03:59:59.999Z'],
-      ['a day whose last hour comes twice, there', 'America/Santiago', '2027-04-03', '2027-04-04T03:59:59.999Z'],
-      ['a day in a zone of half an hour', 'Australia/Lord_Howe', '2027-04-03', '2027-04-03T12:59:59.999Z'],
-      ['a day in the first zone to see it', 'Pacific/Kiritimati', '2027-01-31', '2027-01-31T09:59:59.999Z'],
+      ['a day whose last hour repeats', 'Asia/Beirut', '2027-10-30', '2027-10-30T21:59:59.999Z'],
+      ['a day before one that starts at 1:00', 'Asia/Beirut', '2027-03-27', '2027-03-27T21:59:59.999Z'],
+      ['a day before one whose first hour repeats', 'America/Havana', '2027-11-06', '2027-11-07T03:59:59.999Z'],
+      ['a day before one that starts at 1:00, in the southern hemisphere', 'America/Santiago', '2027-09-04', '2027-09-05T03:59:59.999Z'],
+      ['a day whose last hour repeats, in the southern hemisphere', 'America/Santiago', '2027-04-03', '2027-04-04T03:59:59.999Z'],
+      ['a day in a zone with a half-hour change', 'Australia/Lord_Howe', '2027-04-03', '2027-04-03T12:59:59.999Z'],
+      ['a day in the first zone to reach it', 'Pacific/Kiritimati', '2027-01-31', '2027-01-31T09:59:59.999Z'],
     ];
     for (const [what, zone, day, instant] of cases) {
       it(`is right for ${what} (${zone})`, () => {
@@ -134,7 +134,7 @@ describe('expiry', () => {
       });
     }
 
-    it('is the last millisecond of that day, in every zone, for ten years', function () {
+    it("is the day's last millisecond in every zone, for ten years", function () {
       this.timeout(120_000);
       fc.assert(
         fc.property(fc.constantFrom(...zones), fc.integer({ min: 0, max: 3_652 }), (zone, days) => {
@@ -146,7 +146,7 @@ describe('expiry', () => {
       );
     });
 
-    it('is right in every zone on the days around each change of its clocks', function () {
+    it('is right in every zone on the days around each clock change', function () {
       this.timeout(120_000);
       for (const zone of zones) {
         for (const day of daysOfChange(zone)) {
@@ -157,18 +157,18 @@ describe('expiry', () => {
     });
   });
 
-  it('lets a key through up to and including its last millisecond', () => {
+  it('accepts a key up to and including its last millisecond', () => {
     expect([999, 1_000, 1_001].map((now) => isExpired(1_000, now))).to.deep.equal([false, false, true]);
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('comes soon in the last thirty days, and after it', () => {
+  it('is soon in the last thirty days and afterwards', () => {
     const thirtyDays = 30 * 86_400_000;
     expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => endsSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
     expect(endsSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('knows IANA zones, and takes nothing else for one', () => {
+  it('accepts only IANA time zones', () => {
     expect(['Europe/Berlin', 'UTC', 'Asia/Kolkata', 'europe/berlin'].map(isTimeZone)).to.deep.equal([true, true, true, true]);
     expect(['', 'Mars/Olympus', '+02:00', 'local', 'Europe/Berlin '].map(isTimeZone)).to.deep.equal([false, false, false, false, false]);
   });

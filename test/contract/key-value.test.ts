@@ -8,15 +8,15 @@ describe('a key value', () => {
   // Worked out apart from this code, with Python's zlib.crc32.
   const known = 'svc_sk_live_0000000000000000000000000000000000000000000';
 
-  it('is the prefix, 43 base62 characters and 6 of checksum', () => {
+  it('consists of the prefix, 43 base62 characters and a checksum of 6', () => {
     expect(makeKeyValue(randomBytes)).to.match(/^svc_sk_live_[0-9A-Za-z]{49}$/);
   });
 
-  it('has the CRC-32 of all that precedes it at its end, in base62', () => {
+  it('ends with the CRC-32 of everything before it, in base62', () => {
     expect([isKeyValue(`${known}4e4SeA`), checksum(known)]).to.deep.equal([true, '4e4SeA']);
   });
 
-  it('is made of uniform characters, whatever bytes come', () => {
+  it('has uniformly distributed characters for any random bytes', () => {
     const zeros = makeKeyValue((size) => new Uint8Array(size));
     expect(zeros.slice(0, -6)).to.equal(known);
     let calls = 0;
@@ -26,11 +26,11 @@ describe('a key value', () => {
     expect(skippingOne).to.match(/^svc_sk_live_z{43}\w{6}$/);
   });
 
-  it('is never made twice', () => {
+  it('is unique', () => {
     expect(new Set(Array.from({ length: 1_000 }, () => makeKeyValue(randomBytes))).size).to.equal(1_000);
   });
 
-  it('is told from any with one character changed', () => {
+  it('is invalid with any single character changed', () => {
     fc.assert(
       fc.property(fc.nat(60), fc.constantFrom(...'09AZaz_'), (place, character) => {
         const keyValue = makeKeyValue(randomBytes);
@@ -46,19 +46,19 @@ describe('a key value', () => {
     ['a character too many', `${known}0`],
     ['a character too few', known.slice(0, -1)],
   ] as const) {
-    it(`has no other form: not ${what}, even where the checksum fits`, () => {
+    it(`can't have ${what}, even with a matching checksum`, () => {
       expect(isKeyValue(body + checksum(body))).to.equal(false);
     });
   }
 
-  it('is redacted from a text as a whole, and so is the beginning of one', () => {
+  it('is redacted from text, even if only its start is there', () => {
     const blotted = (text: string) => text.replace(keyValueLookalike, '…');
     expect(blotted(`a ${known}4e4SeA, b`)).to.equal('a …, b');
     expect(blotted('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');
   });
 
   for (const text of ['', 'svc_sk_live_', `${known}`, ` ${known}`, `svc_sk_test_${'0'.repeat(49)}`]) {
-    it(`is not ${JSON.stringify(text.slice(0, 20))} of ${text.length} characters`, () => {
+    it(`isn't ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {
       expect(isKeyValue(text)).to.equal(false);
     });
   }

@@ -9,11 +9,11 @@ import { openapi, openapiText, schemaErrors } from '../support/openapi.ts';
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
 describe('core/openapi.json', () => {
-  it('is what the schemas give: npm run openapi', () => {
+  it('matches the schemas (to update it, run npm run openapi)', () => {
     expect(openapiText).to.equal(`${JSON.stringify(openapiDocument(version), undefined, 2)}\n`);
   });
 
-  it('describes every path and no other', () => {
+  it('describes exactly the paths that exist', () => {
     expect(Object.keys(openapi.paths)).to.have.members(Object.values(paths).map((path) => path.replace(/:(\w+)/g, '{$1}')));
   });
 
@@ -22,7 +22,7 @@ describe('core/openapi.json', () => {
   });
 
   for (const [name, example] of Object.entries(bodyExamples)) {
-    it(`has an example of ${name} that is one`, () => {
+    it(`has a valid example of ${name}`, () => {
       expect(schemaErrors(`#/components/schemas/${name}`, example)).to.deep.equal([]);
     });
   }

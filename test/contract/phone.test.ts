@@ -25,7 +25,7 @@ const nearExample = fc
   });
 
 describe('a phone number', () => {
-  it('is accepted as the library accepts it, whatever its digits', () => {
+  it('is accepted exactly if the library accepts it, for random digits', () => {
     const anyNumber = fc.tuple(code, digits(12)).map(([prefix, rest]) => `+${prefix}${rest}`);
     fc.assert(
       fc.property(anyNumber, (text) => isPhoneNumber(text) === isAccepted(text)),
@@ -33,20 +33,20 @@ describe('a phone number', () => {
     );
   });
 
-  it('is accepted as the library accepts it, near to the numbers that there are', () => {
+  it('is accepted exactly if the library accepts it, close to real numbers', () => {
     fc.assert(
       fc.property(nearExample, (text) => isPhoneNumber(text) === isAccepted(text)),
       runs(20_000),
     );
   });
 
-  it('is known without the library in the first country of each code, but where leading digits or a national prefix may change it', () => {
+  it('is recognized without the library in the first country of each calling code, unless leading digits or a national prefix matter', () => {
     const codes = Object.entries(metadata.country_calling_codes);
     const asked = codes.filter(([code, [first]]) => !isPlainNumber(`+${code}${first && examples[first]}`)).map(([code]) => code);
     expect(asked).to.have.members(['7', '47', '54', '212', '290', '358', '599']);
   });
 
-  it('is accepted with the example of every country', () => {
+  it('is accepted for the example number of every country', () => {
     for (const [country, example] of Object.entries(examples)) {
       const text = `+${metadata.countries[country as keyof typeof metadata.countries]?.[0]}${example}`;
       expect(isPhoneNumber(text), text).to.equal(true);
@@ -68,7 +68,7 @@ describe('a phone number', () => {
     '00+493012345678',
     '+493012345678 ',
   ]) {
-    it(`is not ${text === '' ? 'nothing' : text}`, () => {
+    it(`isn't ${text === '' ? 'empty' : text}`, () => {
       expect(isPhoneNumber(text)).to.equal(false);
     });
   }

@@ -37,36 +37,36 @@ function entropyOf(text: string): number {
 const keys = Array.from({ length: 500 }, () => makeKeyValue(randomBytes));
 const [key = ''] = keys;
 const nearMisses: [what: string, text: string][] = [
-  ['a character less', key.slice(0, -1)],
-  ['a character more', `${key}0`],
+  ['a key with a missing character', key.slice(0, -1)],
+  ['a key with an extra character', `${key}0`],
   ['another prefix', key.replace('live', 'test')],
-  ['the prefix in capitals', key.replace('svc_sk_live', 'SVC_SK_LIVE')],
+  ['an uppercase prefix', key.replace('svc_sk_live', 'SVC_SK_LIVE')],
   ['the prefix alone', 'svc_sk_live_'],
-  ['a hyphen within', `${key.slice(0, 30)}-${key.slice(31)}`],
+  ['a key with a hyphen', `${key.slice(0, 30)}-${key.slice(31)}`],
   ['a redacted key', 'svc_sk_live_[redacted]'],
 ];
 
 describe('the patterns for secret scanners', () => {
   for (const [scanner, pattern] of Object.entries(patterns)) {
     for (const [where, surround] of [
-      ['alone', (text: string) => text],
+      ['on its own', (text: string) => text],
       ['between quotes', (text: string) => `key = "${text}"`],
       ['in a header', (text: string) => `X-API-Key: ${text}\r\n`],
       ['after an escape', (text: string) => `"Authorization:\\n${text}"`],
-      ['after a percent code', (text: string) => `%20${text}%3D${text.slice(0, 20)}`],
+      ['after a percent-encoded character', (text: string) => `%20${text}%3D${text.slice(0, 20)}`],
       ['before an underscore', (text: string) => `${text}_old`],
-      ['in an address', (text: string) => `https://calls.example.com/?key=${text}&more=1`],
+      ['in a URL', (text: string) => `https://calls.example.com/?key=${text}&more=1`],
     ] as const) {
-      it(`of ${scanner} find every key ${where}`, () => {
+      it(`find every key with ${scanner} ${where}`, () => {
         for (const each of keys) expect([...surround(each).matchAll(pattern)].map((match) => match[1] ?? match[0])).to.deep.equal([each]);
       });
     }
     for (const [what, text] of nearMisses) {
-      it(`of ${scanner} leave ${what} alone`, () => expect([...` ${text} `.matchAll(pattern)]).to.deep.equal([]));
+      it(`ignore ${what} with ${scanner}`, () => expect([...` ${text} `.matchAll(pattern)]).to.deep.equal([]));
     }
   }
 
-  describe('in RE2, whose syntax both scanners take (needs libre-engine-re2-perl)', () => {
+  describe('in RE2, whose syntax both scanners use (needs libre-engine-re2-perl)', () => {
     const perl = (...args: string[]) => ['-Mre::engine::RE2=-strict,1', ...args];
     before(function () {
       if (spawnSync('perl', perl('-e', '1')).status !== 0) skip(this, 'no re::engine::RE2 for perl');
@@ -75,7 +75,7 @@ describe('the patterns for secret scanners', () => {
     const program = 'my $form = shift; while (<STDIN>) { my @found; push @found, $1 while /$form/g; print "@found\\n" }';
 
     for (const scanner of ['gitleaks', 'TruffleHog'] as const) {
-      it(`that of ${scanner} finds every key, and leaves near misses alone`, () => {
+      it(`find every key and ignore near misses with ${scanner}`, () => {
         const texts = [...keys.map((each) => `"${each}",${each}`), ...nearMisses.map(([, text]) => text)];
         const { stdout, stderr } = spawnSync('perl', perl('-e', program, patterns[scanner].source), {
           input: texts.join('\n'),
@@ -87,7 +87,7 @@ describe('the patterns for secret scanners', () => {
     }
   });
 
-  it('have a threshold between the entropy of keys and that of placeholders', () => {
+  it('have an entropy threshold between that of keys and that of placeholders', () => {
     expect(thresholds).to.have.length(2);
     for (const threshold of thresholds) {
       expect(Math.min(...keys.map(entropyOf))).to.be.greaterThan(threshold);
@@ -102,19 +102,19 @@ describe('the patterns for secret scanners', () => {
     const script = fileURLToPath(new URL('find_keys.py', folder));
     const run = (input: string | Buffer) => spawnSync('python3', [script], { input, encoding: 'utf8' });
 
-    it('names the line of every key, and shows none', () => {
+    it('reports the line of every key without showing the key', () => {
       const { status, stdout, stderr } = run(keys.map((each) => `+ key: ${each}\n`).join(''));
       expect([status, stderr]).to.deep.equal([1, '']);
       expect(stdout).to.equal(keys.map((_, index) => `line ${index + 1}: an API key\n`).join(''));
     });
 
-    it('finds a key in UTF-16, whichever byte comes first', () => {
+    it('finds keys in UTF-16 of either byte order', () => {
       const little = Buffer.from(`\ufeffname\r\n${key}\r\n`, 'utf16le');
       for (const input of [little, Buffer.from(little).swap16()])
         expect(run(input)).to.include({ status: 1, stdout: 'line 2: an API key\n', stderr: '' });
     });
 
-    it('leaves alone what has the form of a key and another checksum, and all near misses', () => {
+    it('ignores text with the form of a key but an incorrect checksum, and all near misses', () => {
       const mistyped = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
       const placeholder = `svc_sk_live_${'x'.repeat(49)}`;
       const input = [mistyped, placeholder, ...nearMisses.map(([, text]) => text)].join('\n');

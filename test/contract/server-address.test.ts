@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isLoopback, readServerAddress } from '#contract/server-address.ts';
 
-describe('the address of a core', () => {
+describe("a core's address", () => {
   for (const [typed, address] of Object.entries({
     'https://calls.example.com': 'https://calls.example.com',
     'https://calls.example.com/': 'https://calls.example.com',
@@ -10,7 +10,7 @@ describe('the address of a core', () => {
     'http://[::1]:8080': 'http://[::1]:8080',
     'http://127.1': 'http://127.0.0.1',
   })) {
-    it(`is read from ${typed}`, () => {
+    it(`is parsed from ${typed}`, () => {
       expect(readServerAddress(typed)).to.deep.equal({ ok: true, address });
     });
   }
@@ -28,25 +28,25 @@ describe('the address of a core', () => {
     'https://calls.example.com/?a',
     'https://a.b/#c',
   ]) {
-    it(`is refused with more than host, port and path: ${typed}`, () => {
+    it(`is refused with anything besides a host, port and path: ${typed}`, () => {
       const problem = 'The server address can have only a host, a port and a path.';
       expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }
 
   for (const typed of ['http://calls.example.com', 'http://10.0.0.7', 'http://localhost.example.com', 'http://127.0.0.1.example.com']) {
-    it(`is refused over plain http to another machine: ${typed}`, () => {
+    it(`is refused for another machine over plain HTTP: ${typed}`, () => {
       const problem = `Keys and passwords would cross the network unencrypted. Use ${typed.replace('http', 'https')}`;
       expect(readServerAddress(typed)).to.deep.equal({ ok: false, problem });
     });
   }
 });
 
-describe('this very machine', () => {
+describe('the local machine', () => {
   for (const host of ['localhost', '::1', '[::1]', '127.0.0.1', '127.10.200.30']) {
-    it(`is ${host}`, () => expect(isLoopback(host)).to.equal(true));
+    it(`includes ${host}`, () => expect(isLoopback(host)).to.equal(true));
   }
   for (const host of ['', '::2', '1127.0.0.1', '127.0.0', '127.0.0.1.example.com', '128.0.0.1']) {
-    it(`is not ${host === '' ? 'nothing' : host}`, () => expect(isLoopback(host)).to.equal(false));
+    it(`excludes ${host === '' ? 'an empty host' : host}`, () => expect(isLoopback(host)).to.equal(false));
   }
 });

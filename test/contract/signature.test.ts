@@ -14,27 +14,27 @@ const isTaken = (changes: Partial<SignatureHeaders> = {}, { secrets = [secret], 
   isSigned((name) => ({ ...right, ...changes })[name], sent, secrets, now);
 
 describe('a signature', () => {
-  it('is that of Standard Webhooks', () => {
+  it('follows Standard Webhooks', () => {
     expect(sign(id, body, secret, seconds)).to.deep.equal(right);
     expect(sign(id, body.toString(), secret, seconds)).to.deep.equal(right);
   });
 
-  it('is taken from the one who has the secret', () => {
+  it('is accepted from a sender with the secret', () => {
     expect(isTaken()).to.equal(true);
   });
 
   for (const [what, changes, now = seconds] of [
-    ['another id', { 'webhook-id': `${id}x` }],
-    ['no id, though it is signed', sign('', body, secret, seconds)],
-    ['another time', { 'webhook-timestamp': String(seconds + 1) }],
+    ['a different ID', { 'webhook-id': `${id}x` }],
+    ['an empty ID, even if signed', sign('', body, secret, seconds)],
+    ['a different time', { 'webhook-timestamp': String(seconds + 1) }],
     ['no time', { 'webhook-timestamp': '' }],
-    ['a time that is no number', sign(id, body, secret, Number.NaN)],
+    ["a time that isn't a number", sign(id, body, secret, Number.NaN)],
     ['a time with a sign', sign(id, body, secret, -5), -5],
     ['a time with a fraction', sign(id, body, secret, 0.5), 0.5],
     ['no signature', { 'webhook-signature': '' }],
-    ['a signature of another version', { 'webhook-signature': signature.replace('v1', 'v2') }],
+    ['a signature with an unknown version', { 'webhook-signature': signature.replace('v1', 'v2') }],
     ['half a signature', { 'webhook-signature': signature.slice(0, 23) }],
-    ['the signature of another secret', sign(id, body, otherSecret, seconds)],
+    ["another secret's signature", sign(id, body, otherSecret, seconds)],
   ] as [string, Partial<SignatureHeaders>, number?][]) {
     it(`is refused with ${what}`, () => {
       expect(isTaken(changes, { now })).to.equal(false);
@@ -42,22 +42,22 @@ describe('a signature', () => {
   }
 
   for (const time of [`x${seconds}`, `${seconds}x`, `${'0'.repeat(3)}${seconds}`]) {
-    it(`is refused where ${time} is given as the time`, () => {
+    it(`is refused with ${time} as the time`, () => {
       const signed = { ...sign(id, body, secret, seconds), 'webhook-timestamp': time };
       expect(isTaken(signed)).to.equal(false);
     });
   }
 
-  it('is refused with another body', () => {
+  it('is refused with a different body', () => {
     expect(isTaken({}, { sent: Buffer.from('{"test": 2432232315}') })).to.equal(false);
   });
 
-  it('is taken for five minutes before its time and after it', () => {
+  it('is accepted up to five minutes before and after its time', () => {
     const taken = [-301, -300, 300, 301].map((late) => isTaken({}, { now: seconds + late }));
     expect(taken).to.deep.equal([false, true, true, false]);
   });
 
-  it('may be one of several, by one of several secrets, so that a secret can be replaced', () => {
+  it('can be one of several, and match one of several secrets, so that a secret can be replaced', () => {
     expect(isTaken({ 'webhook-signature': `v1,AAAA v2,BBBB ${signature}` }, { secrets: [otherSecret, secret] })).to.equal(true);
     expect(isTaken({}, { secrets: [] })).to.equal(false);
   });
@@ -70,24 +70,24 @@ describe('a signing secret', () => {
     expect([23, 24, 64, 65].map((bytes) => isSigningSecret(of(bytes)))).to.deep.equal([false, true, true, false]);
   });
 
-  it('may end with either padding', () => {
+  it('accepts either length of base64 padding', () => {
     expect([24, 25, 26].map((bytes) => isSigningSecret(of(bytes)))).to.deep.equal([true, true, true]);
   });
 
   for (const [what, text] of [
     ['without its prefix', of(32).slice(6)],
     ['with another prefix', of(32).replace('whsec_', 'secret')],
-    ['that is not base64', `whsec_${'!'.repeat(44)}`],
-    ['with a stray character before', of(33).replace('whsec_', 'whsec_ ')],
-    ['with a stray character after', `${of(33)} `],
-    ['with base64 cut off', of(33).slice(0, -1)],
-    ['with wrong padding', `${of(33)}==`],
-    ['with three signs of padding', `${of(33).slice(0, -3)}===`],
+    ["if it isn't base64", `whsec_${'!'.repeat(44)}`],
+    ['with an extra character before it', of(33).replace('whsec_', 'whsec_ ')],
+    ['with an extra character after it', `${of(33)} `],
+    ['with truncated base64', of(33).slice(0, -1)],
+    ['with incorrect padding', `${of(33)}==`],
+    ['with three padding characters', `${of(33).slice(0, -3)}===`],
   ] as const) {
-    it(`is not one ${what}`, () => expect(isSigningSecret(text)).to.equal(false));
+    it(`is invalid ${what}`, () => expect(isSigningSecret(text)).to.equal(false));
   }
 
-  it('is made of 32 random bytes', () => {
+  it('is generated from 32 random bytes', () => {
     expect(makeSigningSecret((size) => new Uint8Array(size).fill(1))).to.equal(of(32));
   });
 });

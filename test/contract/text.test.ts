@@ -25,27 +25,27 @@ const line = fc.string({ unit: 'binary', minLength: 1, maxLength: 300 });
 
 const hidden = [0x200b, 0x200e, 0x200f, 0x61c, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0xfeff];
 
-describe('an e-mail address', () => {
+describe('an email address', () => {
   for (const code of hidden) {
-    it(`cannot hold U+${code.toString(16).toUpperCase().padStart(4, '0')}, which nobody sees`, () => {
+    it(`can't contain the invisible U+${code.toString(16).toUpperCase().padStart(4, '0')}`, () => {
       expect(emailSchema.safeParse(`ev${String.fromCodePoint(code)}il@example.com`).success).to.equal(false);
     });
   }
 });
 
-describe('the length of a text', () => {
-  it('is counted as in a list of its code points', () => {
+describe('the length of text', () => {
+  it('equals the number of its code points', () => {
     fc.assert(fc.property(line, fc.nat(300), (text, max) => isWithinCodePoints(text, max) === codePoints(text) <= max));
   });
 
-  it('is bounded before it is normalised: what is too long stays as it is', () => {
+  it('is checked before normalization, which is skipped for text that is too long', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
     expect(marks.slice(0, 200).normalize('NFC')).not.to.equal(marks.slice(0, 200));
     expect(normalized(marks, 200)).to.equal(marks);
     expect(messagesOf(marks)).to.deep.equal(['Must be at most 200 characters.']);
   });
 
-  it('may be four times as long before it is normalised, and no longer: so much does no character come from more than four', () => {
+  it('may be four times the limit before normalization, because no character decomposes into more than four', () => {
     const isLonger = (code: number) => codePoints(String.fromCodePoint(code).normalize('NFD')) > 4;
     expect(every.filter(isLonger)).to.deep.equal([]);
     const widest = '\u1f82';
@@ -53,7 +53,7 @@ describe('the length of a text', () => {
     expect(isTaken(widest.repeat(201).normalize('NFD'))).to.equal(false);
   });
 
-  it('counts after normalising, whichever form a text comes in', () => {
+  it('is measured after normalization, whatever form the text was in', () => {
     fc.assert(
       fc.property(line, fc.integer({ min: 1, max: 300 }), (text, max) => {
         const counts = codePoints(text.trim().normalize('NFC')) <= max;
@@ -64,21 +64,21 @@ describe('the length of a text', () => {
     );
   });
 
-  it('of an e-mail address and of a new password is bounded, too', () => {
+  it('is limited for email addresses and new passwords as well', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
     expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Must be an email address, without invisible characters.']);
     expect(messagesOf(marks, newPasswordSchema)).to.deep.equal(['Must be at most 128 characters.']);
   });
 });
 
-describe('a name that a person types', () => {
-  it('cannot begin or end with U+FEFF either, which JavaScript takes for a space', () => {
+describe('a name', () => {
+  it("can't start or end with U+FEFF either, which JavaScript treats as a space", () => {
     for (const name of ['\uFEFFCRM', 'CRM\uFEFF', ' \uFEFF CRM']) expect(isTaken(name), JSON.stringify(name)).to.equal(false);
   });
 
   for (const code of hidden) {
     const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
-    it(`cannot hold ${name}, and the refusal says so`, () => {
+    it(`can't contain ${name}, and the error says so`, () => {
       const [message, ...more] = messagesOf(`CRM${String.fromCodePoint(code)}live`);
       expect(message).to.match(/^Remove /);
       expect(message).to.contain(name);
@@ -86,24 +86,24 @@ describe('a name that a person types', () => {
     });
   }
 
-  it('can hold every other character but control characters', () => {
+  it('can contain every character except control characters', () => {
     const refused = every.filter((code) => lineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
     const controls = every.filter((code) => /\p{Cc}/u.test(String.fromCodePoint(code)));
     expect(refused.join()).to.equal([...controls, ...hidden].sort((one, other) => one - other).join());
   });
 
-  it('keeps its joiners, runs of spaces and everything else but the space around it', () => {
+  it('keeps joiners, repeated spaces and everything else except surrounding spaces', () => {
     for (const name of ['👩‍👩‍👧', 'می‌خواهم', 'a   b', 'a\u00a0\u00a0b', 'שלום CRM'])
       expect(lineSchema(200).parse(` ${name}  `)).to.equal(name);
   });
 
-  it('is checked so in keys, users and contacts', () => {
+  it('follows the same rules for keys, users and contacts', () => {
     const key = { name: 'a\u202eb', expiration: { kind: 'none' }, timeZone: 'UTC' };
     const user = { name: 'a\u202eb', email: 'a@example.com', userType: 'staff' };
     expect([createApiKeySchema.safeParse(key).success, createUserSchema.safeParse(user).success]).to.deep.equal([false, false]);
   });
 
-  it('of before this rule can still be read, by consoles and by providers', () => {
+  it('from before this rule can still be read by consoles and providers', () => {
     const name = 'a\u202eb\u200b';
     const at = '2026-11-21T09:00:00.000Z';
     const user = {
@@ -129,17 +129,17 @@ describe('a name that a person types', () => {
   });
 });
 
-describe('a name in a search', () => {
+describe('a search by name', () => {
   for (const [one, other] of [
     ['Crème', 'CREME'],
     ['e\u0301', '\u00e9'],
     ['ﬁne', 'fine'],
     ['Ａｄａ', 'ada'],
   ] as const) {
-    it(`is found as ${one} and as ${other}`, () => expect(folded(one)).to.equal(folded(other)));
+    it(`finds ${one} as ${other}`, () => expect(folded(one)).to.equal(folded(other)));
   }
 
-  it('is told from another one', () => {
+  it("doesn't find a different name", () => {
     expect(folded('Ada 1')).to.equal('ada 1');
   });
 });
@@ -152,7 +152,7 @@ describe('an identifier', () => {
 });
 
 describe('an instant', () => {
-  it('is written in UTC, with milliseconds', () => {
+  it('is written in UTC with milliseconds', () => {
     expect([timestamp(0), timestamp(at('2026-11-21T10:00:00.5+01:00'))]).to.deep.equal([
       '1970-01-01T00:00:00.000Z',
       '2026-11-21T09:00:00.500Z',
@@ -160,8 +160,8 @@ describe('an instant', () => {
   });
 });
 
-describe('a text of several lines', () => {
-  it('is kept as it is: empty, with spaces around it, in its own normal form', () => {
+describe('text with several lines', () => {
+  it('is kept unchanged: empty, with surrounding spaces, in any normal form', () => {
     for (const text of ['', ' a ', 'e\u0301\r\n\tb', '\u200b']) expect(textSchema(10).parse(text)).to.equal(text);
   });
 });

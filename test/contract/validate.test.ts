@@ -14,21 +14,21 @@ const errorsOf = (input: unknown) => {
   return validated.ok ? [] : validated.errors;
 };
 
-describe('what is wrong with an input', () => {
-  it('is nothing for a right one, which comes back as the schema reads it', () => {
+describe('validating input', () => {
+  it('returns valid input as the schema parsed it', () => {
     expect(validate(z.object({ name: z.string().trim() }), { name: ' a ', more: 1 })).to.deep.equal({ ok: true, data: { name: 'a' } });
   });
 
-  it('names the field by its path', () => {
+  it('names an invalid field by its path', () => {
     expect(errorsOf({ contact: { phone: '1' } })).to.deep.equal([{ path: 'contact.phone', message: 'Too short.' }]);
   });
 
-  it('tells a missing field from one of a wrong type', () => {
+  it('distinguishes a missing field from one with the wrong type', () => {
     expect(errorsOf({ contact: {} })).to.deep.equal([{ path: 'contact.phone', message: 'This field is required.' }]);
     expect(errorsOf({ contact: { phone: 1 } })[0]?.message).to.equal('Must be a string.');
   });
 
-  it('names each unknown field, of a long name the beginning', () => {
+  it('names each unknown field, shortening long names', () => {
     const long = 'x'.repeat(200);
     expect(errorsOf({ contact: { phone: '12', [long]: 1 }, b: 1, c: 1 })).to.deep.equal([
       { path: `contact.${'x'.repeat(100)}`, message: 'Unknown field.' },
@@ -38,27 +38,27 @@ describe('what is wrong with an input', () => {
   });
 });
 
-describe('a text that may be JSON', () => {
-  it('is read, or undefined', () => {
+describe('parsing text that may be JSON', () => {
+  it('returns the value, or undefined', () => {
     expect([parseJson('{"a":1}'), parseJson('{')]).to.deep.equal([{ a: 1 }, undefined]);
   });
 });
 
-describe('a path', () => {
-  it('has its parameters percent-encoded', () => {
+describe('building a path', () => {
+  it('percent-encodes its parameters', () => {
     expect(pathTo(paths.cancelCallByRequest, { campaignId: 'c 1', requestId: 'a/b' })).to.equal(
       '/api/v1/campaigns/c%201/contacts/on-demand/by-request-id/a%2Fb',
     );
   });
 });
 
-describe("a problem's type", () => {
-  it('ends with its code, and gives it back', () => {
+describe('the type of a problem', () => {
+  it('ends with the problem code, which can be read back', () => {
     expect(problemType('too-large')).to.equal('urn:callkey:problems#too-large');
     expect(problemCode(problemType('too-large'))).to.equal('too-large');
     expect(problemCode('https://example.com/other#a#conflict')).to.equal('conflict');
   });
 
   for (const type of ['about:blank', 'urn:callkey:problems#', 'urn:callkey:problems#toString', 'urn:callkey:problems#nothing'])
-    it(`has no code of ours in ${type}`, () => expect(problemCode(type)).to.equal(undefined));
+    it(`has no known code in ${type}`, () => expect(problemCode(type)).to.equal(undefined));
 });

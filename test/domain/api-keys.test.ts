@@ -80,7 +80,7 @@ describe('a new API key', () => {
   const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[3]['expiration'], keys = keysOf()) =>
     createApiKey(keys.ports, viewer, actor, { name: 'CRM', expiration, timeZone: 'Europe/Berlin' });
 
-  it('is stored by the digest of its value, in the scope of its creator, with an event', async () => {
+  it("is stored by the digest of its value, in its creator's scope, with an event", async () => {
     const keys = keysOf();
     const { apiKey, keyValue } = await create(account, { kind: 'none' }, keys);
     const owningScope = { accountId: 'a1', partnerId: 'p1' };
@@ -96,30 +96,30 @@ describe('a new API key', () => {
     });
   });
 
-  it('ends with the day that was chosen, in the zone of its creator', async () => {
+  it("expires at the end of the chosen day in the creator's time zone", async () => {
     const { apiKey } = await create(account, { kind: 'custom', date: '2026-11-22' });
     expect([apiKey.expiresAt?.toUTC().toISO(), apiKey.expiryTimeZone]).to.deep.equal(['2026-11-22T22:59:59.999Z', 'Europe/Berlin']);
   });
 
   for (const date of ['2026-11-21', '2031-11-21']) {
-    it(`does not end on ${date}`, async () => {
+    it(`can't expire on ${date}`, async () => {
       const refusal = 'invalid at expiration.date: Must be a date from 2026-11-22 to 2031-11-20.';
       expect(await problemOf(create(account, { kind: 'custom', date }))).to.equal(refusal);
     });
   }
 
-  it('is not created by staff without a tenancy', async () => {
+  it("can't be created by staff without a selected tenancy", async () => {
     const refusal = 'forbidden: Select an account or partner first. The key will have access only to that account or partner.';
     expect(await problemOf(create(staff, { kind: 'none' }))).to.equal(refusal);
   });
 
-  it('has a digest of SHA-256', () => {
+  it('has a SHA-256 digest', () => {
     expect(digestOf('abc')).to.equal('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 });
 
 describe('API keys', () => {
-  it('are listed as the viewer sees them, 500 of them', async () => {
+  it("are listed in the viewer's scope, up to 500", async () => {
     const { ports, asked } = keysOf();
     await listApiKeys(ports, partner, null);
     await listApiKeys(ports, partner, 'k2');
@@ -128,7 +128,7 @@ describe('API keys', () => {
     expect(await problemOf(listApiKeys(ports, partner, 'gone'))).to.include('not-found');
   });
 
-  describe('of the whole service', () => {
+  describe('of all users', () => {
     /** Two thousand keys, every tenth one for a CRM, and how many were read at once from after which. */
     const all = Array.from({ length: 2_000 }, (_, n) => ({ ...keyOf(`k${n}`), name: n % 10 === 0 ? `Crème CRM ${n}` : `Key ${n}` }));
     const listed = async (search: string, limit: number | null, there = all) => {
@@ -147,18 +147,18 @@ describe('API keys', () => {
       return { ...(await listAllApiKeys(fakePorts({ stores: { apiKeys } }), { kind: 'all' }, search, limit)), asked };
     };
 
-    it('are read a thousand at a time where all of them are wanted', async () => {
+    it('are read in batches of a thousand if all are requested', async () => {
       const { apiKeys, total, asked } = await listed('', null);
       expect([apiKeys, total]).to.deep.equal([all, 2_000]);
       expect(asked).to.deep.equal([null, 'k999', 'k1999'].map((cursor) => [{ kind: 'all' }, cursor, 1_000]));
     });
 
-    it('are not asked for once fewer than a thousand have come', async () => {
+    it('are read until a batch has fewer than a thousand', async () => {
       const { total, asked } = await listed('', null, all.slice(0, 1_999));
       expect([total, asked.length]).to.deep.equal([1_999, 2]);
     });
 
-    it('are found by a part of their name in any case and without accents, and counted beyond the limit', async () => {
+    it('are found by part of their name, ignoring case and accents, and counted beyond the limit', async () => {
       const { apiKeys, total } = await listed('creme crm', 5);
       expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0', 'k10', 'k20', 'k30', 'k40'], 200]);
       expect(await listed('creme crm', null))
@@ -167,19 +167,19 @@ describe('API keys', () => {
       expect(await listed('nothing', 5)).to.deep.include({ apiKeys: [], total: 0 });
     });
 
-    it('are the newest ones where no name is asked for', async () => {
+    it('are listed newest first without a search', async () => {
       const { apiKeys, total, asked } = await listed('', 1);
       expect([apiKeys.length, total, asked]).to.deep.equal([1, 2_000, [[{ kind: 'all' }, 1, null]]]);
     });
   });
 
-  it('are identified by their digest, where the viewer sees them', async () => {
+  it("are identified by their digest within the viewer's scope", async () => {
     const { ports, asked } = keysOf();
     expect((await identifyApiKey(ports, account, 'digest'))?.id).to.equal('k1');
     expect(asked).to.deep.equal([{ kind: 'own', userId: 'ada' }, 'digest']);
   });
 
-  it('are shown with what they did on the last thirty days of a zone, and with fifty events', async () => {
+  it('are shown with their use on the last thirty days of a time zone, and fifty events', async () => {
     const counted = (instant: string, placed: number, cancelled: number) => ({ quarterAt: Date.parse(instant), placed, cancelled });
     const usage = [
       counted('2026-11-20T23:00:00Z', 1, 2),
@@ -197,7 +197,7 @@ describe('API keys', () => {
     expect(asked).to.have.members(['2026-10-22T22:00:00.000Z', 50]);
   });
 
-  it('are revoked with an event each, and their queued calls if that is asked for', async () => {
+  it('are revoked with one event each, and their queued calls on request', async () => {
     const { ports, events, asked } = keysOf();
     expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({ apiKey: keyOf('k1'), queuedCalls: 7 });
     await revokeApiKey(ports, account, actor, 'k1', true);
@@ -208,11 +208,11 @@ describe('API keys', () => {
     ]);
   });
 
-  it('are given back by the operator who revokes them', async () => {
+  it('are returned to the operator who revokes them', async () => {
     expect(await revokeVisible(keysOf().ports, { kind: 'all' }, actor, 'k1', false)).to.deep.equal(keyOf('k1'));
   });
 
-  it('are revoked together; those that are not there, or that somebody else revoked first, are gone', async () => {
+  it('are revoked in bulk, reporting unknown and already revoked ones as gone', async () => {
     const { ports, asked } = keysOf({ there: ['k1', 'k2', 'k3'], revocable: ['k1', 'k3'] });
     const ids = ['k3', 'k1', 'k3', 'k2', 'k9'];
     const result = await revokeApiKeys(ports, account, actor, { ids, cancelQueuedCalls: false });
@@ -220,14 +220,14 @@ describe('API keys', () => {
     expect(asked).to.deep.equal([['k3', 'k1', 'k2', 'k9'], false]);
   });
 
-  it('that the viewer does not see are not there', async () => {
+  it("outside the viewer's scope aren't found", async () => {
     const { ports } = keysOf();
     expect(await problemOf(showApiKey(ports, account, 'x', 'UTC'))).to.equal(noSuchKey);
     expect(await problemOf(previewRevocation(ports, account, 'x'))).to.equal(noSuchKey);
     expect(await problemOf(revokeApiKey(ports, account, actor, 'x', false))).to.equal(noSuchKey);
   });
 
-  it('that somebody else revoked first are not there', async () => {
+  it("that someone else revoked first aren't found", async () => {
     const { ports } = keysOf({ revocable: [] });
     expect(await problemOf(revokeApiKey(ports, account, actor, 'k1', false))).to.equal(noSuchKey);
   });

@@ -49,20 +49,20 @@ function chainOf(count: number, pruned = 0, record = pruned, says: { action?: st
 }
 
 describe('the hash of an audit event', () => {
-  it('covers the event before, the number and every field', () => {
+  it('covers the previous event, the number and every field', () => {
     // SHA-256 of `["before",2,"id",null,5]`, worked out apart from this code.
     expect(chainHash('before', 2, ['id', null, 5])).to.equal('ec19328e68afc1e683c328c6090f58d6962a13e24129d6d01f7aa7a0f3b366f0');
   });
 });
 
-describe('a chain of audit events', () => {
-  it('holds at one look, however many reads it takes, and has the seal of its newest event', async () => {
+describe('verifying the audit chain', () => {
+  it("takes one snapshot, however many reads it needs, and returns the newest event's seal", async () => {
     const { report, looks, reads, sealAt } = chainOf(2_001);
     expect(await report()).to.deep.equal({ events: 2_001, unchained: 7, pruned: 0, seal: sealAt(2_001), faults: [] });
     expect([looks.length, reads]).to.deep.equal([1, [1_000, 1_000, 1_000, 1_000]]);
   });
 
-  it('holds after its oldest events were pruned, and where it has none', async () => {
+  it('succeeds after old events were pruned, and with no events at all', async () => {
     expect(await chainOf(5, 3).report())
       .to.include({ events: 2, pruned: 3 })
       .and.deep.include({ faults: [] });
@@ -74,10 +74,10 @@ describe('a chain of audit events', () => {
   });
 
   for (const [what, tamper, faults] of [
-    ['one is missing', ({ keep }) => keep(({ seq }) => seq !== 3), ['Event 3 is missing.']],
-    ['some are missing', ({ keep }) => keep(({ seq }) => seq < 2 || seq > 3), ['Events 2 to 3 are missing.']],
-    ['the newest is missing', ({ keep }) => keep(({ seq }) => seq < 5), ['Event 5 is missing.']],
-    ['the newest are missing', ({ keep }) => keep(({ seq }) => seq < 4), ['Events 4 to 5 are missing.']],
+    ['an event is missing', ({ keep }) => keep(({ seq }) => seq !== 3), ['Event 3 is missing.']],
+    ['several events are missing', ({ keep }) => keep(({ seq }) => seq < 2 || seq > 3), ['Events 2 to 3 are missing.']],
+    ['the newest event is missing', ({ keep }) => keep(({ seq }) => seq < 5), ['Event 5 is missing.']],
+    ['the newest events are missing', ({ keep }) => keep(({ seq }) => seq < 4), ['Events 4 to 5 are missing.']],
     [
       'a field was changed',
       ({ change }) => change(3, { fields: ['e3', null, 4] }),
@@ -88,20 +88,16 @@ describe('a chain of audit events', () => {
       ({ change }) => change(3, { hash: 'another' }),
       [3, 4].map((seq) => `Event ${seq} doesn't match the one before it: one of the two was modified.`),
     ],
-    [
-      'another chain was put in its place',
-      ({ state }) => Object.assign(state, { hash: 'another' }),
-      ["Event 5 isn't the newest chained event."],
-    ],
+    ['another chain replaced it', ({ state }) => Object.assign(state, { hash: 'another' }), ["Event 5 isn't the newest chained event."]],
   ] as [string, (chain: ReturnType<typeof chainOf>) => void, string[]][]) {
-    it(`says so where ${what}`, async () => {
+    it(`fails if ${what}`, async () => {
       const chain = chainOf(5);
       tamper(chain);
       expect((await chain.report()).faults).to.deep.equal(faults);
     });
   }
 
-  it('must have the event that a seal was made of, and may go on after it', async () => {
+  it('finds the event of a seal, which newer events may follow', async () => {
     const { report, sealAt } = chainOf(5);
     const faultsWith = async (seal: Seal) => (await report(seal)).faults;
     expect([await faultsWith(sealAt(3)), await faultsWith(sealAt(5))]).to.deep.equal([[], []]);
@@ -109,7 +105,7 @@ describe('a chain of audit events', () => {
     expect(await faultsWith({ seq: 9, hash: '' })).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
   });
 
-  it('must say itself which events were deleted by age', async () => {
+  it('requires an event in the chain that says which events were pruned', async () => {
     const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain says that they were deleted by age.';
     for (const record of [0, 2, 5]) expect((await chainOf(5, 3, record).report()).faults).to.deep.equal([byHand]);
     const otherHash = chainOf(5, 3);
@@ -132,7 +128,7 @@ describe('a chain of audit events', () => {
     expect((await chainOf(3, 3).report()).faults).to.deep.equal([byHand]);
   });
 
-  it('proves a deletion by a seal that is as new as its record, and by no older one', async () => {
+  it('accepts pruning only with a seal that is at least as new as its event', async () => {
     const { report, sealAt } = chainOf(6, 3);
     const faultsWith = async (...seals: Seal[]) => (await report(...seals)).faults;
     expect([await faultsWith(sealAt(6)), await faultsWith(sealAt(1), sealAt(6), sealAt(3))]).to.deep.equal([[], []]);
@@ -144,13 +140,13 @@ describe('a chain of audit events', () => {
     expect(await faultsWith(sealAt(6), { seq: 3, hash: 'another' })).to.deep.equal(["Event 3 doesn't match the seal."]);
   });
 
-  it('names twenty faults', async () => {
+  it('reports at most twenty faults', async () => {
     const { report, keep } = chainOf(60);
     keep(({ seq }) => seq % 2 === 0);
     expect((await report()).faults).to.deep.equal(Array.from({ length: 20 }, (_, n) => `Event ${2 * n + 1} is missing.`));
   });
 
-  it('is looked at again where its oldest events were pruned meanwhile', async () => {
+  it('runs again if old events were pruned in the meantime', async () => {
     const chain = chainOf(5, 0, 2);
     const { prunedSeq, prunedHash } = chainOf(5, 2).state;
     const { read } = chain.store;
@@ -166,7 +162,7 @@ describe('a chain of audit events', () => {
   });
 });
 
-describe('old audit events', () => {
+describe('pruning old audit events', () => {
   const now = at('2026-11-21T09:00:00Z');
   const day = 86_400_000;
   /** Of a chain whose events have these ages in days. */
@@ -194,7 +190,7 @@ describe('old audit events', () => {
     return { steps, failure, signal, sealAt: chain.sealAt };
   };
 
-  it('are deleted up to the first that is not old, after an event in the chain has named the last of them', async () => {
+  it('deletes up to the first recent event, after an event in the chain has named the last one deleted', async () => {
     const { steps, signal, sealAt } = await prune([100, 92, 90.1, 90, 91]);
     const subject = { kind: 'audit-log', id: sealAt(3).hash, name: '1 to 3' };
     expect(steps).to.deep.equal([['audit.pruned', subject], 'extend', signal, 'prune', 3, signal]);
@@ -203,13 +199,13 @@ describe('old audit events', () => {
     expect(all.steps.slice(-2)).to.deep.equal([1_001, all.signal]);
   });
 
-  it('stay until the oldest is a day over, so that deleting leaves one event a day at most', async () => {
+  it('waits until the oldest event is a day overdue, and so adds at most one event per day', async () => {
     for (const ages of [[], [91, 90.5], [1, 100]]) expect(await prune(ages)).to.deep.include({ steps: [], failure: null });
     // Another core deletes the old ones between two looks.
     expect(await prune([1, 1], undefined, 0)).to.deep.include({ steps: [], failure: null });
   });
 
-  it('stay where one is missing or was changed: deleting the others would hide that', async () => {
+  it('stops if an event is missing or was changed, so as not to hide that', async () => {
     for (const [tamper, seq] of [
       [({ keep }) => keep((event) => event.seq !== 1), 2],
       [({ change }) => change(2, { fields: ['e2', null, 3] }), 2],

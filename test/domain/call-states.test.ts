@@ -37,39 +37,39 @@ const moves: Record<Exclude<CallEvent, 'outcome'>, Partial<Record<Stage, Stage>>
   forgotten: { queued: 'lapsed', retry: 'lapsed', open: 'unknown', doubt: 'unknown', taken: 'unknown' },
 };
 
-describe("a call's states", () => {
+describe('the call states', () => {
   for (const [event, results] of Object.entries(moves) as [keyof typeof moves, Partial<Record<Stage, Stage>>][]) {
     for (const stage of stages) {
       const result = results[stage];
       if (result === undefined) continue;
-      it(`${stage} becomes ${result} by ${event}`, () => {
+      it(`move from ${stage} to ${result} on ${event}`, () => {
         expect(stageAfter(event, stage)).to.equal(result);
       });
     }
-    it(`no other stage has ${event}`, () => {
+    it(`allow ${event} in no other stage`, () => {
       for (const stage of stages.filter((one) => results[one] === undefined)) {
         expect(() => stageAfter(event, stage), stage).to.throw(`A call that is ${stage} has no ${event}.`);
       }
     });
   }
 
-  it('an event is in the diagram', () => {
+  it('list every event in the diagram', () => {
     expect(events).to.have.members([...Object.keys(moves), 'outcome']);
   });
 
-  it('an event has one result at each stage', () => {
+  it('have one result per event and stage', () => {
     for (const event of events) expect(stagesBefore(event), event).to.have.length(new Set(stagesBefore(event)).size);
   });
 
-  it('an outcome is taken at every stage of dialing, replaces unknown, and is taken at no other stage', () => {
+  it('accept an outcome at every stage of dialing and instead of unknown, but at no other stage', () => {
     expect(stagesBefore('outcome')).to.have.members([...handoffs, 'unknown']);
   });
 
-  it('a state that has ended is final, unless it is unknown', () => {
+  it("are final once a call has ended, unless it's unknown", () => {
     for (const stage of stages.filter((one) => isEnded(one) && one !== 'unknown')) expect(targetsOf(stage), stage).to.deep.equal([]);
   });
 
-  it('every state is reached from queued', () => {
+  it('can all be reached from queued', () => {
     const reached = new Set<Stage>([initialStage]);
     for (const stage of reached) for (const next of targetsOf(stage)) reached.add(next);
     expect([...new Set([...reached].map(stateOf))]).to.have.members([...callStates]);
@@ -77,11 +77,11 @@ describe("a call's states", () => {
 
   for (const [instant, what, isNoted] of [
     ['endedAt', 'an event that ends a call', ({ event, to }) => event === 'outcome' || (typeof to === 'string' && isEnded(to))],
-    ['dialedAt', 'an event by which the provider has it', ({ event }) => event === 'taken' || event === 'outcome'],
-    ['cancelledAt', 'its cancelling', ({ event }) => event === 'cancel'],
-    ['firstAttemptAt', 'a claim of a call that no provider can have', ({ event, to }) => event === 'claim' && to === 'open'],
+    ['dialedAt', 'an event that proves the provider has the call', ({ event }) => event === 'taken' || event === 'outcome'],
+    ['cancelledAt', 'cancelling', ({ event }) => event === 'cancel'],
+    ['firstAttemptAt', 'a claim that is the first attempt', ({ event, to }) => event === 'claim' && to === 'open'],
   ] as [Note, string, (transition: (typeof transitions)[number]) => boolean][]) {
-    it(`${what} is noted as ${instant}, and nothing else is`, () => {
+    it(`set ${instant} only for ${what}`, () => {
       for (const transition of transitions) {
         const notes: readonly Note[] = transition.notes;
         expect(notes.includes(instant), JSON.stringify(transition)).to.equal(isNoted(transition));
@@ -89,19 +89,19 @@ describe("a call's states", () => {
     });
   }
 
-  it('waits for a dialer before it is handed off, and between two tries', () => {
+  it('keep a call waiting for the dialer before its hand-off and between attempts', () => {
     expect(waitingStages).to.have.members(['queued', 'retry', 'doubt']);
   });
 
-  it('only a call that the provider certainly does not have is cancelled or lapses', () => {
+  it("let a call be cancelled or lapse only if the provider certainly doesn't have it", () => {
     for (const event of ['cancel', 'lapse'] as const) expect(stagesBefore(event), event).to.deep.equal(['queued', 'retry']);
   });
 
-  it('a call that the provider may have ends as unknown, never as lapsed', () => {
+  it('end a call that the provider may have as unknown, never as lapsed', () => {
     for (const stage of ['doubt', 'taken'] as const) expect(targetsOf(stage)).to.include('unknown').and.not.include('lapsed');
   });
 
-  it('a call that the provider certainly does not have never ends as unknown', () => {
+  it("never end a call as unknown if the provider certainly doesn't have it", () => {
     for (const stage of ['queued', 'retry'] as const) expect(targetsOf(stage)).to.not.include('unknown');
   });
 });

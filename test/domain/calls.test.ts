@@ -48,17 +48,17 @@ function callsOf({
 const place = (to: ReturnType<typeof callsOf>, more = {}) =>
   placeCall(to.ports, caller, 'g', { contact: { phone: '+493012345678' }, ...more });
 
-describe('a call that is placed', () => {
+describe('a placed call', () => {
   const request = { ...caller, campaignId: 'g', at: now };
 
-  it('has its own identifier for a request id where it was given none', async () => {
+  it('gets its own ID as its request ID if none was given', async () => {
     const to = callsOf();
     expect(await place(to)).to.deep.equal({ requestId: 'id1', contactId: 'id1', campaignId: 'g', placedAt: now, replayed: false });
     const nothing = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
     expect([to.placed, to.asked]).to.deep.equal([[{ contactId: 'id1', requestId: 'id1', phone: '+493012345678', ...nothing }], [request]]);
   });
 
-  it('keeps all that it was placed with', async () => {
+  it('keeps everything it was placed with', async () => {
     const to = callsOf();
     const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
     await place(to, {
@@ -72,7 +72,7 @@ describe('a call that is placed', () => {
     expect(to.placed).to.deep.equal([{ contactId: 'id1', requestId: 'r', ...contact, variables: { a: 'b' }, ...window }]);
   });
 
-  it('again is the first one', async () => {
+  it('is returned again for the same request', async () => {
     const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: 5 } });
     expect(await place(to, { requestId: 'r' })).to.deep.equal({
       requestId: 'r',
@@ -96,10 +96,10 @@ describe('a call that is placed', () => {
   }
 });
 
-describe('a call that is cancelled', () => {
+describe('a cancelled call', () => {
   const cancel = (to: ReturnType<typeof callsOf>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
 
-  it('says which, and when', async () => {
+  it('is returned with the time of the cancellation', async () => {
     const cancelled = { contactId: 'c', requestId: 'r', cancelledAt: 5 };
     const to = callsOf({ cancellation: { kind: 'cancelled', ...cancelled } });
     expect(await cancel(to)).to.deep.equal({ ...cancelled, campaignId: 'g' });
@@ -117,8 +117,8 @@ describe('a call that is cancelled', () => {
   }
 });
 
-describe('a key', () => {
-  it('is looked up as of now', async () => {
+describe('an API key', () => {
+  it('is looked up at the current time', async () => {
     const to = callsOf();
     expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: 5 });
     expect(to.asked).to.deep.equal([{ ...caller, address: 'a', at: now }]);
@@ -131,13 +131,13 @@ describe('a key', () => {
   });
 
   for (const [decision, refusal] of refusals) {
-    it(`is told apart by ${decision} from one that has`, async () => {
+    it(`with the result ${decision} is refused`, async () => {
       expect(await problemOf(authorize(callsOf({ decision }).ports, caller, 'g'))).to.equal(refusal);
     });
   }
 });
 
-describe('an outcome that a provider reports', () => {
+describe('an outcome reported by a provider', () => {
   const report = async (outcome: Partial<Outcome> = {}, result: 'recorded' | 'not-needed' | null = 'recorded') => {
     const stored: unknown[] = [];
     const counted: string[] = [];
@@ -157,34 +157,34 @@ describe('an outcome that a provider reports', () => {
     return { stored, counted, problem };
   };
 
-  it('is stored as it was reported, and counted', async () => {
+  it('is stored and counted', async () => {
     const { stored, counted } = await report({ detail: 'Busy.', endedAt: '2026-11-21T08:59:59Z', durationSeconds: 0 });
     expect(stored).to.deep.equal([['h', { state: 'busy', detail: 'Busy.', endedAt: now - 1_000, durationSeconds: 0 }, now]]);
     expect(counted).to.deep.equal(['busy']);
   });
 
   for (const [what, endedAt] of [
-    ['without an end', {}],
-    ['from the future', { endedAt: '2026-11-21T09:00:01Z' }],
+    ['without an end time', {}],
+    ['with an end time in the future', { endedAt: '2026-11-21T09:00:01Z' }],
   ] as const) {
-    it(`${what} has ended now`, async () => {
+    it(`${what} is stored with the current time`, async () => {
       expect((await report(endedAt)).stored).to.deep.equal([
         ['h', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now],
       ]);
     });
   }
 
-  it('is counted once: not when it is repeated', async () => {
+  it("is counted only once, even if it's repeated", async () => {
     expect((await report({}, 'not-needed')).counted).to.deep.equal([]);
   });
 
-  it('of a call that was never handed off is refused, and not counted', async () => {
+  it('is refused and not counted for a call that was never handed off', async () => {
     const { problem, counted } = await report({}, null);
     expect([problem, counted]).to.deep.equal(['not-found: This hand-off does not exist.', []]);
   });
 });
 
-describe('the calls of a campaign', () => {
+describe("a campaign's calls", () => {
   const { account } = viewers;
   const listed = (contactId: string): ListedCall => ({
     ...{ requestId: contactId, contactId, phone: null, name: null, state: 'queued', detail: null },
@@ -233,7 +233,7 @@ describe('the calls of a campaign', () => {
   const scope = { kind: 'campaigns', ids: ['g'] };
   const forEver = { goOn: async () => true };
 
-  it('are searched stretch by stretch until a page is full, or all have been searched', async () => {
+  it('are searched batch by batch until a page is full or all are searched', async () => {
     const { ports, asked } = portsOf({ count: 49, ends: ['e1', 'e2'] });
     const { items, nextCursor, searchedBackTo } = await listCalls(
       ports,
@@ -249,14 +249,14 @@ describe('the calls of a campaign', () => {
     ]);
   });
 
-  it('are what was found until the turn ended, with the place where the search stopped', async () => {
+  it('are the matches so far when the time for the search is up, with the place where it stopped', async () => {
     const { ports } = portsOf({ ends: ['e1', 'e2'] });
     const found = await listCalls(ports, account, query, { goOn: async () => false });
     expect([found.items.length, found.nextCursor, found.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
     expect([found.total, found.totalIsMore]).to.deep.equal([1, true]);
   });
 
-  it('are a page of fifty, with a cursor to the next one', async () => {
+  it('are returned in pages of fifty with a cursor', async () => {
     const { ports, asked } = portsOf({ count: 51 });
     const { items, nextCursor, total, totalIsMore } = await listCalls(ports, account, query, forEver);
     expect([items.length, nextCursor, total, totalIsMore]).to.deep.equal([50, 'c49', 10_000, true]);
@@ -266,7 +266,7 @@ describe('the calls of a campaign', () => {
     ]);
   });
 
-  it('are shown with their details, and with their keys as the viewer sees those', async () => {
+  it("are returned with their details, and with keys in the viewer's scope", async () => {
     const details: CallDetails = {
       ...{ call: listed('c'), timeZone: null, variables: {}, notBefore: null, notAfter: null, durationSeconds: null },
       ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null, toldLateAt: null },
@@ -280,7 +280,7 @@ describe('the calls of a campaign', () => {
     expect(await problemOf(showCall(portsOf().ports, account, 'g', 'c'))).to.equal("not-found: This call doesn't exist in this campaign.");
   });
 
-  it('are summed up by the days of a zone and by state', async () => {
+  it('are counted by day, in a time zone, and by state', async () => {
     const count = (instant: string, state: 'queued' | 'busy' | 'unknown', calls: number) => ({
       quarterAt: Date.parse(instant),
       state,
@@ -317,7 +317,7 @@ describe('the calls of a campaign', () => {
     ]);
   });
 
-  it('of a campaign out of scope are not there', async () => {
+  it("aren't found outside the viewer's scope", async () => {
     const { ports } = portsOf({ isInScope: false });
     const refusal = "not-found: This campaign doesn't exist, or you don't have access to it.";
     expect(await problemOf(listCalls(ports, account, query, forEver))).to.equal(refusal);

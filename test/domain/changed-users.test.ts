@@ -26,21 +26,16 @@ function usersOf({ isThere = true, ended = 2 as number | null } = {}) {
   return { ports: fakePorts({ stores: { users, tenancies } }), done, events };
 }
 
-describe('a user who is changed', () => {
+describe('changing a user', () => {
   const staff = { name: 'Ada Lovelace', userType: 'staff', accountId: null, partnerId: null } as const;
 
   for (const [what, change, membership, partnerId] of [
     ['to another account', { userType: 'account', accountId: 'a2' }, { account: 'a2', partner: undefined }, 'p2'],
     ['to a partner', { userType: 'partner', partnerId: 'p2' }, { account: undefined, partner: 'p2' }, 'p2'],
-    [
-      'to a partner and an account beneath it',
-      { userType: 'partner', partnerId: 'p1', accountId: 'a3' },
-      { account: 'a3', partner: 'p1' },
-      'p1',
-    ],
-    ['to the service', {}, { account: undefined, partner: undefined }, null],
+    ['to an account of a partner', { userType: 'partner', partnerId: 'p1', accountId: 'a3' }, { account: 'a3', partner: 'p1' }, 'p1'],
+    ['to staff', {}, { account: undefined, partner: undefined }, null],
   ] as const) {
-    it(`moves ${what}, with an event there`, async () => {
+    it(`moves them ${what}, and records an event there`, async () => {
       const { ports, done, events } = usersOf();
       const wanted = { ...staff, ...change };
       const changed = await changeUser(ports, actor, ada, wanted);
@@ -55,45 +50,45 @@ describe('a user who is changed', () => {
     });
   }
 
-  it('keeps to the rules of a new one', async () => {
+  it('follows the same rules as creating one', async () => {
     const { ports, done } = usersOf();
     const refusal = 'invalid at partnerId: A partner user needs a partner.';
     expect(await problemOf(changeUser(ports, actor, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);
     expect(done).to.deep.equal([]);
   });
 
-  it('and was deleted meanwhile is not found', async () => {
+  it('fails with not-found if the user was deleted in the meantime', async () => {
     const { ports } = usersOf({ isThere: false });
     expect(await problemOf(changeUser(ports, actor, ada, staff))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
-describe('a user who is disabled', () => {
+describe('disabling a user', () => {
   const eventOf = (action: string) => ({
     ...{ action, subject: { kind: 'user', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
     ...{ actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
   });
   const disable = (to: ReturnType<typeof usersOf>, user: User = ada) => disableUser(to.ports, actor, user);
 
-  it('is so from now on, with an event, and loses all sessions', async () => {
+  it('takes effect immediately, ends all sessions and records an event', async () => {
     const to = usersOf();
     expect([await disable(to), await disable(usersOf({ ended: 0 }))]).to.deep.equal([2, 0]);
     expect(to.done).to.deep.equal([['ada', to.ports.clock.now()]]);
     expect(to.events[0]).to.deep.include(eventOf('user.disabled'));
   });
 
-  it('cannot be disabled again', async () => {
+  it('fails if the user is already disabled', async () => {
     expect(await problemOf(disable(usersOf({ ended: null })))).to.equal('conflict: ada@example.com is already disabled.');
   });
 
-  it('is let in again with an event', async () => {
+  it('can be undone, with an event', async () => {
     const { ports, done, events } = usersOf({ ended: 0 });
     await enableUser(ports, actor, ada);
     expect(done).to.deep.equal([['ada', null]]);
     expect(events[0]).to.deep.include(eventOf('user.enabled'));
   });
 
-  it('is let in once', async () => {
+  it('can be undone only once', async () => {
     const refusal = 'conflict: ada@example.com is not disabled.';
     expect(await problemOf(enableUser(usersOf({ ended: null }).ports, actor, ada))).to.equal(refusal);
   });

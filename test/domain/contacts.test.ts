@@ -46,8 +46,8 @@ function portsOf(erased = 2) {
 }
 const said = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 
-describe('what is stored about a contact', () => {
-  it('is exported with an event that does not say of whom', async () => {
+describe("a contact's data", () => {
+  it("is exported with an event that doesn't identify the contact", async () => {
     const { ports, calls, asked, events } = portsOf();
     expect(await exportContact(ports, operator, phone)).to.equal(calls);
     expect(asked).to.deep.equal([phone]);
@@ -55,7 +55,7 @@ describe('what is stored about a contact', () => {
     expect(said(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
   });
 
-  it('is erased with an event that does not say of whom; calls that are being dialed stay', async () => {
+  it("is erased with an event that doesn't identify the contact, except for calls in progress", async () => {
     const { ports, calls, asked, events } = portsOf();
     expect(await eraseContact(ports, operator, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
     expect(asked).to.deep.equal([phone, calls, ports.clock.now()]);
@@ -63,15 +63,15 @@ describe('what is stored about a contact', () => {
     expect(said(events)).to.deep.equal([{ action: 'contact.erased', subject, owningScope: null }]);
   });
 
-  it('leaves no event where nothing is erased', async () => {
+  it('causes no event if nothing is erased', async () => {
     const { ports, events } = portsOf(0);
     expect(await eraseContact(ports, operator, phone)).to.include({ erased: 0, dialing: 3 });
     expect(events).to.deep.equal([]);
   });
 });
 
-describe('a list that the console has saved as a file', () => {
-  it('leaves an event with its length, in the scope of who did it', async () => {
+describe('a list saved from the console', () => {
+  it("is recorded with its length in the user's scope", async () => {
     const { ports, events } = portsOf();
     await recordExport(ports, viewers.tied, { who: viewers.tied, address: '192.0.2.1' }, { list: 'calls', rows: 12 });
     const subject = { kind: 'list', id: 'calls', name: 'calls (12 rows)' };
@@ -82,7 +82,7 @@ describe('a list that the console has saved as a file', () => {
 describe('housekeeping', () => {
   const { clock } = fakePorts();
 
-  it('erases the contacts of calls that ended so many days ago, with an event', async () => {
+  it('erases the contacts of calls that ended long enough ago, with an event', async () => {
     const { ports, asked, events } = portsOf();
     expect(await eraseOldContacts(ports, operator, 30, signal)).to.equal(2);
     expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
@@ -90,18 +90,18 @@ describe('housekeeping', () => {
     expect(said(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
   });
 
-  it('leaves no event where it erases nothing', async () => {
+  it('records no event if it erases nothing', async () => {
     const { ports, events } = portsOf(0);
     expect([await eraseOldContacts(ports, operator, 30), events]).to.deep.equal([0, []]);
   });
 
-  it('forgets counts once no chart shows them, in whatever zone', async () => {
+  it('deletes counts once no chart shows them in any time zone', async () => {
     const { ports, asked } = portsOf();
     expect(await forgetOldCounts(ports.stores.retention, clock, signal)).to.equal(7);
     expect(asked).to.deep.equal([at('2026-10-21T09:00:00Z'), signal]);
   });
 
-  it('ends calls that nobody ends, after what a wrong clock has left', async () => {
+  it('ends overdue calls, after correcting what a wrong clock has left', async () => {
     const asked: unknown[] = [];
     const step = (name: string, count: number) => async (now: number, given?: AbortSignal) => {
       asked.push([name, now, given]);

@@ -18,12 +18,12 @@ const portsWith = (passwordHash = 'hash') =>
     },
   });
 
-describe('a sign-in is vouched for', () => {
+describe('a sign-in is trusted', () => {
   const vouch = (device: string | undefined, { email = user.email, ports = portsWith(), from = null as Session | null } = {}) =>
     vouchedBy(ports, email, { session: from && { id: 'digest', data: from }, device });
   const token = deviceToken(portsWith(), 'hash');
 
-  it('by the device in which its user has signed in, for 90 days', async () => {
+  it('from a device on which its user has signed in, for 90 days', async () => {
     expect(await vouch(token)).to.equal(`device ${token}`);
     expect(deviceLife.as('days')).to.equal(90);
     const [id, expiresAt, print] = token.split('.');
@@ -31,24 +31,24 @@ describe('a sign-in is vouched for', () => {
   });
 
   for (const [what, device, options] of [
-    ['after its time', deviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now.toMillis() - 1}.`), {}],
-    ['of another password', token, { ports: portsWith('another hash') }],
-    ['for another email address', token, { email: 'nobody@example.com' }],
-    ['for an address that no one can have', token, { email: 'a\0@example.com' }],
-    ['that is nonsense', 'nonsense', {}],
-    ['that is none', undefined, {}],
+    ['whose cookie has expired', deviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now.toMillis() - 1}.`), {}],
+    ['with a cookie for a different password', token, { ports: portsWith('another hash') }],
+    ['with a cookie for a different email address', token, { email: 'nobody@example.com' }],
+    ['with an impossible email address', token, { email: 'a\0@example.com' }],
+    ['with a malformed cookie', 'nonsense', {}],
+    ['without a cookie', undefined, {}],
   ] as const) {
-    it(`by no device ${what}`, async () => {
+    it(`from no device ${what}`, async () => {
       expect(await vouch(device, options)).to.equal(null);
     });
   }
 
-  it('by a device until its last millisecond', async () => {
+  it("from a device until its cookie's last millisecond", async () => {
     const last = token.replace(/\.\d+\./, `.${now.toMillis()}.`);
     expect(await vouch(last)).to.equal(`device ${last}`);
   });
 
-  it('by an open session of the same user', async () => {
+  it('from an open session of the same user', async () => {
     expect(await vouch(undefined, { from: session })).to.equal('session digest');
     expect(await vouch(token, { from: session })).to.equal(`device ${token}`);
     expect(await vouch(undefined, { from: { ...session, user: viewers.partner } })).to.equal(null);

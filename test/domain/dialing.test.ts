@@ -22,7 +22,7 @@ const deduplicating = provider({ deduplicates: true });
 const unknown = (event: string, detail: string) => ({ event, to: 'unknown', detail, endedAt: now, durationSeconds: null });
 const failed = (event: string, detail: string) => ({ ...unknown(event, detail), to: 'failed' });
 
-describe('what a dialer does with a claimed call', () => {
+describe('settling a claimed call', () => {
   const lostAnswer = 'The provider may have received this call, but its response was lost.';
   const tooLate = "The call's time window ended before the provider accepted it.";
   const conclusion = { state: 'busy', detail: null, endedAt: now - 1, durationSeconds: null } as const;
@@ -35,7 +35,7 @@ describe('what a dialer does with a claimed call', () => {
 
   const ending: [string, ClaimedCall, Provider, object][] = [
     [
-      'ends a call in doubt if the provider does not de-duplicate',
+      "ends a call in doubt if the provider doesn't de-duplicate",
       claimed({ handoff: 'doubt' }),
       provider(),
       unknown('must-not-repeat', lostAnswer),
@@ -47,14 +47,14 @@ describe('what a dialer does with a claimed call', () => {
       unknown('must-not-repeat', lostAnswer),
     ],
     [
-      'leaves an open call after notAfter, which then lapses',
+      'releases an open call after notAfter, so that it lapses',
       claimed({ notAfter: now - 1 }),
       provider(),
       { event: 'not-taken', to: 'retry', dueAt: now },
     ],
     ['ends a call in doubt after notAfter', claimed({ handoff: 'doubt', notAfter: now - 1 }), deduplicating, unknown('too-late', tooLate)],
     [
-      'leaves an open call for another claim after its lease',
+      'releases an open call for another claim after its lease',
       claimed({ leaseUntil: now }),
       provider(),
       { event: 'not-taken', to: 'retry', dueAt: now },
@@ -66,7 +66,7 @@ describe('what a dialer does with a claimed call', () => {
       { event: 'not-taken', to: 'doubt', dueAt: now },
     ],
     [
-      'takes the outcome of its own provider',
+      "uses the outcome from the call's own provider",
       claimed({ handoff: 'taken', provider: 'simulated' }),
       concluding,
       { event: 'outcome', to: 'busy', detail: null, endedAt: now - 1, durationSeconds: null },
@@ -78,19 +78,19 @@ describe('what a dialer does with a claimed call', () => {
       unknown('unreported', 'No outcome was reported in time.'),
     ],
     [
-      'invents no outcome for a call that another provider has',
+      "doesn't make up an outcome for a call at another provider",
       claimed({ handoff: 'taken' }),
       concluding,
       unknown('unreported', 'No outcome was reported in time.'),
     ],
   ];
   for (const [rule, call, by, step] of ending) it(rule, () => expect(nextStep(call, by, now)).to.deep.equal(step));
-  it('still hands a call off at the millisecond of notAfter', () => {
+  it('still hands a call off in the millisecond of notAfter', () => {
     expect(nextStep(claimed({ notAfter: now }), provider(), now)).to.equal('hand-off');
   });
 });
 
-describe('what the result of a hand-off means', () => {
+describe('the settlement of a hand-off', () => {
   const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => settlementOf(call, result, by, now, () => 0.5);
   const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
   const lost = { kind: 'answer-lost', detail: 'lost', reason: 'no response' } as const;
@@ -119,44 +119,44 @@ describe('what the result of a hand-off means', () => {
       { event: 'not-taken', to: 'doubt', dueAt: now + 600, detail: 'busy' },
     ],
     [
-      'Retry-After delays the retry',
+      'a Retry-After delays the retry',
       () => settle(claimed(), { ...notTaken, retryAfter: 60 }),
       { event: 'not-taken', to: 'retry', dueAt: now + 60_000, detail: 'busy' },
     ],
-    ['a call fails when its window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
+    ['a call fails when its retry window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
     [
-      'a call that cannot be retried before notAfter waits for it, and lapses',
+      "a call lapses if it can't be retried before notAfter",
       () => settle(claimed({ notAfter: now + 599 }), notTaken),
       { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
     ],
     [
-      'a call in doubt becomes unknown when the retry would come after notAfter',
+      'a call in doubt becomes unknown if its retry would come after notAfter',
       () => settle({ ...doubt, notAfter: now + 599 }, notTaken),
       unknown('too-late', 'busy'),
     ],
     [
-      'notAfter extends the window',
+      'notAfter extends the retry window',
       () => settle(claimed({ ...windowOver, notAfter: now + 600 }), notTaken),
       { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
     ],
     [
-      'a call in doubt becomes unknown when its window is over',
+      'a call in doubt becomes unknown when its retry window is over',
       () => settle({ ...doubt, ...windowOver }, notTaken),
       unknown('too-late', 'busy'),
     ],
-    ['a lost answer makes the call unknown', () => settle(claimed(), lost), unknown('must-not-repeat', 'lost')],
+    ['a lost response makes the call unknown', () => settle(claimed(), lost), unknown('must-not-repeat', 'lost')],
     [
-      'a lost answer is retried if the provider de-duplicates',
+      'a lost response is retried if the provider de-duplicates',
       () => settle(claimed(), lost, deduplicating),
       { event: 'answer-lost', to: 'doubt', dueAt: now + 600, detail: 'lost' },
     ],
     [
-      'a lost answer is retried at the very end of the window',
+      'a lost response is retried at the very end of the retry window',
       () => settle(claimed({ notAfter: now + 600 }), lost, deduplicating),
       { event: 'answer-lost', to: 'doubt', dueAt: now + 600, detail: 'lost' },
     ],
     [
-      'a lost answer makes the call unknown when its window is over',
+      'a lost response makes the call unknown when the retry window is over',
       () => settle(claimed(windowOver), lost, deduplicating),
       unknown('must-not-repeat', 'lost'),
     ],
@@ -166,25 +166,25 @@ describe('what the result of a hand-off means', () => {
 
 describe('the delay before a retry', () => {
   const longest = () => 1 - Number.EPSILON;
-  it('doubles from one second, up to five minutes', () => {
+  it('doubles from one second up to five minutes', () => {
     const delays = Array.from({ length: 12 }, (_, n) => Math.ceil((retryDelay(n + 1, longest) - 100) / 1_000));
     expect(delays).to.deep.equal([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
   });
-  it('is random down to a tenth of a second', () => {
+  it('is at least a tenth of a second at random', () => {
     for (const attempt of [1, 5, 40]) expect(retryDelay(attempt, () => 0)).to.equal(100);
   });
 });
 
-describe('limits that depend on each other', () => {
+describe('time limits that depend on each other', () => {
   const { answer, lease, longestRetry, window, outcome, life } = dialingLimits;
   const ordered: [string, number, number][] = [
-    ['a statement gives up before its request has to be answered', deadlines.statement, deadlines.answer],
-    ['a provider answers within the lease', answer.toMillis(), lease.toMillis()],
-    ['a retry comes within the window', longestRetry.toMillis(), window.toMillis()],
-    ['a lease is shorter than the time for an outcome', lease.toMillis(), outcome.toMillis()],
-    ['a call is given up before it is forgotten', Math.max(window.toMillis(), outcome.toMillis()), life.toMillis()],
-    ['clocks may differ by less than the window', clockSkew.toMillis(), window.toMillis()],
+    ['a statement times out before its request must be answered', deadlines.statement, deadlines.answer],
+    ['a provider responds within the lease', answer.toMillis(), lease.toMillis()],
+    ['a retry comes within the retry window', longestRetry.toMillis(), window.toMillis()],
+    ['a lease is shorter than the wait for an outcome', lease.toMillis(), outcome.toMillis()],
+    ["a call is given up before it's ended as overdue", Math.max(window.toMillis(), outcome.toMillis()), life.toMillis()],
+    ['clocks may differ by less than the retry window', clockSkew.toMillis(), window.toMillis()],
   ];
-  it('a provider has ten seconds for its answer', () => expect(answer.toMillis()).to.equal(10_000));
+  it('a provider has ten seconds to respond', () => expect(answer.toMillis()).to.equal(10_000));
   for (const [rule, shorter, longer] of ordered) it(rule, () => expect(shorter).to.be.below(longer));
 });

@@ -25,20 +25,20 @@ function queueOf(most: number) {
   };
 }
 
-describe('the queue for the password check', () => {
-  it('takes one network after another in the order in which they came', () => {
+describe('the password check queue', () => {
+  it('serves networks in the order in which they arrived', () => {
     const queue = queueOf(10);
     for (const network of ['a', 'b', 'c']) expect(queue.add(network)).to.equal(null);
     expect(queue.takeAll()).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('gives networks a turn each, and their parts in turn', () => {
+  it('serves networks in turn, and the parts of each network in turn', () => {
     const queue = queueOf(10);
     for (const network of ['a/1', 'a/1', 'a/2', 'a/1', 'b/1', 'b/1']) queue.add(network);
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b/1', 'a/2', 'b/1', 'a/1', 'a/1']);
   });
 
-  it('turns away the newest of the network that has the most waiting, and of its largest part', () => {
+  it('rejects the newest attempt from the largest part of the network with the most waiting', () => {
     const queue = queueOf(5);
     for (const network of ['a/1', 'a/2', 'a/2', 'b', 'c']) queue.add(network);
     expect(queue.add('d')).to.equal('a/2');
@@ -46,14 +46,14 @@ describe('the queue for the password check', () => {
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b', 'c', 'd', 'e']);
   });
 
-  it('turns away the newest if no network has more waiting than another', () => {
+  it('rejects the newest attempt if all networks have equally many waiting', () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.add('c')).to.equal('c');
     expect(queue.takeAll()).to.deep.equal(['a', 'b']);
   });
 
-  it('compares networks whose paths are not equally long: those of IPv4 and IPv6', () => {
+  it('compares networks with paths of different lengths, such as IPv4 and IPv6', () => {
     for (const [first, second, third] of [
       ['a/1', 'b/1/1', 'c/1'],
       ['a/1/1', 'b/1', 'c/1/1'],
@@ -65,7 +65,7 @@ describe('the queue for the password check', () => {
     }
   });
 
-  it('lets in a network that comes back, however many come that never do', () => {
+  it('serves a network that retries, however many others never come back', () => {
     const queue = queueOf(4);
     queue.flood(10);
     expect(queue.add('honest')).to.equal('honest');
@@ -88,15 +88,15 @@ describe('the queue for the password check', () => {
     }
   }
 
-  it('lets K networks that keep coming back delay another one by K turns', () => {
+  it('delays a network by at most K turns if K other networks keep retrying', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger${n}/1`))).to.equal(51);
   });
 
-  it('lets one network delay others by a turn, however many parts it has', () => {
+  it('delays others by one turn per network, however many parts it has', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger/${n}`))).to.be.at.most(2);
   });
 
-  it('gives a network that has had its turn no other before those that came earlier', () => {
+  it('gives a network no second turn before networks that came earlier', () => {
     const queue = queueOf(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
     expect(queue.take()).to.equal('a/1');
@@ -105,7 +105,7 @@ describe('the queue for the password check', () => {
     expect(queue.takeAll()).to.deep.equal(['b', 'a/2']);
   });
 
-  it('forgets who was turned away once no one waits', () => {
+  it('forgets who was rejected when no one is waiting', () => {
     const queue = queueOf(1);
     for (const network of ['a', 'b']) queue.add(network);
     queue.takeAll();
@@ -117,7 +117,7 @@ describe('the queue for the password check', () => {
     [19_999, true],
     [20_000, false],
   ] as const) {
-    it(`${isRemembered ? 'remembers' : 'forgets'} a network after ${strangers} others were turned away`, () => {
+    it(`${isRemembered ? 'remembers' : 'forgets'} a network after rejecting ${strangers} others`, () => {
       const queue = queueOf(2);
       for (const network of ['a', 'b']) queue.add(network);
       expect(queue.add('honest')).to.equal('honest');
@@ -128,7 +128,7 @@ describe('the queue for the password check', () => {
     });
   }
 
-  it('turns away as many as are too many once turns take longer', () => {
+  it('rejects the excess when turns take longer', () => {
     let most = 4;
     const queue = new FairQueue<string>(() => most);
     for (const network of ['a', 'b', 'c', 'd']) queue.add([network], network);
@@ -137,7 +137,7 @@ describe('the queue for the password check', () => {
     expect([queue.take(), queue.take(), queue.take()]).to.deep.equal(['a', 'b', null]);
   });
 
-  it('keeps the order of attempts within a network, and turns away its newest', () => {
+  it("keeps a network's attempts in order and rejects the newest", () => {
     const queue = new FairQueue<number>(() => 3);
     for (const item of [1, 2, 3]) queue.add(['a'], item);
     expect(queue.take()).to.equal(1);
@@ -150,7 +150,7 @@ describe('the queue for the password check', () => {
     expect(queue.add(['d'], 5)).to.deep.equal([3]);
   });
 
-  it('remembers a network from when it was turned away last', () => {
+  it('remembers a network from its latest rejection', () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);
     for (let n = 0; n < 2; n++) {
@@ -162,7 +162,7 @@ describe('the queue for the password check', () => {
     expect(queue.add('honest')).to.equal('c');
   });
 
-  it('gives no network the advantage of its earlier attempts after its turn', () => {
+  it('gives a network no advantage for its earlier attempts after its turn', () => {
     const queue = queueOf(3);
     for (const network of ['a', 'b', 'c', 'x']) queue.add(network);
     queue.take();
@@ -177,7 +177,7 @@ describe('the queue for the password check', () => {
     expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);
   });
 
-  it('gives a place back', () => {
+  it('releases a place', () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect([queue.remove('a'), queue.remove('a')]).to.deep.equal([true, false]);

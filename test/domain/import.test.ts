@@ -69,8 +69,8 @@ const refusalOf = (importing: Promise<unknown>) =>
     (error) => `${error.code}: ${error.message}`,
   );
 
-describe('an import', () => {
-  it('places everything beneath what it names, and gives each user a one-time password', async () => {
+describe('importing', () => {
+  it('creates each entry under the one it names, and gives each user a one-time password', async () => {
     const { run, things } = importsOf();
     const result = await run(all);
     expect([result.partners, result.accounts, result.campaigns, result.users]).to.deep.equal([
@@ -96,14 +96,14 @@ describe('an import', () => {
     expect(result.passwords.map(({ email }) => email)).to.deep.equal([ada, pat, tia, stan].map(({ email }) => email));
   });
 
-  it('gives the store the hash of the very password that it shows, and partners none', async () => {
+  it('stores the hash of the one-time password it shows, and none for partners', async () => {
     const { run, steps } = importsOf();
     const { passwords } = await run({ partners, users: [stan] });
     const stored = steps.flatMap(({ added }) => added).map(({ password }) => password?.hash ?? null);
     expect(stored).to.deep.equal([null, null, `hash of ${passwords[0]?.password}`]);
   });
 
-  it('leaves an event about each thing, in the scope of its partner and its account', async () => {
+  it('records an event for each entry in the scope of its partner and account', async () => {
     const { run, steps, things } = importsOf();
     await run(all);
     await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
@@ -147,11 +147,11 @@ describe('an import', () => {
 
   for (const [field, changed] of [
     ['name', { ...stan, name: 'Stanley' }],
-    ['e-mail address', { ...stan, email: 'new@example.com' }],
+    ['email address', { ...stan, email: 'new@example.com' }],
     ['type and partner', { ...stan, userType: 'partner', partner: 'p1' }],
     ['type and account', { ...stan, userType: 'account', account: 'a1' }],
   ] as const) {
-    it(`changes a user whose ${field} is another, under the same id, and makes no new password`, async () => {
+    it(`updates a user's ${field}, keeping their ID and password`, async () => {
       const { run, things } = importsOf();
       await run(all);
       const id = things.users.get('u4')?.id;
@@ -161,7 +161,7 @@ describe('an import', () => {
     });
   }
 
-  it('finds what a file names but does not have in the database, and asks for each once', async () => {
+  it('looks up entries that are referenced but not in the file, each only once', async () => {
     const { run, things, asked } = importsOf();
     await run(all);
     asked.length = 0;
@@ -176,14 +176,18 @@ describe('an import', () => {
   });
 
   for (const [what, file, refusal] of [
-    ['an external id twice', { partners: [...partners, ...partners] }, 'invalid: partners.2.externalId: Duplicate externalId: p1.'],
-    ['an address twice', { users: [stan, { ...stan, externalId: 'u5' }] }, 'invalid: users.1.email: Duplicate email: stan@example.com.'],
-    ['an account of no partner', { accounts }, 'invalid: accounts.0.partner: No partner has the externalId p1.'],
-    ['a campaign of no account', { campaigns }, 'invalid: campaigns.0.account: No account has the externalId a1.'],
-    ['a user of no account', { users: [ada] }, 'invalid: users.0.account: No account has the externalId a1.'],
-    ['a user of no partner', { users: [stan, pat] }, 'invalid: users.1.partner: No partner has the externalId p1.'],
+    ['a duplicate external ID', { partners: [...partners, ...partners] }, 'invalid: partners.2.externalId: Duplicate externalId: p1.'],
     [
-      'a partner user at the account of another partner',
+      'a duplicate email address',
+      { users: [stan, { ...stan, externalId: 'u5' }] },
+      'invalid: users.1.email: Duplicate email: stan@example.com.',
+    ],
+    ['an account with an unknown partner', { accounts }, 'invalid: accounts.0.partner: No partner has the externalId p1.'],
+    ['a campaign with an unknown account', { campaigns }, 'invalid: campaigns.0.account: No account has the externalId a1.'],
+    ['a user with an unknown account', { users: [ada] }, 'invalid: users.0.account: No account has the externalId a1.'],
+    ['a user with an unknown partner', { users: [stan, pat] }, 'invalid: users.1.partner: No partner has the externalId p1.'],
+    [
+      "a partner user with another partner's account",
       { ...all, users: [{ ...tia, partner: 'p2' }] },
       "invalid: users.0.account: The account a1 doesn't belong to the partner p2.",
     ],
@@ -221,7 +225,7 @@ describe('an import', () => {
       },
     ],
   ] as const) {
-    it(`refuses to move the ${kind} of somebody else`, async () => {
+    it(`refuses to move ${kind === 'account' ? 'an account' : 'a campaign'} that belongs elsewhere`, async () => {
       const { run } = importsOf();
       await run(all);
       const name = kind === 'account' ? 'a1' : 'c1';
@@ -231,7 +235,7 @@ describe('an import', () => {
     });
   }
 
-  it('lets an address go from one user to a later one in the file, and to no earlier one', async () => {
+  it('lets a user take over an email address only from an earlier user in the file', async () => {
     const user = (externalId: string, email: string) => ({ ...stan, externalId, email });
     const first = [user('u1', 'a@example.com'), user('u2', 'b@example.com')];
     const { run } = importsOf();
@@ -241,20 +245,20 @@ describe('an import', () => {
     expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
   });
 
-  it('refuses the address of an imported user who is not in the file', async () => {
+  it("refuses the email address of an imported user who isn't in the file", async () => {
     const { run } = importsOf();
     await run({ users: [stan] });
     const taken = 'conflict: Another user already has the email address stan@example.com.';
     expect(await refusalOf(run({ users: [{ ...stan, externalId: 'u9' }] }))).to.equal(taken);
   });
 
-  it('refuses the address of a user who was not imported', async () => {
+  it("refuses the email address of a user who wasn't imported", async () => {
     const { run, strangers } = importsOf();
     strangers.set(stan.email, null);
     expect(await refusalOf(run({ users: [stan] }))).to.equal('conflict: Another user already has the email address stan@example.com.');
   });
 
-  it('writes 500 things or 25 users in a step, and lets others write between two', async () => {
+  it('writes 500 entries or 25 users per batch, and lets others write in between', async () => {
     const { run, steps, pauses } = importsOf();
     await run({ partners: Array.from({ length: 501 }, (_, n) => ({ externalId: `p${n}`, name: 'P' })), users: staff(51) });
     expect(steps.map(({ kind, added }) => [kind, added.length])).to.deep.equal([
@@ -267,7 +271,7 @@ describe('an import', () => {
     expect(pauses()).to.equal(4);
   });
 
-  it('that fails on the way says what was written by then', async () => {
+  it('reports what was written so far when it fails', async () => {
     const { run } = importsOf(2);
     const error = await run({ partners: [...partners], users: staff(1) }).catch((failure) => failure);
     expect(error).to.be.instanceOf(ImportInterrupted).and.include({ name: 'ImportInterrupted', message: 'The import was interrupted.' });
@@ -275,14 +279,14 @@ describe('an import', () => {
     expect(error.cause).to.have.property('message', 'The disk is full.');
   });
 
-  it('that a pause ends says what was written by then', async () => {
+  it("reports what was written so far when it's interrupted", async () => {
     const { run } = importsOf();
     const stop = () => Promise.reject(new Error('Received SIGINT.'));
     const error = await run({ users: staff(26) }, stop).catch((failure) => failure);
     expect([error.soFar.users, error.soFar.passwords.length]).to.deep.equal([counts(25, 0, 0), 25]);
   });
 
-  it('that fails before it has written anything throws the error as it is', async () => {
+  it('throws the original error if it fails before anything was written', async () => {
     expect(await refusalOf(importsOf(1).run({ partners }))).to.equal('undefined: The disk is full.');
   });
 });
@@ -290,7 +294,7 @@ describe('an import', () => {
 describe('an import file', () => {
   const isFile = (file: object) => importFileSchema.safeParse(file).success;
 
-  it('may leave out every list', () => {
+  it('may omit any list', () => {
     expect(importFileSchema.parse({})).to.deep.equal({ partners: [], accounts: [], campaigns: [], users: [] });
   });
 
@@ -303,7 +307,7 @@ describe('an import file', () => {
     ['users', stan],
   ] as const) {
     const { userType } = { userType: '', ...thing };
-    it(`has ${kind} with the fields of theirs and no other ${userType}`, () => {
+    it(`accepts only the known fields of ${kind} ${userType}`, () => {
       expect(importFileSchema.parse({ [kind]: [thing] })[kind]).to.deep.equal([thing]);
       expect(isFile({ [kind]: [{ ...thing, id: 'x' }] })).to.equal(false);
       for (const field of Object.keys({ ...thing })) {
@@ -314,7 +318,7 @@ describe('an import file', () => {
     });
   }
 
-  it('has no other list', () => {
+  it('allows no other lists', () => {
     expect(isFile({ keys: [] })).to.equal(false);
   });
 
@@ -322,7 +326,7 @@ describe('an import file', () => {
     ['externalId', 128],
     ['name', 200],
   ] as const) {
-    it(`has at most ${most} characters in ${field}`, () => {
+    it(`allows at most ${most} characters in ${field}`, () => {
       const named = (length: number) => isFile({ partners: [{ ...partners[0], [field]: 'x'.repeat(length) }] });
       expect([named(most), named(most + 1)]).to.deep.equal([true, false]);
     });

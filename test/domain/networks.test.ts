@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { networksOf, providerOf } from '../../core/domain/sign-in/networks.ts';
 
-describe('an address is in the networks', () => {
+describe('the networks of an address', () => {
   for (const [address, networks, provider] of [
     ['192.0.2.130', ['192.0.2.130', '192.0.2/24'], '192.0/16'],
     ['2001:db8:1:203::9', ['20010db800010203/64', '20010db8000102/56', '20010db80001/48'], '20010db8/32'],
@@ -10,7 +10,7 @@ describe('an address is in the networks', () => {
     // A connection without an address has been closed.
     ['', ['', '/24'], '/16'],
   ] as const) {
-    it(`${networks.join(', ')}, all of ${provider}`, () => {
+    it(`are ${networks.join(', ')}, all with ${provider}`, () => {
       expect([networksOf(address), providerOf(address)]).to.deep.equal([networks, provider]);
     });
   }

@@ -9,12 +9,12 @@ const page = (count: number) =>
   );
 
 describe('a page', () => {
-  it('has no next one if everything fits, empty or full', () => {
+  it('has no next page if everything fits, empty or full', () => {
     expect(page(0)).to.deep.equal({ items: [], nextCursor: null });
     expect(page(limits.page).nextCursor).to.equal(null);
     expect(page(limits.page).items).to.have.length(limits.page);
   });
-  it('ends at its cursor and leaves out the row that only tells of a next one', () => {
+  it('ends at its cursor, without the extra row that shows there is a next page', () => {
     const { items, nextCursor } = page(rowsForPage);
     expect([items.length, nextCursor]).to.deep.equal([limits.page, String(limits.page - 1)]);
   });

@@ -19,7 +19,7 @@ const viewer = (some: Partial<Viewer>): Viewer => ({
 describe('the tenancy scope', () => {
   const table: [string, Viewer, TenancyScope][] = [
     [
-      'an account user: own keys, the campaigns of the account',
+      "an account user sees their own keys and the account's campaigns",
       viewer({ userType: 'account', account }),
       {
         owningScope: { accountId: 'a1', partnerId: 'p1' },
@@ -31,7 +31,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'a partner user: the keys of all users under the partner and of staff in it, the campaigns of all its accounts',
+      'a partner user sees the keys of all users under the partner and of staff in it, and the campaigns of all its accounts',
       viewer({ userType: 'partner', partner }),
       {
         owningScope: { accountId: null, partnerId: 'p1' },
@@ -43,7 +43,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'a tied partner user: the keys made in that account and own ones, the campaigns of that account',
+      "a partner user limited to an account sees the keys created there, their own keys, and that account's campaigns",
       viewer({ userType: 'partner', partner, account }),
       {
         owningScope: { accountId: 'a1', partnerId: 'p1' },
@@ -55,7 +55,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'staff with an account selected: what was made there',
+      'staff with an account selected see what was created there',
       viewer({ tenancy: { kind: 'account', ...account } }),
       {
         owningScope: { accountId: 'a1', partnerId: 'p1' },
@@ -67,7 +67,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'staff with a partner selected: what was made there and beneath',
+      'staff with a partner selected see what was created there and in its accounts',
       viewer({ tenancy: { kind: 'partner', ...partner, partnerId: 'p1' } }),
       {
         owningScope: { accountId: null, partnerId: 'p1' },
@@ -79,7 +79,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'staff with nothing selected: the service itself',
+      "staff with nothing selected see only the service's own keys",
       viewer({}),
       {
         owningScope: null,
@@ -91,12 +91,12 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      'an account user without an account: nothing',
+      'an account user without an account sees nothing',
       viewer({ userType: 'account' }),
       { owningScope: null, apiKeys: nobody, campaigns: nobody, users: nobody, activity: nobody, directory: nobody },
     ],
     [
-      'a tenancy on anyone but staff does not count',
+      'a selected tenancy is ignored for anyone but staff',
       viewer({ userType: 'account', account, tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2' } }),
       {
         owningScope: { accountId: 'a1', partnerId: 'p1' },
@@ -123,7 +123,7 @@ describe('the tenancy scope', () => {
     [{ kind: 'all' }, true],
   ];
   for (const [visibility, sees] of visibilities) {
-    it(`shows ${sees ? 'the keys of others, too' : 'no keys of others'} to whom it shows ${visibility.kind}`, () => {
+    it(`shows ${sees ? "others' keys" : "no others' keys"} to a viewer with the visibility ${visibility.kind}`, () => {
       expect(seesOthersKeys(visibility)).to.equal(sees);
     });
   }

@@ -45,26 +45,26 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
 
 describe('a session', () => {
   for (const [what, ages, isOpen] of [
-    ['that began seven days ago', { started: 7 * day }, true],
-    ['that began a millisecond before that', { started: 7 * day + 1 }, false],
+    ['that started seven days ago', { started: 7 * day }, true],
+    ['that started a millisecond earlier than that', { started: 7 * day + 1 }, false],
     ['last seen a day ago', { started: 2 * day, seen: day }, true],
-    ['last seen a millisecond before that', { started: 2 * day, seen: day + 1 }, false],
-    ['that began five minutes from now', { started: -5 * minute }, true],
-    ['that began later, by a clock that has stepped back since', { started: -5 * minute - 1 }, false],
-    ['last seen five minutes from now', { seen: -5 * minute }, true],
+    ['last seen a millisecond earlier than that', { started: 2 * day, seen: day + 1 }, false],
+    ['that started five minutes in the future', { started: -5 * minute }, true],
+    ['that started later than that, because the clock was set back', { started: -5 * minute - 1 }, false],
+    ['last seen five minutes in the future', { seen: -5 * minute }, true],
     ['last seen later than that', { seen: -5 * minute - 1 }, false],
   ] as const) {
-    it(`${what} is ${isOpen ? 'open' : 'over'}`, async () => {
+    it(`${what} is ${isOpen ? 'open' : 'expired'}`, async () => {
       const { ports, session } = sessionOf(ages);
       expect(await resumeSession(ports, 'id')).to.equal(isOpen ? session : null);
     });
   }
 
-  it('that nobody knows is none', async () => {
+  it("with an unknown token isn't found", async () => {
     expect(await resumeSession(sessionOf({ isKnown: false }).ports, 'id')).to.equal(null);
   });
 
-  it('is noted as seen once a minute, whichever way the clock went', async () => {
+  it('updates its last-seen time once a minute, whichever way the clock moved', async () => {
     const touched = async (seen: number) => {
       const { ports, touched, now } = sessionOf({ seen });
       await resumeSession(ports, 'id');
@@ -73,14 +73,14 @@ describe('a session', () => {
     expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
   });
 
-  it('is swept out by the limits that it is refused by', async () => {
+  it("is swept by the same limits that it's refused by", async () => {
     const { ports, swept, now } = sessionOf();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now.diff(at).toMillis()));
     expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
   });
 
-  it('starts with an event, unless the password was changed meanwhile', async () => {
+  it('starts with an event, unless the password was changed in the meantime', async () => {
     const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
     const { ports, events } = sessionOf();
     await startSession(ports, 'id', credentials, '192.0.2.1');
@@ -139,27 +139,27 @@ describe('signing in', () => {
     return { result, counters, cleared };
   };
 
-  it('takes the right password, and no other', async () => {
+  it('accepts only the correct password', async () => {
     expect([(await attempt()).result, (await attempt({ right: false })).result]).to.deep.equal(['no problem: undefined', refused]);
   });
 
-  it('takes the right password of a disabled user no more', async () => {
+  it('refuses a disabled user with the correct password', async () => {
     expect((await attempt({ isDisabled: true })).result).to.equal(refused);
   });
 
-  it('takes a one-time password until it ends', async () => {
+  it('accepts a one-time password until it expires', async () => {
     const results = await Promise.all([1, 0, -1].map((expiresIn) => attempt({ expiresIn })));
     expect(results.map(({ result }) => result)).to.deep.equal(['no problem: undefined', 'no problem: undefined', refused]);
   });
 
-  it('from a session of the same user counts for that session alone', async () => {
+  it('with an open session of the same user counts only against that session', async () => {
     const { session } = sessionOf();
     const other = { ...session, user: partner };
     const counters = [await attempt(), await attempt({ current: session }), await attempt({ current: other })].map((one) => one.counters);
     expect(counters).to.deep.equal([4, 1, 4]);
   });
 
-  it('clears no counter unless the user may enter', async () => {
+  it('resets counters only if the sign-in succeeds', async () => {
     const cleared = async (options: Parameters<typeof attempt>[0]) => (await attempt(options)).cleared;
     expect(await cleared({})).to.equal(4);
     expect([await cleared({ isDisabled: true }), await cleared({ expiresIn: -1 }), await cleared({ right: false })]).to.deep.equal([
@@ -168,7 +168,7 @@ describe('signing in', () => {
   });
 });
 
-describe('the tenancy of staff', () => {
+describe('the tenancy that staff select', () => {
   const select = (to: ReturnType<typeof sessionOf>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
     selectTenancy(to.ports, 'id', { who: staff, address: '' }, staff, choice);
 
@@ -176,7 +176,7 @@ describe('the tenancy of staff', () => {
     ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1' }, 'a1'],
     ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1' }, null],
   ] as const) {
-    it(`is the ${kind} that they select, with an event there`, async () => {
+    it(`can be the ${kind} they choose, with an event there`, async () => {
       const to = sessionOf();
       expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
       expect(to.selected).to.deep.equal([tenancy]);
@@ -187,18 +187,18 @@ describe('the tenancy of staff', () => {
       });
     });
 
-    it(`is no ${kind} that is not there`, async () => {
+    it(`can't be a missing ${kind}`, async () => {
       expect(await problemOf(select(sessionOf(), { kind, id: 'x' }))).to.equal(`not-found: This ${kind} doesn't exist.`);
     });
   }
 
-  it('is none where they select none, with an event of the service', async () => {
+  it('can be cleared, with an event for the service', async () => {
     const to = sessionOf();
     expect(await select(to, null)).to.deep.equal(staff);
     expect(to.events[0]).to.deep.include({ subject: { kind: 'session', id: 'stan', name: 'Stan Staff' }, owningScope: null });
   });
 
-  it('is for staff alone, in a session that is there', async () => {
+  it('requires staff with an open session', async () => {
     const { ports } = sessionOf();
     const asPartner = selectTenancy(ports, 'id', { who: partner, address: '' }, partner, null);
     expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');

@@ -87,14 +87,14 @@ describe('partners, accounts and campaigns', () => {
     ]);
   });
 
-  it('are created beneath what is there', async () => {
+  it('are created only under existing ones', async () => {
     expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal("not-found: The account a9 doesn't exist.");
   });
 
   const always = { from: null, before: null, ids: { from: null, before: null } };
   const everything = { at: always, actor: null, action: null, subject: null };
 
-  it('are listed as the viewer sees them', async () => {
+  it("are listed in the viewer's scope", async () => {
     const { ports, asked } = portsOf();
     const filter = { search: 'x', cursor: null };
     await listAccounts(ports, partner, filter);
@@ -114,7 +114,7 @@ describe('partners, accounts and campaigns', () => {
     ]);
   });
 
-  it('leave a page of events, with a cursor to the next one', async () => {
+  it('have a paged list of events', async () => {
     const event = auditEvent(fakePorts(), operator, 'partner.added', { kind: 'partner', id: 'p', name: 'P' }, null);
     const list = async () => Array.from({ length: 51 }, (_, n) => ({ ...event, id: `e${n}` }));
     const count = async () => 10_001;
@@ -127,7 +127,7 @@ describe('partners, accounts and campaigns', () => {
     expect([nextCursor, total, totalIsMore]).to.deep.equal(['e49', 10_000, true]);
   });
 
-  it('are searched by staff alone, fifty at most', async () => {
+  it('can be searched only by staff, up to fifty at once', async () => {
     const { ports, asked } = portsOf();
     await searchTenancies(ports, staff, 'clinic');
     expect(asked).to.deep.equal(['clinic', 50]);
@@ -138,7 +138,7 @@ describe('partners, accounts and campaigns', () => {
 });
 
 describe('an event', () => {
-  it('tells who did what, when and from where', () => {
+  it('records who did what, when and from where', () => {
     const ports = fakePorts();
     const subject = { kind: 'user', id: 'u', name: 'U' } as const;
     expect(auditEvent(ports, { who: staff, address: '192.0.2.1' }, 'user.deleted', subject, null)).to.deep.equal({
@@ -148,11 +148,11 @@ describe('an event', () => {
   });
 });
 
-describe('the days of a chart', () => {
+describe("a chart's days", () => {
   const days = ['2026-11-20', '2026-11-21'].map((day) => ({ day, from: at(`${day}T00:00:00Z`).toMillis() }));
   const count = (instant: string) => ({ quarterAt: at(instant).toMillis() });
 
-  it('count what happened on them, and what a clock ahead has noted as of today', () => {
+  it('count their own events, and today also those from a clock that was ahead', () => {
     const [before, first, last, ahead] = [
       '2026-11-19T23:45:00Z',
       '2026-11-20T00:00:00Z',
@@ -166,13 +166,13 @@ describe('the days of a chart', () => {
     ]);
   });
 
-  it('begin with the first instant of the first one', () => {
+  it('start at the first instant of the first day', () => {
     expect([startOf(days), startOf([])]).to.deep.equal([days[0]?.from, 0]);
   });
 });
 
 describe('a problem', () => {
-  it('is an error with the status of its code, and a cause for the log', () => {
+  it("is an error with its code's status, and a cause for the log", () => {
     const cause = new Error('The disk is full.');
     const problem = new Problem('unavailable', 'Try again.', { cause, retryAfter: 2 });
     expect(problem).to.include({ name: 'Problem', message: 'Try again.', code: 'unavailable', status: 503, cause, retryAfter: 2 });
@@ -180,13 +180,13 @@ describe('a problem', () => {
   });
 });
 
-describe("an error's code", () => {
+describe('the code of an error', () => {
   for (const [what, error, code] of [
-    ['of the system', Object.assign(new Error(), { code: 'ENOENT' }), 'ENOENT'],
-    ['that is a number', Object.assign(new Error(), { code: 5 }), ''],
-    ['of none', new Error(), ''],
-    ['of what is no error', { code: 'ENOENT' }, ''],
+    ['a system error', Object.assign(new Error(), { code: 'ENOENT' }), 'ENOENT'],
+    ['an error with a numeric code', Object.assign(new Error(), { code: 5 }), ''],
+    ['an error without a code', new Error(), ''],
+    ["a value that isn't an error", { code: 'ENOENT' }, ''],
   ] as const) {
-    it(`${what} is ${JSON.stringify(code)}`, () => expect(codeOf(error)).to.equal(code));
+    it(`is ${JSON.stringify(code)} for ${what}`, () => expect(codeOf(error)).to.equal(code));
   }
 });

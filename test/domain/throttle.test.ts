@@ -52,8 +52,8 @@ async function check({
 }
 const keysOf = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
 
-describe('the check of a password', () => {
-  it('counts an attempt by address, by account and by both, each with its limit', async () => {
+describe('the password throttle', () => {
+  it('counts an attempt per address, per account and per pair of both, each with its own limit', async () => {
     const { counters } = await check();
     expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([
       ['address', 100, 15 * minute],
@@ -64,7 +64,7 @@ describe('the check of a password', () => {
     expect(longestWindow).to.equal(60 * minute);
   });
 
-  it('counts an attempt from IPv6 by the /64, the /56 and the /48 that it comes from', async () => {
+  it('counts an IPv6 attempt for its /64, /56 and /48', async () => {
     const { counters } = await check({ address: '2001:db8:1:203::1' });
     expect(counters.slice(0, 3).map(({ key, most }) => [kindOf(key), most])).to.deep.equal([
       ['address', 100],
@@ -80,7 +80,7 @@ describe('the check of a password', () => {
     expect(await shared('2001:db8:2:203::1')).to.deep.equal([false, false, false, true, false]);
   });
 
-  it('counts for a known device or session alone if one vouches for it', async () => {
+  it('counts only for the known device or session if one vouches for the attempt', async () => {
     const { counters } = await check({ vouched: 'device 1' });
     expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([['device', 10, 15 * minute]]);
     expect(await keysOf({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
@@ -88,14 +88,14 @@ describe('the check of a password', () => {
     expect([done, origins]).to.deep.equal([['reset device'], [{ address: '192.0.2.1', vouched: 'device 1' }]]);
   });
 
-  it('counts each address and each account apart', async () => {
+  it('counts each address and each account separately', async () => {
     const [one, elsewhere, other] = [await keysOf({}), await keysOf({ address: '192.0.2.2' }), await keysOf({ email: 'eve@example.com' })];
     const same = (keys: readonly string[]) => one.map((key, index) => key === keys[index]);
     expect(same(elsewhere)).to.deep.equal([false, true, true, false]);
     expect(same(other)).to.deep.equal([true, true, false, false]);
   });
 
-  it('keeps no address and no e-mail address in a counter', async () => {
+  it('stores no IP or email address in a counter', async () => {
     for (const key of await keysOf({})) expect(key).to.match(/^(address|network24|account|pair):[A-Za-z0-9_-]{43}$/);
   });
 
@@ -108,7 +108,7 @@ describe('the check of a password', () => {
     ['1::3:4:5:6:7:8', '1:0:3:4::9'],
     ['2001:db8:1::', '2001:db8:1:0:9::1'],
   ] as const) {
-    it(`counts ${one} and ${other} as one customer's`, async () => {
+    it(`counts ${one} and ${other} as the same customer`, async () => {
       expect((await keysOf({ address: one }))[0]).to.equal((await keysOf({ address: other }))[0]);
     });
   }
@@ -121,17 +121,17 @@ describe('the check of a password', () => {
     ['1:23:4:5::', '12:3:4:5::'],
     ['192.0.2.1', '192.0.2.10'],
   ] as const) {
-    it(`counts ${one} and ${other} apart`, async () => {
+    it(`counts ${one} and ${other} separately`, async () => {
       expect((await keysOf({ address: one }))[0]).not.to.equal((await keysOf({ address: other }))[0]);
     });
   }
 
-  it('clears the wrong ones of the same account and address after a right one, which gives its own back', async () => {
+  it('after a correct password, resets the counter of that account and address and takes its attempt back from the others', async () => {
     const { result, done } = await check({ right: true });
     expect([result, done]).to.deep.equal([credentials, ['back address', 'back network24', 'back account', 'reset pair']]);
   });
 
-  it('leaves the counters alone after a wrong one, and after a right one of a user who may not enter', async () => {
+  it("leaves the counters unchanged after a wrong password, or if the user isn't allowed in", async () => {
     for (const attempt of [{}, { right: true, mayEnter: false }]) {
       const { result, done } = await check(attempt);
       expect([result, done]).to.deep.equal([null, []]);
@@ -147,7 +147,7 @@ describe('the check of a password', () => {
     [59_001, 60, '1 minute'],
     [15 * minute, 900, '15 minutes'],
   ] as const) {
-    it(`is refused for ${seconds} s where a counter opens in ${milliseconds} ms, and counts nothing`, async () => {
+    it(`refuses for ${seconds} s if a counter resets in ${milliseconds} ms, and counts nothing`, async () => {
       const { result, counters, lookedUp } = await check({ right: true, fullFor: [milliseconds] });
       expect(result).to.include({
         code: 'too-many-requests',
@@ -158,14 +158,14 @@ describe('the check of a password', () => {
     });
   }
 
-  it('is refused where a counter was filled while it waited for its turn', async () => {
+  it('refuses if a counter filled up while the attempt was waiting', async () => {
     const { result, lookedUp } = await check({ right: true, taken: false, fullFor: [null, 3_000] });
     expect(result).to.include({ code: 'too-many-requests', retryAfter: 3 });
     expect(lookedUp).to.deep.equal([]);
     expect((await check({ taken: false })).result).to.include({ code: 'too-many-requests', retryAfter: 1 });
   });
 
-  it('does not ask the database for an address that nobody can have', async () => {
+  it("doesn't query the database for an impossible email address", async () => {
     const { result, lookedUp } = await check({ email: 'a\0@example.com', right: true });
     expect([result, lookedUp]).to.deep.equal([null, []]);
     expect((await check()).lookedUp).to.deep.equal([user.email]);

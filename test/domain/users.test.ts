@@ -92,15 +92,15 @@ describe('a new user', () => {
     ['a partner user without a partner', { userType: 'partner', accountId: 'a1' }, 'at partnerId: A partner user needs a partner.'],
     ['staff with an account', { accountId: 'a1', partnerId: 'p1' }, "at accountId: A staff user can't have an account or a partner."],
     ['staff with a partner', { partnerId: 'p1' }, "at partnerId: A staff user can't have an account or a partner."],
-    ['the user of an account that is not there', { userType: 'account', accountId: 'a9' }, "at accountId: The account a9 doesn't exist."],
-    ['the user of a partner that is not there', { userType: 'partner', partnerId: 'p9' }, "at partnerId: The partner p9 doesn't exist."],
+    ['the user of a missing account', { userType: 'account', accountId: 'a9' }, "at accountId: The account a9 doesn't exist."],
+    ['the user of a missing partner', { userType: 'partner', partnerId: 'p9' }, "at partnerId: The partner p9 doesn't exist."],
     [
-      'the user of a partner with the account of another',
+      "the user of a partner with another partner's account",
       { userType: 'partner', partnerId: 'p1', accountId: 'a2' },
       "at accountId: This account doesn't belong to that partner.",
     ],
   ] as const) {
-    it(`is not ${what}`, async () => {
+    it(`can't be ${what}`, async () => {
       const { ports, created } = usersOf();
       expect(await problemOf(createUser(ports, operator, input(more), null))).to.equal(`invalid ${refusal}`);
       expect(created).to.deep.equal([]);
@@ -110,10 +110,10 @@ describe('a new user', () => {
   for (const [what, more, partnerId] of [
     ['an account', { userType: 'account', accountId: 'a1' }, 'p1'],
     ['a partner', { userType: 'partner', partnerId: 'p1' }, 'p1'],
-    ['a partner and an account beneath it', { userType: 'partner', partnerId: 'p1', accountId: 'a1' }, 'p1'],
+    ['a partner and one of its accounts', { userType: 'partner', partnerId: 'p1', accountId: 'a1' }, 'p1'],
     ['the service', {}, null],
   ] as const) {
-    it(`of ${what} is stored, with its partner and a one-time password of seven days`, async () => {
+    it(`of ${what} is stored with their partner and a one-time password for seven days`, async () => {
       const { ports, created, events } = usersOf();
       const { user, password } = await createUser(ports, actor, input(more), null);
       const createdAt = ports.clock.now();
@@ -133,7 +133,7 @@ describe('a new user', () => {
     });
   }
 
-  it('keeps a password that it was given', async () => {
+  it('keeps the given password', async () => {
     const { ports, created } = usersOf();
     expect((await createUser(ports, operator, input({}), 'a password')).password).to.equal(null);
     expect(created[0]?.password).to.deep.equal({ hash: 'hash of a password', expiresAt: null });
@@ -141,14 +141,14 @@ describe('a new user', () => {
 });
 
 describe('deleting a user', () => {
-  it('deletes their keys and sessions, too', async () => {
+  it('deletes their keys and sessions as well', async () => {
     const { ports, deleted, events } = usersOf();
     expect(await deleteUser(ports, actor, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
     expect(deleted).to.deep.equal([['ada', true]]);
     expect(events[0]).to.deep.include({ action: 'user.deleted', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
   });
 
-  it('fails as not found for a user who was deleted already', async () => {
+  it('fails with not-found if the user was already deleted', async () => {
     const { ports } = usersOf({ isThere: false });
     expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal("not-found: This user doesn't exist.");
   });
@@ -165,7 +165,7 @@ describe('a new password', () => {
       'session',
     );
 
-  it('replaces the current one, and keeps the session that it was changed in', async () => {
+  it('replaces the current one, and keeps the session in which it was changed', async () => {
     const users = usersOf();
     await change(users);
     expect(users.passwords).to.deep.equal([['ada', { hash: 'hash of new password', expiresAt: null }, 'old hash', 'session']]);
@@ -174,19 +174,19 @@ describe('a new password', () => {
 
   for (const [what, options] of [
     ['the current one is wrong', { right: false }],
-    ['somebody changed the current one meanwhile', { isThere: false }],
+    ['the current one was changed in the meantime', { isThere: false }],
   ] as const) {
-    it(`is refused where ${what}`, async () => {
+    it(`is refused if ${what}`, async () => {
       expect(await problemOf(change(usersOf(options)))).to.equal('invalid at currentPassword: Incorrect current password.');
     });
   }
 
-  it('is another than the current one', async () => {
+  it('must differ from the current one', async () => {
     const refusal = "invalid at newPassword: Choose a password that's different from your current one.";
     expect(await problemOf(change(usersOf(), 'old password'))).to.equal(refusal);
   });
 
-  it('counts wrong ones for its user alone, apart from sign-ins', async () => {
+  it('counts wrong attempts only for its user, separately from sign-ins', async () => {
     const [changing, signingIn] = [usersOf(), usersOf()];
     await change(changing);
     await checkPassword(signingIn.ports, { email: account.email, address: '192.0.2.1', vouched: null }, account.email, 'x');
@@ -203,7 +203,7 @@ describe('a new password', () => {
     expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.deep.equal([]);
   });
 
-  it('by somebody else is made for seven days, and ends all sessions', async () => {
+  it('set by someone else is valid for seven days and ends all sessions', async () => {
     const users = usersOf();
     const expiresAt = users.ports.clock.now().plus({ days: 7 });
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
@@ -213,13 +213,13 @@ describe('a new password', () => {
     expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of given', expiresAt: null });
   });
 
-  it('of nobody is not found', async () => {
+  it('fails with not-found for a missing user', async () => {
     const { ports } = usersOf({ isThere: false });
     expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
-describe('users whom others manage', () => {
+describe('managing other users', () => {
   const all = { search: '', cursor: null };
   const create = (viewer: Viewer, more: object, users = usersOf()) =>
     createManagedUser(
@@ -229,13 +229,13 @@ describe('users whom others manage', () => {
       { email: 'new@example.com', name: 'New', userType: 'account', ...more },
     );
 
-  it('are not managed by account users', async () => {
+  it("isn't possible for account users", async () => {
     const refusal = "forbidden: Account users can't manage users.";
     expect(await problemOf(listManagedUsers(usersOf().ports, account, all))).to.equal(refusal);
     expect(await problemOf(create(account, {}))).to.equal(refusal);
   });
 
-  it('are those that the viewer sees', async () => {
+  it("lists the users in the viewer's scope", async () => {
     const { ports, asked } = usersOf();
     expect((await listManagedUsers(ports, tied, all)).items.map(({ id }) => id)).to.deep.equal(['ada']);
     expect(asked).to.deep.equal([{ kind: 'account', accountId: 'a1', partnerId: 'p1' }]);
@@ -243,14 +243,9 @@ describe('users whom others manage', () => {
 
   for (const [what, viewer, more, refusal] of [
     ['staff by a partner user', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
-    ['customers by staff who are nowhere', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
+    ['customers by staff without a selected tenancy', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
     ['staff by staff in an account', staffInAccount, { userType: 'staff' }, "forbidden: You can't create users of this type."],
-    [
-      'users of nothing by a partner user without a partner',
-      { ...partner, partner: null },
-      {},
-      "forbidden: You can't create users of this type.",
-    ],
+    ['users by a partner user without a partner', { ...partner, partner: null }, {}, "forbidden: You can't create users of this type."],
     [
       'users of another partner',
       partner,
@@ -258,13 +253,13 @@ describe('users whom others manage', () => {
       "invalid at partnerId: This partner doesn't exist, or you don't have access to it.",
     ],
     [
-      'users of a sibling account by a tied user',
+      'users of a sibling account by a limited user',
       tied,
       { accountId: 'a3' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
     [
-      'users of another account by a tied user',
+      'users of another account by a limited user',
       tied,
       { accountId: 'a2' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
@@ -276,7 +271,7 @@ describe('users whom others manage', () => {
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
     [
-      'users of no account',
+      'users of a missing account',
       partner,
       { accountId: 'a9' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
@@ -301,7 +296,7 @@ describe('users whom others manage', () => {
       "invalid at partnerId: An account user needs an account and can't have a partner.",
     ],
   ] as const) {
-    it(`are not ${what}`, async () => {
+    it(`doesn't create ${what}`, async () => {
       const users = usersOf();
       expect(await problemOf(create(viewer, more, users))).to.equal(refusal);
       expect(users.created).to.deep.equal([]);
@@ -309,16 +304,16 @@ describe('users whom others manage', () => {
   }
 
   for (const [what, viewer, more, place] of [
-    ['staff', staff, { userType: 'staff' }, { accountId: null, partnerId: null }],
-    ['the account that was given', partner, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
-    ['the account of the creator, which was given', tied, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
-    ['the account of the creator', tied, {}, { accountId: 'a1', partnerId: 'p1' }],
+    ['the service, for staff', staff, { userType: 'staff' }, { accountId: null, partnerId: null }],
+    ['the given account', partner, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ["the creator's account, when given", tied, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ["the creator's account", tied, {}, { accountId: 'a1', partnerId: 'p1' }],
     ['the account that staff have selected', staffInAccount, {}, { accountId: 'a1', partnerId: 'p1' }],
-    ['the partner of the creator', partner, { userType: 'partner' }, { accountId: null, partnerId: 'p1' }],
-    ['the partner and the account of the creator', tied, { userType: 'partner' }, { accountId: 'a1', partnerId: 'p1' }],
-    ['the partner that was given', partner, { userType: 'partner', partnerId: 'p1' }, { accountId: null, partnerId: 'p1' }],
+    ["the creator's partner", partner, { userType: 'partner' }, { accountId: null, partnerId: 'p1' }],
+    ["the creator's partner and account", tied, { userType: 'partner' }, { accountId: 'a1', partnerId: 'p1' }],
+    ['the given partner', partner, { userType: 'partner', partnerId: 'p1' }, { accountId: null, partnerId: 'p1' }],
   ] as const) {
-    it(`are created in ${what}`, async () => {
+    it(`creates users in ${what}`, async () => {
       const users = usersOf();
       const { user, password } = await create(viewer, more, users);
       expect(users.created[0]).to.include(place);
@@ -334,7 +329,7 @@ describe('users whom others manage', () => {
     });
   }
 
-  it('are deleted by others only', async () => {
+  it('lets no one delete themselves', async () => {
     const users = usersOf();
     await deleteManagedUser(users.ports, partner, { who: partner, address: '' }, 'ada', true);
     expect(users.deleted).to.deep.equal([['ada', true]]);
@@ -344,7 +339,7 @@ describe('users whom others manage', () => {
     expect(own.deleted).to.deep.equal([]);
   });
 
-  it('get a new password from others only', async () => {
+  it('lets no one reset their own password', async () => {
     const users = usersOf();
     expect(await resetManagedUserPassword(users.ports, partner, { who: partner, address: '' }, 'ada')).to.equal(oneTimePassword);
     const own = usersOf({ found: [partner] });
@@ -352,14 +347,14 @@ describe('users whom others manage', () => {
     expect(await problemOf(resetManagedUserPassword(own.ports, partner, { who: partner, address: '' }, 'pat'))).to.equal(refusal);
   });
 
-  it('are shown with the keys and calls that their deletion affects', async () => {
+  it('shows the keys and calls that deleting a user affects', async () => {
     expect(await previewDeletion(usersOf().ports, partner, 'ada', null)).to.deep.include({
       apiKeys: { items: [], nextCursor: null },
       sessions: 3,
     });
   });
 
-  it('whom the viewer does not see are not found', async () => {
+  it("doesn't find users outside the viewer's scope", async () => {
     const { ports } = usersOf({ found: [] });
     expect(await problemOf(previewDeletion(ports, partner, 'x', null))).to.equal(
       "not-found: This user doesn't exist, or you don't have access to them.",
