@@ -105,6 +105,22 @@ describe('a connection', () => {
           if (isRead) expect(pieces).to.be.within(1_000, 1_100);
         });
 
+      it('has its parser read whole bodies for the next connection after it was cut off', async () => {
+        const answer: RequestListener = (request, response) =>
+          void bodyOf(request).then(
+            (size) => response.end(String(size)),
+            () => undefined,
+          );
+        ({ listener } = await open({ isSecure }, answer));
+        const cut = await client(listener);
+        cut.socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(10_000)}`);
+        await until(() => cut.seen.isClosed);
+        const next = await client(listener);
+        next.socket.write(post('/', 'whole', 'Connection: close\r\n'));
+        await until(() => next.seen.isClosed);
+        expect(next.seen.text).to.match(/\r\n\r\n5$/);
+      });
+
       it('takes one large body after the other in chunks of a hundred bytes', async () => {
         ({ listener } = await open({ isSecure }, (request, response) => void bodyOf(request).then((size) => response.end(String(size)))));
         const { socket, seen } = await client(listener);

@@ -9,11 +9,12 @@ import { SecureResponse } from './secure-response.ts';
  */
 type Parser = {
   onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
-  /** `kOnBody`. Set once: parsers go from one connection to the next. */
-  3: (this: Parser, piece: Buffer) => void;
+  /** `kOnBody`. Set once: parsers go from one connection to the next. Without it, the parser drops the pieces of a body. */
+  3: OnBody | null;
   socket: Socket;
   resume(): void;
 };
+type OnBody = (this: Parser, piece: Buffer) => void;
 type ParsedSocket = Socket & { parser?: Parser | null };
 type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 
@@ -198,16 +199,25 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   });
 }
 
-/** At one piece too many, ends the connection: the parser can't be stopped in the middle of what one read has brought. */
+/**
+ * At one piece too many, ends the connection. The parser can't be stopped in the middle of what one read has brought, but it can be kept from
+ * copying the rest, piece by piece: for 300 connections, that took seconds and 100 MB.
+ */
 function countPieces(parser: Parser): void {
   const onBody = parser[3];
-  if (counting.has(onBody)) return;
-  const count = function (this: Parser, piece: Buffer) {
+  if (onBody === null || counting.has(onBody)) return;
+  const count: OnBody = function (piece) {
     const turns = turnsOf.get(this.socket);
     if (turns) {
       turns.piecesLeft -= 1 - piece.length / bytesOfPiece;
-      if (turns.piecesLeft < 0)
-        return void (this.socket.destroyed || answerClientError(new Error('too many pieces'), this.socket, turns.response));
+      if (turns.piecesLeft < 0) {
+        this[3] = null;
+        // Before the parser goes to another connection, which is when this one has closed.
+        setImmediate(() => {
+          this[3] = count;
+        });
+        return answerClientError(new Error('too many pieces'), this.socket, turns.response);
+      }
     }
     onBody.call(this, piece);
   };
@@ -215,7 +225,7 @@ function countPieces(parser: Parser): void {
   parser[3] = count;
 }
 
-const counting = new WeakSet<Parser[3]>();
+const counting = new WeakSet<OnBody>();
 
 /** Where the socket is paused already, reading may go on all the same: a `resume` that was under way starts it again. */
 function stopReading(socket: Socket): void {
