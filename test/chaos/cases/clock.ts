@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { throttleLimits } from '../../../core/domain/sign-in/throttle.ts';
 import { ask } from '../../support/http.ts';
-import { signIn } from '../../support/tenants.ts';
-import { callBody, callsIn, eventually, openScene, type Scene, stopAndCompare } from '../environment.ts';
+import { openDirect, signIn } from '../../support/tenants.ts';
+import { callBody, eventually, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import { settableClock } from '../faults.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
@@ -65,7 +65,13 @@ async function checkDialing(scene: Scene): Promise<void> {
   const { contactId } = await scene.ledger.place(scene.core().url, scene.campaignId, scene.key, callBody('after-the-steps'));
   const isDialed = await eventually(() => contactId !== null && scene.provider.calls.of(contactId) > 0, 15_000);
   if (!isDialed) scene.ledger.fail('a call that was placed after the steps is not dialed');
-  const waiting = async () => (await callsIn(scene.database)).filter(({ state }) => state === 'queued').length;
-  if (!(await eventually(async () => (await waiting()) === 0, 60_000)))
-    scene.ledger.fail(`${await waiting()} calls are left waiting for a time that the clock was ahead to`);
+  const direct = await openDirect(scene.database);
+  scene.trial.cleanup.defer(() => direct.close());
+  // Those that were due 400 days ago, and weren't dialed before the next step, may not be dialed now. The sweep of each hour ends them.
+  const waiting: () => Promise<string[]> = () =>
+    direct.storage.database.read('calls').where({ state: 'queued' }).where('due_at', '>', dayAgo()).pluck('contact_id');
+  if (!(await eventually(async () => (await waiting()).length === 0, 60_000)))
+    scene.ledger.fail(`${(await waiting()).length} calls are left waiting for a time that the clock was ahead to`);
 }
+
+const dayAgo = () => Date.now() - days * 1_000;
