@@ -1,0 +1,983 @@
+-- calls.findActive
+
+SELECT r.n, k.expires_at
+FROM (
+  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::bigint AS at
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k
+CROSS JOIN users u
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL);
+
+-- calls.place
+
+INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, contact_id, request_id,
+  phone, name, time_zone, variables, not_before, not_after)
+SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
+  r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables, r.not_before, r.not_after
+FROM (
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS contact_id,
+    (value->>4)::text AS request_id, (value->>5)::text AS phone, (value->>6)::text AS name, (value->>7)::text AS time_zone,
+    (value->>8)::text AS variables, (value->>9)::bigint AS not_before, (value->>10)::bigint AS not_after
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+ON CONFLICT (campaign_id, request_id) DO NOTHING;
+
+SELECT r.contact_id
+FROM (
+  SELECT (value->>0)::text AS campaign_id, (value->>1)::text AS contact_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN calls
+WHERE calls.campaign_id = r.campaign_id
+  AND calls.contact_id = r.contact_id;
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
+    (value->>4)::text AS request_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+LEFT JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.request_id = r.request_id;
+
+-- calls.cancel
+
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+FROM (
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS request_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+  AND calls.campaign_id = c.id
+  AND calls.request_id = r.request_id
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
+    (value->>4)::text AS request_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+LEFT JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.request_id = r.request_id;
+
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+FROM (
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS contact_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+  AND calls.campaign_id = c.id
+  AND calls.contact_id = r.contact_id
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
+    (value->>4)::text AS contact_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+LEFT JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.contact_id = r.contact_id;
+
+-- calls.authorize
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
+    (value->>4)::text AS request_id
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+LEFT JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.request_id = r.request_id;
+
+-- dialing.claim
+
+WITH RECURSIVE waiting (account_id) AS (
+  SELECT min(account_id)
+  FROM calls
+  WHERE due_at IS NOT NULL
+    AND account_id > $1
+  UNION ALL
+  SELECT (
+    SELECT min(calls.account_id)
+    FROM calls
+    WHERE due_at IS NOT NULL
+      AND calls.account_id > waiting.account_id
+  )
+  FROM waiting
+  WHERE waiting.account_id IS NOT NULL
+)
+SELECT account_id
+FROM waiting
+WHERE account_id IS NOT NULL
+  AND EXISTS (
+    SELECT 1
+    FROM calls
+    WHERE calls.account_id = waiting.account_id
+      AND due_at IS NOT NULL
+      AND due_at <= $2
+  )
+LIMIT $3;
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where (state = 'queued')
+    and "not_after" is not null
+    and "not_after" < $1
+  limit $2
+  for update skip locked
+)
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($4, $5);
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where ((state = 'dialing' AND handoff IN ('retry')))
+    and "not_after" is not null
+    and "not_after" < $1
+  limit $2
+  for update skip locked
+)
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($4, $5);
+
+select "campaign_id", "contact_id"
+from "calls"
+where "account_id" = $1
+  and "due_at" is not null
+  and "due_at" <= $2
+  and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or coalesce(not_after, due_at + 2592000000) >= $3)
+order by "due_at" asc
+limit $4
+for update skip locked;
+
+update "calls"
+set "state" = $1, "attempt" = attempt + 1, "due_at" = $2, "provider" = CASE CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'open'
+  WHEN 'retry' THEN 'open'
+  WHEN 'open' THEN 'doubt'
+  WHEN 'doubt' THEN 'doubt'
+  WHEN 'taken' THEN 'taken'
+END
+  WHEN 'open' THEN $3
+  ELSE provider
+END, "first_attempt_at" = coalesce(first_attempt_at, $4), "handoff" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'open'
+  WHEN 'retry' THEN 'open'
+  WHEN 'open' THEN 'doubt'
+  WHEN 'doubt' THEN 'doubt'
+  WHEN 'taken' THEN 'taken'
+END
+where ("campaign_id", "contact_id") in (($5, $6))
+  and "due_at" <= $7
+  and "state" in ($8, $9)
+returning "contact_id", "request_id", "campaign_id", "phone", "name", "time_zone", "variables", "placed_at",
+  "not_before", "not_after", "attempt", "handoff", "first_attempt_at", "provider";
+
+-- dialing.settle
+
+update "calls"
+set "handoff" = $1, "dialed_at" = $2, "due_at" = $3, "detail" = $4
+where "contact_id" = $5
+  and "handoff" is not null
+  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and "attempt" = $6;
+
+update "calls"
+set "handoff" = $1, "due_at" = $2, "detail" = $3
+where "contact_id" = $4
+  and "handoff" is not null
+  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and "attempt" = $5;
+
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = k.cancelling_since, ended_at = k.cancelling_since
+FROM retired_api_keys k
+WHERE calls.campaign_id = $1
+  AND calls.contact_id = $2
+  AND ((state = 'dialing' AND handoff IN ('retry')))
+  AND k.id = calls.api_key_id
+  AND k.cancelling_since IS NOT NULL;
+
+update "calls"
+set "state" = $1, "due_at" = $2, "detail" = $3, "ended_at" = $4, "duration_seconds" = $5
+where "contact_id" = $6
+  and "handoff" is not null
+  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and "attempt" = $7;
+
+-- dialing.reportOutcome
+
+update "calls"
+set "state" = $1, "due_at" = $2, "handoff" = $3, "detail" = $4, "ended_at" = $5, "duration_seconds" = $6,
+  "dialed_at" = coalesce(dialed_at, first_attempt_at), "told_late_at" = CASE WHEN (state = 'unknown') THEN CAST($7 AS bigint) END
+where "contact_id" = $8
+  and "handoff" is not null
+  and (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and "phone" is not null;
+
+select "contact_id"
+from "calls"
+where "contact_id" = $1
+  and "handoff" is not null
+limit $2;
+
+-- dialing.lapse
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where (state = 'queued')
+    and "not_after" is not null
+    and "not_after" < $1
+  limit $2
+  for update skip locked
+)
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($4, $5);
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where ((state = 'dialing' AND handoff IN ('retry')))
+    and "not_after" is not null
+    and "not_after" < $1
+  limit $2
+  for update skip locked
+)
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($4, $5);
+
+-- dialing.endForgotten
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where "due_at" is not null
+    and "due_at" < $1
+    and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or "not_after" is null)
+  limit $2
+  for update skip locked
+)
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+  WHEN 'open' THEN 'unknown'
+  WHEN 'doubt' THEN 'unknown'
+  WHEN 'taken' THEN 'unknown'
+END, "ended_at" = due_at + 2592000000, "due_at" = $3
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($4, $5);
+
+-- dialing.recoverFromClockStep
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where "due_at" > $1
+    and (((state = 'queued') AND due_at > coalesce(not_before, 0)) or (((state = 'dialing' AND handoff IN ('open'))) AND due_at > $2) or (((state = 'dialing' AND handoff IN ('open',
+    'retry', 'doubt', 'taken'))) AND due_at > $3))
+  limit $4
+  for update skip locked
+)
+update "calls"
+set "due_at" = CASE
+  WHEN (state = 'queued') AND not_before > $5 THEN not_before
+  ELSE CAST($6 AS bigint)
+END
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($7, $8);
+
+-- dialing.noteTrouble
+
+delete from "dialer_troubles"
+where "core" = $1
+  or "noted_at" < $2;
+
+insert into "dialer_troubles" ("core", "noted_at", "reason", "since")
+values ($1, $2, $3, $4);
+
+-- dialing.findTrouble
+
+select "since", "reason"
+from "dialer_troubles"
+where "noted_at" >= $1
+order by "since" asc
+limit $2;
+
+-- dialing.queue
+
+select count(*) as "due", min("due_at") as "oldest"
+from "calls"
+where "due_at" is not null
+  and "due_at" <= $1
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry', 'doubt')))
+limit $2;
+
+-- callList.hasCampaign
+
+select "c"."id"
+from "campaigns" as "c"
+inner join "accounts" as "a" on "a"."id" = "c"."account_id"
+where "a"."id" = $1
+  and "c"."id" = $2
+limit $3;
+
+-- callList.list
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN ($1)
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id = $1
+  AND contact_id = $2;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = $1
+  AND 1 = 1
+  AND contact_id >= $2
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+with "some" as materialized (
+  select *
+  from "api_keys"
+  where "id" in ($1)
+)
+select "k"."id", "k"."name", "k"."creator_id", "u"."name" as "creator_name"
+from "some" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."creator_id" = $2;
+
+with "some" as materialized (
+  select *
+  from "retired_api_keys"
+  where "id" in ($1)
+)
+select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
+from "some" as "k"
+where "k"."creator_id" = $2;
+
+select "id", "name"
+from "campaigns"
+where "id" in ($1);
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN ($1, $2)
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.id IN ($1, $2)
+))
+  AND contact_id = $3;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.id IN ($1, $2)
+))
+  AND 1 = 1
+  AND contact_id >= $3
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.account_id = $1
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.account_id = $1
+))
+  AND contact_id = $2;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.account_id = $1
+))
+  AND 1 = 1
+  AND contact_id >= $2
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM accounts o
+  JOIN campaigns s ON s.account_id = o.id
+  WHERE o.partner_id = $1
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM accounts o
+  JOIN campaigns s ON s.account_id = o.id
+  WHERE o.partner_id = $1
+))
+  AND contact_id = $2;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM accounts o
+  JOIN campaigns s ON s.account_id = o.id
+  WHERE o.partner_id = $1
+))
+  AND 1 = 1
+  AND contact_id >= $2
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE 1 = 0
+) AS ends;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM campaigns s
+  WHERE 1 = 0
+))
+  AND 1 = 1
+  AND 1 = 1
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+with "some" as materialized (
+  select *
+  from "api_keys"
+  where 1 = $1
+)
+select "k"."id", "k"."name", "k"."creator_id", "u"."name" as "creator_name"
+from "some" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."creator_id" = $2;
+
+with "some" as materialized (
+  select *
+  from "retired_api_keys"
+  where 1 = $1
+)
+select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
+from "some" as "k"
+where "k"."creator_id" = $2;
+
+select "id", "name"
+from "campaigns"
+where 1 = $1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND contact_id < $1
+      AND contact_id >= $2
+      AND contact_id < $3
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 4999
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN ($4)
+) AS ends;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = $1
+  AND contact_id < $2
+  AND 1 = 1
+  AND contact_id >= $3
+  AND contact_id < $4
+  AND placed_at >= $5
+  AND placed_at < $6
+  AND state IN ($7, $8)
+  AND api_key_id = $9
+  AND (phone ~ $10 OR name ~ $11 OR request_id ~ $12 OR phone ~ $13)
+ORDER BY contact_id DESC
+LIMIT 100;
+
+SELECT count(*) AS campaigns
+FROM campaigns s
+WHERE s.account_id = $1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 4999
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.account_id = $1
+) AS ends;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ANY (ARRAY(
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.account_id = $1
+))
+  AND 1 = 1
+  AND 1 = 1
+  AND 1 = 1
+  AND (phone ~ $2 OR name ~ $3 OR request_id ~ $4)
+ORDER BY contact_id DESC
+LIMIT 100;
+
+-- callList.countPlaced
+
+SELECT count(*) AS calls
+FROM (
+  SELECT 1
+  FROM calls
+  WHERE campaign_id = $1
+    AND 1 = 1
+  LIMIT 1000
+) AS matching;
+
+SELECT count(*) AS calls
+FROM (
+  SELECT 1
+  FROM calls
+  WHERE campaign_id = $1
+    AND contact_id >= $2
+    AND contact_id < $3
+    AND placed_at >= $4
+    AND placed_at < $5
+  LIMIT 1000
+) AS matching;
+
+-- callList.count
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 4999
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN ($1)
+) AS ends;
+
+SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+FROM calls
+WHERE campaign_id = $1
+  AND 1 = 1
+  AND 1 = 1
+  AND 1 = 1
+GROUP BY 1, 2, 3;
+
+-- callList.seesKey
+
+with "some" as materialized (
+  select *
+  from "api_keys"
+  where "id" in ($1)
+)
+select "k"."id", "k"."name", "k"."creator_id", "u"."name" as "creator_name"
+from "some" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."creator_id" = $2;
+
+with "some" as materialized (
+  select *
+  from "retired_api_keys"
+  where "id" in ($1)
+)
+select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
+from "some" as "k"
+where "k"."creator_id" = $2;
+
+-- callList.find
+
+select "campaign_id", "request_id", "contact_id", "api_key_id", "phone", "name", "state", "detail",
+  "placed_at", "dialed_at", "ended_at", "provider", "time_zone", "variables", "not_before", "not_after",
+  "duration_seconds", "attempt", "first_attempt_at", "due_at", "handoff", "told_late_at"
+from "calls"
+where "campaign_id" = $1
+  and "contact_id" = $2
+limit $3;
+
+with "some" as materialized (
+  select *
+  from "api_keys"
+  where "id" in ($1)
+)
+select "k"."id", "k"."name", "k"."creator_id", "u"."name" as "creator_name"
+from "some" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."creator_id" = $2;
+
+with "some" as materialized (
+  select *
+  from "retired_api_keys"
+  where "id" in ($1)
+)
+select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
+from "some" as "k"
+where "k"."creator_id" = $2;
+
+select "id", "name"
+from "campaigns"
+where "id" in ($1);
+
+-- callList.summary
+
+SELECT quarter_at, state, calls
+FROM call_counts
+WHERE campaign_id = $1
+  AND quarter_at >= $2
+UNION ALL
+SELECT quarter_at, state, calls
+FROM call_count_changes
+WHERE campaign_id = $3
+  AND quarter_at >= $4
+UNION ALL
+SELECT placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+FROM calls
+WHERE account_id = (
+  SELECT account_id
+  FROM campaigns
+  WHERE id = $5
+)
+  AND due_at IS NOT NULL
+  AND (campaign_id || '') = $6
+  AND placed_at >= $7
+GROUP BY 1, 2;
+
+-- callList.summaryOfAll
+
+WITH days (from_at, until_at) AS (VALUES (CAST($1 AS bigint), CAST($2 AS bigint))), scope AS (
+  SELECT id, account_id
+  FROM campaigns
+  WHERE id IN ($3)
+)
+SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
+FROM days d
+CROSS JOIN scope s
+CROSS JOIN call_counts t
+WHERE t.campaign_id = s.id
+  AND t.quarter_at >= d.from_at
+  AND t.quarter_at < d.until_at
+GROUP BY 1, 2, 3
+UNION ALL
+SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
+FROM days d
+CROSS JOIN scope s
+CROSS JOIN call_count_changes t
+WHERE t.campaign_id = s.id
+  AND t.quarter_at >= d.from_at
+  AND t.quarter_at < d.until_at
+GROUP BY 1, 2, 3
+UNION ALL
+SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+FROM calls
+WHERE account_id IN (
+  SELECT account_id
+  FROM scope
+)
+  AND due_at IS NOT NULL
+  AND (campaign_id || '') IN (
+    SELECT id
+    FROM scope
+  )
+  AND placed_at >= $4
+GROUP BY 1, 2, 3;
+
+-- callList.compactCounts
+
+WITH moved AS (
+  DELETE FROM call_count_changes
+  RETURNING campaign_id, quarter_at, state, calls
+)
+INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
+SELECT campaign_id, quarter_at, state, sum(calls)
+FROM moved
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 3
+ON CONFLICT (campaign_id, quarter_at, state)
+DO UPDATE SET calls = call_counts.calls + excluded.calls;

@@ -1,0 +1,125 @@
+-- retention.recordDays
+
+select *
+from "recorded_retention"
+limit $1;
+
+insert into "recorded_retention" ("audit_event_days", "contact_days", "one")
+values ($1, $2, $3)
+on conflict ("one")
+do update set "audit_event_days" = excluded."audit_event_days", "contact_days" = excluded."contact_days",
+  "one" = excluded."one";
+
+-- retention.recordedDays
+
+select *
+from "recorded_retention"
+limit $1;
+
+-- retention.countErasable
+
+select count(*) as "calls"
+from "calls"
+where "ended_at" is not null
+  and "phone" is not null
+  and "ended_at" < $1
+limit $2;
+
+select min("ended_at") as "ended_at"
+from "calls"
+where "ended_at" is not null
+  and "phone" is not null
+  and "ended_at" < $1
+limit $2;
+
+-- retention.erase
+
+update "calls"
+set "phone" = $1, "name" = $2, "time_zone" = $3, "variables" = $4, "detail" = $5
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where "ended_at" is not null
+    and "phone" is not null
+    and "ended_at" < $6
+  limit $7
+);
+
+-- retention.forgetCounts
+
+delete from "api_key_usage"
+where ("api_key_id", "quarter_at") in (
+  select "api_key_id", "quarter_at"
+  from "api_key_usage"
+  where "quarter_at" < $1
+  limit $2
+);
+
+delete from "call_counts"
+where ("campaign_id", "quarter_at", "state") in (
+  select "campaign_id", "quarter_at", "state"
+  from "call_counts"
+  where "quarter_at" < $1
+  limit $2
+);
+
+-- contacts.findCalls
+
+SELECT campaign_id, contact_id
+FROM calls
+WHERE (campaign_id, contact_id) > ($1, $2)
+ORDER BY campaign_id, contact_id
+LIMIT 1 OFFSET $3;
+
+WITH found AS MATERIALIZED (
+  SELECT *
+  FROM calls
+  WHERE (campaign_id, contact_id) > ($1, $2)
+    AND phone = $3
+)
+SELECT found.*, c.name AS campaign_name, a.name AS account_name
+FROM found
+JOIN campaigns c ON c.id = found.campaign_id
+JOIN accounts a ON a.id = found.account_id;
+
+-- contacts.erase
+
+WITH found AS MATERIALIZED (
+  SELECT r.*
+  FROM (
+    SELECT (value->>0)::text AS campaign_id, (value->>1)::text AS contact_id, (value->>2)::bigint AS at
+    FROM jsonb_array_elements($1::jsonb)
+  ) AS r
+  CROSS JOIN calls
+  WHERE calls.campaign_id = r.campaign_id
+    AND calls.contact_id = r.contact_id
+    AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  FOR UPDATE OF calls
+)
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
+FROM found
+WHERE calls.campaign_id = found.campaign_id
+  AND calls.contact_id = found.contact_id
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update "calls"
+set "phone" = $1, "name" = $2, "time_zone" = $3, "variables" = $4, "detail" = $5
+where "ended_at" is not null
+  and ("campaign_id", "contact_id") in (($6, $7));
+
+-- clock.read
+
+SELECT newest_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS server_at
+FROM clock;
+
+-- clock.advance
+
+update "clock"
+set "newest_at" = $1
+where ("newest_at" is null or "newest_at" < $2);
+
+-- clock.set
+
+update "clock"
+set "newest_at" = $1;

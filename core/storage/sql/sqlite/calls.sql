@@ -1,0 +1,921 @@
+-- calls.findActive
+
+SELECT r.n, k.expires_at
+FROM (
+  SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS at
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN api_keys k
+CROSS JOIN users u
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL);
+
+-- calls.place
+
+INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, contact_id, request_id,
+  phone, name, time_zone, variables, not_before, not_after)
+SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
+  r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables, r.not_before, r.not_after
+FROM (
+  SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS contact_id, value->>4 AS request_id,
+    value->>5 AS phone, value->>6 AS name, value->>7 AS time_zone, value->>8 AS variables, value->>9 AS not_before,
+    value->>10 AS not_after
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN api_keys k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+ON CONFLICT (campaign_id, request_id) DO NOTHING;
+
+SELECT 1 AS found
+FROM (
+  SELECT value->>0 AS campaign_id, value->>1 AS contact_id, value->>2 AS state
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN calls
+WHERE calls.campaign_id = r.campaign_id
+  AND calls.contact_id = r.contact_id
+  AND calls.state = coalesce(r.state, calls.state);
+
+SELECT r.contact_id
+FROM (
+  SELECT value->>0 AS campaign_id, value->>1 AS contact_id
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN calls
+WHERE calls.campaign_id = r.campaign_id
+  AND calls.contact_id = r.contact_id;
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS request_id
+  FROM jsonb_each(?)
+) AS r
+LEFT JOIN api_keys k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.request_id = r.request_id;
+
+-- calls.cancel
+
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+FROM (
+  SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS request_id
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN api_keys k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+  AND calls.campaign_id = c.id
+  AND calls.request_id = r.request_id
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+
+SELECT 1 AS found
+FROM (
+  SELECT value->>0 AS campaign_id, value->>1 AS contact_id, value->>2 AS state
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN calls
+WHERE calls.campaign_id = r.campaign_id
+  AND calls.contact_id = r.contact_id
+  AND calls.state = coalesce(r.state, calls.state);
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS request_id
+  FROM jsonb_each(?)
+) AS r
+LEFT JOIN api_keys k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.request_id = r.request_id;
+
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+FROM (
+  SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS contact_id
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN api_keys k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+  AND calls.campaign_id = c.id
+  AND calls.contact_id = r.contact_id
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS contact_id
+  FROM jsonb_each(?)
+) AS r
+LEFT JOIN api_keys k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.contact_id = r.contact_id;
+
+-- calls.authorize
+
+SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+  c.id IS NOT NULL AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+FROM (
+  SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS request_id
+  FROM jsonb_each(?)
+) AS r
+LEFT JOIN api_keys k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
+LEFT JOIN campaigns c ON c.id = r.campaign_id
+LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN calls x ON x.campaign_id = c.id
+  AND x.request_id = r.request_id;
+
+-- dialing.claim
+
+WITH RECURSIVE waiting (account_id) AS (
+  SELECT min(account_id)
+  FROM calls
+  WHERE due_at IS NOT NULL
+    AND account_id > ?
+  UNION ALL
+  SELECT (
+    SELECT min(calls.account_id)
+    FROM calls
+    WHERE due_at IS NOT NULL
+      AND calls.account_id > waiting.account_id
+  )
+  FROM waiting
+  WHERE waiting.account_id IS NOT NULL
+)
+SELECT account_id
+FROM waiting
+WHERE account_id IS NOT NULL
+  AND EXISTS (
+    SELECT 1
+    FROM calls
+    WHERE calls.account_id = waiting.account_id
+      AND due_at IS NOT NULL
+      AND due_at <= ?
+  )
+LIMIT ?;
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where (state = 'queued')
+    and `not_after` is not null
+    and `not_after` < ?
+  limit ?
+)
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, `ended_at` = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, `due_at` = ?
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where ((state = 'dialing' AND handoff IN ('retry')))
+    and `not_after` is not null
+    and `not_after` < ?
+  limit ?
+)
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, `ended_at` = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, `due_at` = ?
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+select `campaign_id`, `contact_id`
+from `calls`
+where `account_id` = ?
+  and `due_at` is not null
+  and `due_at` <= ?
+  and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or coalesce(not_after, due_at + 2592000000) >= ?)
+order by `due_at` asc
+limit ?;
+
+update `calls`
+set `state` = ?, `attempt` = attempt + 1, `due_at` = ?, `provider` = CASE CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'open'
+  WHEN 'retry' THEN 'open'
+  WHEN 'open' THEN 'doubt'
+  WHEN 'doubt' THEN 'doubt'
+  WHEN 'taken' THEN 'taken'
+END
+  WHEN 'open' THEN ?
+  ELSE provider
+END, `first_attempt_at` = coalesce(first_attempt_at, ?), `handoff` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'open'
+  WHEN 'retry' THEN 'open'
+  WHEN 'open' THEN 'doubt'
+  WHEN 'doubt' THEN 'doubt'
+  WHEN 'taken' THEN 'taken'
+END
+where (`campaign_id`, `contact_id`) in (values (?, ?))
+  and `due_at` <= ?
+  and `state` in (?, ?)
+returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone`, `variables`, `placed_at`,
+  `not_before`, `not_after`, `attempt`, `handoff`, `first_attempt_at`, `provider`;
+
+-- dialing.settle
+
+update `calls`
+set `handoff` = ?, `dialed_at` = ?, `due_at` = ?, `detail` = ?
+where `contact_id` = ?
+  and `handoff` is not null
+  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and `attempt` = ?;
+
+update `calls`
+set `handoff` = ?, `due_at` = ?, `detail` = ?
+where `contact_id` = ?
+  and `handoff` is not null
+  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and `attempt` = ?;
+
+UPDATE calls
+SET state = 'cancelled', due_at = NULL, cancelled_at = k.cancelling_since, ended_at = k.cancelling_since
+FROM retired_api_keys k
+WHERE calls.campaign_id = ?
+  AND calls.contact_id = ?
+  AND ((state = 'dialing' AND handoff IN ('retry')))
+  AND k.id = calls.api_key_id
+  AND k.cancelling_since IS NOT NULL;
+
+update `calls`
+set `state` = ?, `due_at` = ?, `detail` = ?, `ended_at` = ?, `duration_seconds` = ?
+where `contact_id` = ?
+  and `handoff` is not null
+  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and `attempt` = ?;
+
+-- dialing.reportOutcome
+
+update `calls`
+set `state` = ?, `due_at` = ?, `handoff` = ?, `detail` = ?, `ended_at` = ?, `duration_seconds` = ?,
+  `dialed_at` = coalesce(dialed_at, first_attempt_at), `told_late_at` = CASE WHEN (state = 'unknown') THEN CAST(? AS bigint) END
+where `contact_id` = ?
+  and `handoff` is not null
+  and (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  and `phone` is not null;
+
+select `contact_id`
+from `calls`
+where `contact_id` = ?
+  and `handoff` is not null
+limit ?;
+
+-- dialing.lapse
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where (state = 'queued')
+    and `not_after` is not null
+    and `not_after` < ?
+  limit ?
+)
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, `ended_at` = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, `due_at` = ?
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where ((state = 'dialing' AND handoff IN ('retry')))
+    and `not_after` is not null
+    and `not_after` < ?
+  limit ?
+)
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+END, `ended_at` = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, `due_at` = ?
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+-- dialing.endForgotten
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where `due_at` is not null
+    and `due_at` < ?
+    and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or `not_after` is null)
+  limit ?
+)
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'lapsed'
+  WHEN 'retry' THEN 'lapsed'
+  WHEN 'open' THEN 'unknown'
+  WHEN 'doubt' THEN 'unknown'
+  WHEN 'taken' THEN 'unknown'
+END, `ended_at` = due_at + 2592000000, `due_at` = ?
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+-- dialing.recoverFromClockStep
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where `due_at` > ?
+    and (((state = 'queued') AND due_at > coalesce(not_before, 0)) or (((state = 'dialing' AND handoff IN ('open'))) AND due_at > ?) or (((state = 'dialing' AND handoff IN ('open',
+    'retry', 'doubt', 'taken'))) AND due_at > ?))
+  limit ?
+)
+update `calls`
+set `due_at` = CASE WHEN (state = 'queued') AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+-- dialing.noteTrouble
+
+delete from `dialer_troubles`
+where `core` = ?
+  or `noted_at` < ?;
+
+insert into `dialer_troubles` (`core`, `noted_at`, `reason`, `since`)
+values (?, ?, ?, ?);
+
+-- dialing.findTrouble
+
+select `since`, `reason`
+from `dialer_troubles`
+where `noted_at` >= ?
+order by `since` asc
+limit ?;
+
+-- dialing.queue
+
+select count(*) as `due`, min(`due_at`) as `oldest`
+from `calls`
+where `due_at` is not null
+  and `due_at` <= ?
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry', 'doubt')))
+limit ?;
+
+-- callList.hasCampaign
+
+select `c`.`id`
+from `campaigns` as `c`
+inner join `accounts` as `a` on `a`.`id` = `c`.`account_id`
+where `a`.`id` = ?
+  and `c`.`id` = ?
+limit ?;
+
+-- callList.list
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN (?)
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id = ?
+  AND contact_id = ?;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ?
+  AND 1 = 1
+  AND contact_id >= ?
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+with `some` as materialized (
+  select *
+  from `api_keys`
+  where `id` in (?)
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `u`.`name` as `creator_name`
+from `some` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`creator_id` = ?;
+
+with `some` as materialized (
+  select *
+  from `retired_api_keys`
+  where `id` in (?)
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
+from `some` as `k`
+where `k`.`creator_id` = ?;
+
+select `id`, `name`
+from `campaigns`
+where `id` in (?);
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN (?, ?)
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.id IN (?, ?)
+)
+  AND contact_id = ?;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.id IN (?, ?)
+)
+  AND 1 = 1
+  AND contact_id >= ?
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.account_id = ?
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.account_id = ?
+)
+  AND contact_id = ?;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.account_id = ?
+)
+  AND 1 = 1
+  AND contact_id >= ?
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM accounts o
+  JOIN campaigns s ON s.account_id = o.id
+  WHERE o.partner_id = ?
+) AS ends;
+
+SELECT placed_at
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM accounts o
+  JOIN campaigns s ON s.account_id = o.id
+  WHERE o.partner_id = ?
+)
+  AND contact_id = ?;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM accounts o
+  JOIN campaigns s ON s.account_id = o.id
+  WHERE o.partner_id = ?
+)
+  AND 1 = 1
+  AND contact_id >= ?
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 0
+  ) AS contact_id
+  FROM campaigns s
+  WHERE 1 = 0
+) AS ends;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM campaigns s
+  WHERE 1 = 0
+)
+  AND 1 = 1
+  AND 1 = 1
+  AND 1 = 1
+ORDER BY contact_id DESC
+LIMIT 1;
+
+with `some` as materialized (
+  select *
+  from `api_keys`
+  where 1 = ?
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `u`.`name` as `creator_name`
+from `some` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`creator_id` = ?;
+
+with `some` as materialized (
+  select *
+  from `retired_api_keys`
+  where 1 = ?
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
+from `some` as `k`
+where `k`.`creator_id` = ?;
+
+select `id`, `name`
+from `campaigns`
+where 1 = ?;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND contact_id < ?
+      AND contact_id >= ?
+      AND contact_id < ?
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 4999
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN (?)
+) AS ends;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id = ?
+  AND contact_id < ?
+  AND 1 = 1
+  AND contact_id >= ?
+  AND contact_id < ?
+  AND placed_at >= ?
+  AND placed_at < ?
+  AND state IN (?, ?)
+  AND api_key_id = ?
+  AND (phone GLOB ? OR name GLOB ? OR request_id GLOB ? OR phone GLOB ?)
+ORDER BY contact_id DESC
+LIMIT 100;
+
+SELECT count(*) AS campaigns
+FROM campaigns s
+WHERE s.account_id = ?;
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 4999
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.account_id = ?
+) AS ends;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+FROM calls
+WHERE campaign_id IN (
+  SELECT s.id
+  FROM campaigns s
+  WHERE s.account_id = ?
+)
+  AND 1 = 1
+  AND 1 = 1
+  AND 1 = 1
+  AND (phone GLOB ? OR name GLOB ? OR request_id GLOB ?)
+ORDER BY contact_id DESC
+LIMIT 100;
+
+-- callList.countPlaced
+
+SELECT count(*) AS calls
+FROM (
+  SELECT 1
+  FROM calls
+  WHERE campaign_id = ?
+    AND 1 = 1
+  LIMIT 1000
+) AS matching;
+
+SELECT count(*) AS calls
+FROM (
+  SELECT 1
+  FROM calls
+  WHERE campaign_id = ?
+    AND contact_id >= ?
+    AND contact_id < ?
+    AND placed_at >= ?
+    AND placed_at < ?
+  LIMIT 1000
+) AS matching;
+
+-- callList.count
+
+SELECT max(contact_id) AS contact_id
+FROM (
+  SELECT (
+    SELECT contact_id
+    FROM calls
+    WHERE campaign_id = s.id
+      AND 1 = 1
+      AND 1 = 1
+    ORDER BY contact_id DESC
+    LIMIT 1 OFFSET 4999
+  ) AS contact_id
+  FROM campaigns s
+  WHERE s.id IN (?)
+) AS ends;
+
+SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+FROM calls
+WHERE campaign_id = ?
+  AND 1 = 1
+  AND 1 = 1
+  AND 1 = 1
+GROUP BY 1, 2, 3;
+
+-- callList.seesKey
+
+with `some` as materialized (
+  select *
+  from `api_keys`
+  where `id` in (?)
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `u`.`name` as `creator_name`
+from `some` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`creator_id` = ?;
+
+with `some` as materialized (
+  select *
+  from `retired_api_keys`
+  where `id` in (?)
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
+from `some` as `k`
+where `k`.`creator_id` = ?;
+
+-- callList.find
+
+select `campaign_id`, `request_id`, `contact_id`, `api_key_id`, `phone`, `name`, `state`, `detail`,
+  `placed_at`, `dialed_at`, `ended_at`, `provider`, `time_zone`, `variables`, `not_before`, `not_after`,
+  `duration_seconds`, `attempt`, `first_attempt_at`, `due_at`, `handoff`, `told_late_at`
+from `calls`
+where `campaign_id` = ?
+  and `contact_id` = ?
+limit ?;
+
+with `some` as materialized (
+  select *
+  from `api_keys`
+  where `id` in (?)
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `u`.`name` as `creator_name`
+from `some` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`creator_id` = ?;
+
+with `some` as materialized (
+  select *
+  from `retired_api_keys`
+  where `id` in (?)
+)
+select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
+from `some` as `k`
+where `k`.`creator_id` = ?;
+
+select `id`, `name`
+from `campaigns`
+where `id` in (?);
+
+-- callList.summary
+
+SELECT quarter_at, state, calls
+FROM call_counts
+WHERE campaign_id = ?
+  AND quarter_at >= ?
+UNION ALL
+SELECT placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+FROM calls
+WHERE account_id = (
+  SELECT account_id
+  FROM campaigns
+  WHERE id = ?
+)
+  AND due_at IS NOT NULL
+  AND (campaign_id || '') = ?
+  AND placed_at >= ?
+GROUP BY 1, 2;
+
+-- callList.summaryOfAll
+
+WITH days (from_at, until_at) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint))), scope AS (
+  SELECT id, account_id
+  FROM campaigns
+  WHERE id IN (?)
+)
+SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
+FROM days d
+CROSS JOIN scope s
+CROSS JOIN call_counts t
+WHERE t.campaign_id = s.id
+  AND t.quarter_at >= d.from_at
+  AND t.quarter_at < d.until_at
+GROUP BY 1, 2, 3
+UNION ALL
+SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+FROM calls
+WHERE account_id IN (
+  SELECT account_id
+  FROM scope
+)
+  AND due_at IS NOT NULL
+  AND (campaign_id || '') IN (
+    SELECT id
+    FROM scope
+  )
+  AND placed_at >= ?
+GROUP BY 1, 2, 3;

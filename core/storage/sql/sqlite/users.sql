@@ -1,0 +1,520 @@
+-- users.count
+
+select count(*) as `users`
+from `users`
+where `deleted_at` is null
+limit ?;
+
+-- users.list
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and `u`.`account_id` = ?
+order by `u`.`created_at` asc, `u`.`id` asc
+limit ?;
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and `u`.`partner_id` = ?
+order by `u`.`created_at` asc, `u`.`id` asc
+limit ?;
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and `u`.`user_type` = ?
+order by `u`.`created_at` asc, `u`.`id` asc
+limit ?;
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+order by `u`.`created_at` asc, `u`.`id` asc
+limit ?;
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and 1 = 0
+order by `u`.`created_at` asc, `u`.`id` asc
+limit ?;
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and (u.created_at, u.id) > (?, ?)
+  and (u.name GLOB ? OR u.email GLOB ?)
+order by `u`.`created_at` asc, `u`.`id` asc
+limit ?;
+
+-- users.find
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+    select sum(`keys`)
+    from `api_key_tallies`
+    where `scope` = ?
+      and `id` = `u`.`id`
+  ) as `api_keys`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and `u`.`id` = ?;
+
+-- users.deletionImpact
+
+select `id`, `name`, `created_at`, `last_used_at`
+from `api_keys`
+where `creator_id` = ?
+order by `created_at` desc, `id` desc
+limit ?;
+
+SELECT api_key_id, count(*) AS calls
+FROM calls INDEXED BY calls_due
+WHERE due_at IS NOT NULL
+  AND api_key_id IN (?)
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+GROUP BY api_key_id;
+
+select count(*) as `sessions`
+from `sessions`
+where `user_id` = ?
+limit ?;
+
+select `id`, `name`, `created_at`, `last_used_at`
+from `api_keys`
+where `creator_id` = ?
+  and (created_at, id) < (?, ?)
+order by `created_at` desc, `id` desc
+limit ?;
+
+-- users.findByEmail
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`password_hash`, `u`.`password_expires_at`, `u`.`disabled_at`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+where `u`.`deleted_at` is null
+  and `u`.`email` = ?;
+
+-- users.create
+
+insert into `users` (`account_id`, `created_at`, `email`, `id`, `name`, `partner_id`, `password_expires_at`,
+  `password_hash`, `user_type`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- users.setPassword
+
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
+
+update `users`
+set `password_hash` = ?, `password_expires_at` = ?
+where `id` = ?;
+
+delete from `sessions`
+where `user_id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+select `id`
+from `sessions`
+where `id` = ?
+limit ?;
+
+delete from `sessions`
+where `user_id` = ?
+  and not `id` = ?;
+
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+  and `password_hash` = ?
+limit ?;
+
+-- users.change
+
+update `users`
+set `name` = ?, `user_type` = ?, `account_id` = ?, `partner_id` = ?
+where `id` = ?
+  and `deleted_at` is null;
+
+update `api_keys`
+set `creator_partner_id` = ?
+where `creator_id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `api_keys`
+set `creator_partner_id` = `partner_id`
+where `creator_id` = ?;
+
+-- users.setDisabled
+
+update `users`
+set `disabled_at` = ?
+where `id` = ?
+  and `deleted_at` is null
+  and `disabled_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `users`
+set `disabled_at` = ?
+where `id` = ?
+  and `deleted_at` is null
+  and `disabled_at` is not null;
+
+-- users.delete
+
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
+
+delete from `sessions`
+where `user_id` = ?;
+
+select sum(`keys`) as `keys`
+from `api_key_tallies`
+where `scope` = ?
+  and `id` = ?
+limit ?;
+
+update `users`
+set `deleted_at` = ?, `disabled_at` = ?, `cancelling_since` = ?, `email` = ?, `external_id` = ?
+where `id` = ?;
+
+select `id`
+from `api_keys`
+where `creator_id` = ?
+order by `created_at` desc, `id` desc
+limit ?;
+
+select `id`
+from `api_keys`
+where `id` in (?, …)
+order by `id` asc;
+
+insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `retired_at`, `cancelling_since`)
+select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
+  select `name`
+  from `users`
+  where `users`.`id` = `api_keys`.`creator_id`
+) as `creator_name`, CAST(? AS bigint), CAST(? AS bigint)
+from `api_keys`
+where `id` in (?, …);
+
+delete from `api_keys`
+where `id` in (?, …);
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+FROM calls INDEXED BY calls_due
+WHERE due_at IS NOT NULL
+  AND (account_id,due_at,placed_at,api_key_id) > (?, ?, ?, ?)
+  AND (EXISTS (
+    SELECT 1
+    FROM api_keys k
+    WHERE k.id = calls.api_key_id
+      AND k.creator_id = ?
+  ) OR EXISTS (
+    SELECT 1
+    FROM retired_api_keys k
+    WHERE k.id = calls.api_key_id
+      AND k.creator_id = ?
+  ))
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+ORDER BY account_id,due_at,placed_at,api_key_id
+LIMIT ?;
+
+select `id`
+from `api_keys`
+where 1 = ?
+order by `id` asc;
+
+insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `retired_at`, `cancelling_since`)
+select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
+  select `name`
+  from `users`
+  where `users`.`id` = `api_keys`.`creator_id`
+) as `creator_name`, CAST(? AS bigint), CAST(? AS bigint)
+from `api_keys`
+where 1 = ?;
+
+delete from `api_keys`
+where 1 = ?;
+
+delete from `users`
+where `id` = ?;
+
+-- users.finishDeletions
+
+select `id`
+from `users`
+where `deleted_at` is not null;
+
+select `deleted_at`, `cancelling_since`
+from `users`
+where `id` = ?
+limit ?;
+
+select `id`
+from `api_keys`
+where `creator_id` = ?
+order by `created_at` desc, `id` desc
+limit ?;
+
+select `id`
+from `api_keys`
+where 1 = ?
+order by `id` asc;
+
+insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `retired_at`, `cancelling_since`)
+select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
+  select `name`
+  from `users`
+  where `users`.`id` = `api_keys`.`creator_id`
+) as `creator_name`, CAST(? AS bigint), CAST(? AS bigint)
+from `api_keys`
+where 1 = ?;
+
+delete from `api_keys`
+where 1 = ?;
+
+delete from `users`
+where `id` = ?;
+
+-- sessions.start
+
+select `id`
+from `users`
+where `id` = ?
+  and `password_hash` = ?
+  and `disabled_at` is null
+limit ?;
+
+insert into `sessions` (`id`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?);
+
+update `users`
+set `last_sign_in_at` = ?
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- sessions.find
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`password_expires_at`, `s`.`tenancy_kind`, `s`.`started_at`, `s`.`last_seen_at`,
+  `ta`.`id` as `tenancy_account_id`, `ta`.`name` as `tenancy_account_name`, `ta`.`partner_id` as `tenancy_account_partner_id`,
+  `tp`.`id` as `tenancy_partner_id`, `tp`.`name` as `tenancy_partner_name`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+inner join `sessions` as `s` on `s`.`user_id` = `u`.`id`
+left join `accounts` as `ta` on `ta`.`id` = `s`.`tenancy_id`
+  and `s`.`tenancy_kind` = ?
+left join `partners` as `tp` on `tp`.`id` = `s`.`tenancy_id`
+  and `s`.`tenancy_kind` = ?
+where `u`.`deleted_at` is null
+  and `s`.`id` = ?;
+
+-- sessions.touch
+
+update `sessions`
+set `last_seen_at` = ?
+where `id` = ?;
+
+-- sessions.selectTenancy
+
+update `sessions`
+set `tenancy_kind` = ?, `tenancy_id` = ?
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- sessions.end
+
+delete from `sessions`
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- sessions.endAll
+
+delete from `sessions`
+where `user_id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- sessions.sweep
+
+delete from `sessions`
+where `started_at` not between ? and ?
+  or `last_seen_at` not between ? and ?;
+
+-- throttle.blockedUntil
+
+SELECT max(kept.expire) AS until
+FROM sign_in_attempts AS kept
+JOIN (
+  SELECT *
+  FROM (
+    SELECT value->>0 AS key, value->>1 AS most, value->>2 AS now, value->>3 AS until
+    FROM jsonb_each(?)
+  ) AS r
+) AS asked ON asked.key = kept.key
+WHERE kept.points >= asked.most
+  AND kept.expire > asked.now
+  AND kept.expire <= asked.until;
+
+-- throttle.take
+
+WITH asked AS (
+  SELECT *
+  FROM (
+    SELECT value->>0 AS key, value->>1 AS most, value->>2 AS now, value->>3 AS until
+    FROM jsonb_each(?)
+  ) AS r
+)
+INSERT INTO sign_in_attempts AS kept (key, points, expire)
+SELECT key, 1, until
+FROM asked
+WHERE NOT EXISTS (
+  SELECT 1
+  FROM asked
+  JOIN sign_in_attempts AS kept ON kept.key = asked.key
+  WHERE kept.points >= asked.most
+    AND kept.expire > asked.now
+    AND kept.expire <= asked.until
+)
+ON CONFLICT (key)
+DO UPDATE SET points = CASE
+  WHEN kept.expire > (
+    SELECT max(now)
+    FROM asked
+  ) AND kept.expire <= excluded.expire THEN kept.points + 1
+  ELSE 1
+END, expire = CASE
+  WHEN kept.expire > (
+    SELECT max(now)
+    FROM asked
+  ) AND kept.expire <= excluded.expire THEN kept.expire
+  ELSE excluded.expire
+END
+RETURNING key, points;
+
+-- throttle.giveBack
+
+update `sign_in_attempts`
+set `points` = `points` - ?
+where `key` = ?
+  and `points` > ?;
+
+-- throttle.reset
+
+delete from `sign_in_attempts`
+where `key` = ?;
+
+-- throttle.sweep
+
+delete from `sign_in_attempts`
+where `key` in (
+  select `key`
+  from `sign_in_attempts`
+  where `expire` <= ?
+    or `expire` > ?
+);
+
+delete from `sign_in_attempts`
+where `key` in (
+  select `key`
+  from `sign_in_attempts`
+  order by `points` desc, `expire` desc
+  limit ? offset ?
+);

@@ -1,0 +1,83 @@
+import pg from 'pg';
+import sqlite3 from 'sqlite3';
+import { type DatabaseKind, freshDatabase } from '../support/databases.ts';
+import { createTenants, openDirect } from '../support/tenants.ts';
+import { formatSql } from './format.ts';
+import { type Runs, runsOf, setUpOnce } from './statements.ts';
+
+/** What each file has in it. */
+const files = {
+  calls: ['calls', 'dialing', 'callList'],
+  keys: ['apiKeys', 'keyUse'],
+  users: ['users', 'sessions', 'throttle'],
+  directory: ['tenancies', 'directory', 'imports'],
+  audit: ['activity', 'auditChain'],
+  housekeeping: ['retention', 'contacts', 'clock'],
+} as const satisfies Record<string, readonly (keyof Runs | 'keyUse')[]>;
+
+/** Begins and ends of transactions, and what connections are set up with. */
+const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |SELECT pg_backend_pid|select version)/i.test(sql);
+
+/** Runs each method of each store. @returns the text of each file, by its path */
+export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>> {
+  const statements = new Map<string, Set<string>>();
+  const running: string[] = [];
+  const stopListening = listen((sql) => {
+    const [name] = running;
+    if (name !== undefined && !isUnlisted(sql)) statements.set(name, (statements.get(name) ?? new Set()).add(formatSql(sql)));
+  });
+  /** @returns a function that notes what it runs under this name */
+  function noted<Given extends unknown[], Result>(name: string, run: (...given: Given) => Promise<Result>) {
+    return async (...given: Given): Promise<Result> => {
+      running.push(name);
+      return run(...given).finally(() => running.pop());
+    };
+  }
+
+  const { ports, storage, close } = await openDirect(await freshDatabase(kind));
+  // One connection: on more, the order of statements that run together would vary.
+  for (const { client } of storage.database.pools.values()) client.pool.max = 1;
+  const stores = { ...storage.stores, throttle: storage.throttle, imports: storage.imports };
+  try {
+    await setUpOnce(noted('directory.setUp', stores.directory.setUp), ports);
+    const runs = runsOf({ ports, storage, tenants: await createTenants(ports) });
+    for (const [store, methods] of Object.entries(runs)) {
+      for (const [method, run] of Object.entries(methods)) {
+        await run(noted(`${store}.${method}`, Reflect.get(Reflect.get(stores, store), method)));
+      }
+    }
+  } finally {
+    await noted('keyUse.write', close)();
+    stopListening();
+  }
+  return new Map(
+    Object.entries(files).map(([file, listed]) => {
+      const sections = listed.flatMap((store) => Array.from(statements).filter(([section]) => section.startsWith(`${store}.`)));
+      const texts = sections.flatMap(([section, all]) => [`-- ${section}`, ...all]);
+      return [`core/storage/sql/${kind}/${file}.sql`, `${texts.join('\n\n')}\n`];
+    }),
+  );
+}
+
+/** Hears every statement that is sent to a database, however it's made. @returns a function that ends that */
+function listen(onStatement: (sql: string) => void): () => void {
+  const { prototype } = sqlite3.Statement;
+  const { all, run } = prototype;
+  const { query } = pg.Client.prototype;
+  const hearing = (method: typeof all) =>
+    function (this: sqlite3.Statement, ...given: unknown[]) {
+      onStatement(String(Reflect.get(this, 'sql')));
+      return Reflect.apply(method, this, given);
+    };
+  Object.assign(prototype, { all: hearing(all), run: hearing(run) });
+  Object.assign(pg.Client.prototype, {
+    query(this: pg.Client, statement: string | pg.QueryConfig, ...given: unknown[]) {
+      onStatement(typeof statement === 'string' ? statement : statement.text);
+      return Reflect.apply(query, this, [statement, ...given]);
+    },
+  });
+  return () => {
+    Object.assign(prototype, { all, run });
+    Object.assign(pg.Client.prototype, { query });
+  };
+}

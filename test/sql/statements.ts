@@ -1,0 +1,416 @@
+import { DateTime } from 'luxon';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewUser } from '../../core/domain/model.ts';
+import type { CallScope, ImportStore, KeyedRequest, Ports, Stores, ThrottleStore } from '../../core/domain/ports.ts';
+import type { Storage } from '../../core/storage/index.ts';
+import { testRandomness } from '../support/clock.ts';
+import { callerOf, somePhone, type Tenants } from '../support/tenants.ts';
+
+type Stored = Stores & { throttle: ThrottleStore; imports: ImportStore };
+/** How to run each method of each store: one without an entry here isn't complete. */
+export type Runs = {
+  readonly [Store in keyof Stored]: { readonly [Method in keyof Stored[Store]]: (run: Stored[Store][Method]) => Promise<unknown> };
+};
+
+const now = DateTime.fromISO('2026-11-21T09:00:00.000Z', { zone: 'utc' });
+const millis = now.toMillis();
+const later = millis + 60_000;
+const digest = (): Digest => Buffer.from(testRandomness.bytes(32)).toString('hex');
+const filter = { search: '', cursor: null };
+const anyInstant = { from: null, before: null, ids: { from: null, before: null } };
+const oneDay = { from: 0, before: later, ids: { from: '0', before: 'z' } };
+const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, search: '' };
+const secrets = { hash: 'a hash', expiresAt: null };
+const nothing = { kind: 'nothing' } as const;
+
+/** Runs something with one value after another: at once, the order of the statements would vary. */
+async function each<Value>(values: readonly Value[], run: (value: Value) => Promise<unknown>): Promise<void> {
+  for (const value of values) await run(value);
+}
+
+/** On a database without partners: on any other, it changes nothing. */
+export async function setUpOnce(setUp: Stores['directory']['setUp'], ports: Ports): Promise<unknown> {
+  const subject = { kind: 'partner', id: '1', name: 'First' } as const;
+  const event = auditEvent(ports, operator, 'partner.added', subject, null);
+  const accountOf = { id: '2', name: 'First', partnerId: '1' };
+  return setUp(subject, accountOf, { id: '3', name: 'First', accountId: '2' }, [event]);
+}
+
+export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Storage; tenants: Tenants }): Runs {
+  const { stores } = storage;
+  const { partner, account, campaign, otherCampaign, users } = tenants;
+  const user = users.account;
+  const event = (): AuditEvent => auditEvent(ports, operator, 'user.changed', { kind: 'user', id: user.id, name: user.name }, null);
+  const keyScopes = [
+    { kind: 'own', userId: user.id },
+    { kind: 'account', accountId: account.id, userId: user.id },
+    { kind: 'partner', partnerId: partner.id },
+    { kind: 'tenancy', tenancy: { kind: 'account', id: account.id } },
+    { kind: 'all' },
+    nothing,
+  ] as const;
+  const own = keyScopes[0];
+  const callScopes: CallScope[] = [
+    { kind: 'campaigns', ids: [campaign.id] },
+    { kind: 'campaigns', ids: [campaign.id, otherCampaign.id] },
+    { kind: 'account', accountId: account.id },
+    { kind: 'partner', partnerId: partner.id },
+    nothing,
+  ];
+  const [oneCampaign = nothing] = callScopes;
+
+  async function key(creator = user): Promise<{ key: ApiKey; digest: Digest }> {
+    const made = { key: keyOf(creator), digest: digest() };
+    await stores.apiKeys.create(made.key, made.digest, 1_000, event());
+    return made;
+  }
+  const keyOf = (creator: typeof user): ApiKey => ({
+    id: testRandomness.id(),
+    name: 'A key',
+    creator: { id: creator.id, name: creator.name, email: creator.email, isDisabled: false },
+    owningScope: { accountId: account.id, partnerId: partner.id },
+    createdAt: now,
+    lastUsedAt: null,
+    expiresAt: null,
+    expiryTimeZone: null,
+  });
+  async function keysOf(creator: typeof user, count: number): Promise<void> {
+    const columns = { creator_id: creator.id, creator_partner_id: partner.id, partner_id: partner.id, name: 'A key', created_at: millis };
+    const rows = Array.from({ length: count }, () => ({ id: testRandomness.id(), digest: digest(), ...columns }));
+    await storage.database.write.batchInsert('api_keys', rows, 50);
+  }
+  const requestWith = (digest: Digest): KeyedRequest => ({ ...callerOf(digest), campaignId: campaign.id, at: millis });
+  const callOf = (): NewCall => ({
+    contactId: testRandomness.id(),
+    requestId: testRandomness.id(),
+    phone: somePhone(),
+    name: null,
+    timeZone: null,
+    variables: null,
+    notBefore: null,
+    notAfter: null,
+  });
+  async function placed(): Promise<{ request: KeyedRequest; call: NewCall; key: ApiKey }> {
+    const { key: placing, digest } = await key();
+    const request = requestWith(digest);
+    const call = callOf();
+    await stores.calls.place(request, call);
+    return { request, call, key: placing };
+  }
+  async function claimed(): Promise<ClaimedCall> {
+    const { call } = await placed();
+    for (;;) {
+      const found = await stores.dialing.claim(100, 'webhook', millis, later);
+      const claim = found.find(({ contactId }) => contactId === call.contactId);
+      if (claim) return claim;
+    }
+  }
+  async function ended(): Promise<ClaimedCall> {
+    const call = await claimed();
+    const end = { event: 'rejected', to: 'failed', detail: null, endedAt: millis, durationSeconds: null } as const;
+    await stores.dialing.settle(call, end);
+    return call;
+  }
+  const userOf = (): NewUser => ({
+    id: testRandomness.id(),
+    email: `${testRandomness.id()}@example.com`,
+    name: 'A user',
+    userType: 'account',
+    accountId: account.id,
+    partnerId: partner.id,
+    password: secrets,
+    createdAt: now,
+  });
+  async function createdUser() {
+    const created = userOf();
+    await stores.users.create(created, event());
+    return { ...user, ...created };
+  }
+  async function session(userId = user.id): Promise<Digest> {
+    const id = digest();
+    const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
+    await stores.sessions.start(id, userId, passwordHash, now, event());
+    return id;
+  }
+  const thingOf = (id = testRandomness.id()) => ({
+    ...{ externalId: id, id, name: 'Imported' },
+    ...{ partnerId: partner.id, accountId: account.id, email: `${id}@example.com`, userType: 'account' },
+  });
+  const revokeOptions = { cancelQueuedCalls: true, at: now };
+  const counter = { key: 'a network', most: 1, window: 60_000 };
+
+  return {
+    calls: {
+      findActive: async (findActive) => findActive({ ...callerOf((await key()).digest), at: millis }),
+      async place(place) {
+        const { request, call } = await placed();
+        await place(request, callOf());
+        // Together, of which one repeats a call: the statement inserts the other only, and which it is has to be looked up.
+        await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, callOf())]);
+      },
+      async cancel(cancel) {
+        const { request, call } = await placed();
+        await cancel(request, { requestId: call.requestId });
+        await cancel(request, { requestId: call.requestId });
+        const other = await placed();
+        await cancel(other.request, { contactId: other.call.contactId });
+        await cancel(other.request, { contactId: other.call.contactId });
+      },
+      authorize: async (authorize) => authorize(requestWith((await key()).digest)),
+    },
+    dialing: {
+      async claim(claim) {
+        await placed();
+        await claim(1, 'webhook', millis, later);
+      },
+      async settle(settle) {
+        const settled = { detail: 'No answer.', endedAt: millis, durationSeconds: null };
+        await settle(await claimed(), { event: 'taken', to: 'taken', dialedAt: millis, dueAt: later });
+        await settle(await claimed(), { event: 'not-taken', to: 'retry', dueAt: later, detail: 'Busy.' });
+        await settle(await claimed(), { event: 'rejected', to: 'failed', ...settled });
+      },
+      async reportOutcome(reportOutcome) {
+        const { contactId } = await claimed();
+        const outcome = { state: 'completed', detail: null, endedAt: later, durationSeconds: 30 } as const;
+        await reportOutcome(contactId, outcome, later);
+        await reportOutcome(contactId, outcome, later);
+      },
+      lapse: (lapse) => lapse(millis),
+      endForgotten: (endForgotten) => endForgotten(millis),
+      recoverFromClockStep: (recover) => recover(millis),
+      async noteTrouble(noteTrouble) {
+        await noteTrouble('a core', { since: millis, reason: 'The provider is down.' }, millis);
+      },
+      findTrouble: (findTrouble) => findTrouble(0),
+      queue: (queue) => queue(millis),
+    },
+    callList: {
+      hasCampaign: (hasCampaign) => hasCampaign({ kind: 'account', accountId: account.id }, campaign.id),
+      async list(list) {
+        const { call } = await placed();
+        await each(callScopes, (scope) => list(scope, allCalls, null, own, 1));
+        const narrow: CallFilter = { placed: oneDay, states: ['queued', 'dialing'], apiKey: testRandomness.id(), search: '+49 30' };
+        await list(oneCampaign, narrow, call.contactId, own, 100);
+        await list({ kind: 'account', accountId: account.id }, { ...allCalls, search: 'Ada' }, null, own, 100);
+      },
+      async countPlaced(countPlaced) {
+        await countPlaced(oneCampaign, anyInstant, 1_000);
+        await countPlaced(oneCampaign, oneDay, 1_000);
+      },
+      count: (count) => count(oneCampaign, allCalls, null),
+      seesKey: (seesKey) => seesKey(own, testRandomness.id()),
+      find: async (find) => find(campaign.id, (await placed()).call.contactId, own),
+      summary: (summary) => summary(campaign.id, millis),
+      summaryOfAll: (summaryOfAll) => summaryOfAll([campaign.id], [millis]),
+      compactCounts: (compactCounts) => compactCounts(),
+    },
+    apiKeys: {
+      create: (create) => create(keyOf(user), digest(), 1_000, event()),
+      countActive: (countActive) => countActive(user.id, now),
+      async list(list) {
+        const older = await key();
+        await each(keyScopes, (visibility) => list(visibility, 100, null));
+        await list(own, 100, older.key);
+        const deleting = await createdUser();
+        await key(deleting);
+        await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: millis });
+        await list(own, 100, null);
+        await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: null });
+      },
+      find: (find) => find(own, testRandomness.id()),
+      async page(page) {
+        await page(own, null, 100);
+        await page(own, testRandomness.id(), 100);
+      },
+      findAll: (findAll) => findAll(own, [testRandomness.id()]),
+      findByDigest: (findByDigest) => findByDigest(own, digest()),
+      details: (details) => details(own, testRandomness.id()),
+      usage: (usage) => usage(testRandomness.id(), 0),
+      countQueuedCalls: (countQueuedCalls) => countQueuedCalls(testRandomness.id()),
+      revoke: async (revoke) => revoke([(await placed()).key.id], revokeOptions, []),
+      async finishCancelling(finishCancelling) {
+        const { key } = await placed();
+        await stores.apiKeys.revoke([key.id], { ...revokeOptions, cancelQueuedCalls: false }, []);
+        await storage.database.write('retired_api_keys').where({ id: key.id }).update({ cancelling_since: millis });
+        await finishCancelling(now, AbortSignal.timeout(60_000));
+      },
+      compactCounts: (compactCounts) => compactCounts(),
+      countByDaysLeft: (countByDaysLeft) => countByDaysLeft(now),
+    },
+    users: {
+      count: (count) => count(),
+      async list(list) {
+        const accountUsers = { kind: 'account', accountId: account.id, partnerId: partner.id } as const;
+        const visibilities = [
+          accountUsers,
+          { kind: 'partner', partnerId: partner.id },
+          { kind: 'staff' },
+          { kind: 'all' },
+          nothing,
+        ] as const;
+        await each(visibilities, (visibility) => list(visibility, '', null, 100));
+        await list({ kind: 'all' }, 'Ada', { at: millis, id: user.id }, 100);
+      },
+      find: (find) => find({ kind: 'all' }, user.id),
+      async deletionImpact(deletionImpact) {
+        await deletionImpact(user.id, null, 1);
+        await deletionImpact(user.id, { at: later, id: user.id }, 1);
+      },
+      findByEmail: (findByEmail) => findByEmail(user.email),
+      create: (create) => create(userOf(), event()),
+      async setPassword(setPassword) {
+        const { id, password } = await createdUser();
+        await setPassword(id, password, null, null, event());
+        await setPassword(user.id, password, null, await session(), event());
+        await setPassword(id, password, password.hash, null, event());
+      },
+      async change(change) {
+        await change((await createdUser()).id, userOf(), event());
+        await change((await createdUser()).id, { ...userOf(), userType: 'staff', accountId: null, partnerId: null }, event());
+      },
+      async setDisabled(setDisabled) {
+        const { id } = await createdUser();
+        await setDisabled(id, now, event());
+        await setDisabled(id, null, event());
+      },
+      async delete(deleteUser) {
+        const deleted = await createdUser();
+        await keysOf(deleted, 1_000);
+        await deleteUser(deleted.id, revokeOptions, event());
+        await deleteUser((await createdUser()).id, { ...revokeOptions, cancelQueuedCalls: false }, event());
+      },
+      async finishDeletions(finishDeletions) {
+        const { id } = await createdUser();
+        await storage.database.write('users').where({ id }).update({ deleted_at: millis });
+        await finishDeletions(AbortSignal.timeout(60_000));
+      },
+    },
+    sessions: {
+      async start(start) {
+        const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
+        await start(digest(), user.id, passwordHash, now, event());
+      },
+      find: (find) => find(digest()),
+      touch: (touch) => touch(digest(), now),
+      selectTenancy: async (selectTenancy) => selectTenancy(await session(), null, event()),
+      end: async (end) => end(await session(), event()),
+      endAll: (endAll) => endAll(user.id, event()),
+      sweep: (sweep) => sweep({ startedAfter: now, seenAfter: now, before: now }),
+    },
+    throttle: {
+      blockedUntil: (blockedUntil) => blockedUntil([counter], millis),
+      take: (take) => each([1, 2], () => take([counter], millis)),
+      giveBack: (giveBack) => giveBack(counter.key),
+      reset: (reset) => reset(counter.key),
+      sweep: (sweep) => sweep(millis),
+    },
+    tenancies: {
+      findPartner: (findPartner) => findPartner(partner.id),
+      findAccount: (findAccount) => findAccount(account.id),
+      createPartner: (createPartner) => createPartner({ id: testRandomness.id(), name: 'A partner' }, event()),
+      createAccount: (createAccount) => createAccount({ id: testRandomness.id(), name: 'An account', partnerId: partner.id }, event()),
+      createCampaign: (create) => create({ id: testRandomness.id(), name: 'A campaign', accountId: account.id }, event()),
+      allPartners: (allPartners) => allPartners(),
+      allAccounts: (allAccounts) => allAccounts(),
+      allCampaigns: (allCampaigns) => allCampaigns(),
+      async listAccounts(listAccounts) {
+        await each(callScopes.flatMap(accessOf), (access) => listAccounts(access, filter, 100));
+        await listAccounts({ kind: 'partner', partnerId: partner.id }, { search: 'Blue', cursor: account.id }, 100);
+      },
+      async listCampaigns(listCampaigns) {
+        await listCampaigns(nothing, filter, 100);
+        await listCampaigns({ kind: 'partner', partnerId: partner.id }, { search: 'Blue', cursor: campaign.id }, 100);
+      },
+      search: (search) => each(['', 'Blue'], (text) => search(text, 100)),
+    },
+    directory: {
+      setUp: (setUp) => setUpOnce(setUp, ports),
+      rename: (rename) =>
+        each(['partner', 'account', 'campaign'] as const, (kind) => rename(kind, { id: account.id, name: 'Blue' }, event())),
+      async partners(partners) {
+        await partners({ kind: 'all' }, filter, 100);
+        await partners({ kind: 'partner', partnerId: partner.id }, { search: 'North', cursor: partner.id }, 100);
+        await partners(nothing, filter, 100);
+      },
+      async accounts(accounts) {
+        await accounts({ kind: 'all' }, null, filter, 2);
+        await accounts({ kind: 'partner', partnerId: partner.id }, partner.id, { search: 'Blue', cursor: account.id }, 100);
+      },
+      async campaigns(campaigns) {
+        await campaigns({ kind: 'all' }, null, filter, 2);
+        await campaigns({ kind: 'partner', partnerId: partner.id }, account.id, { search: 'Re', cursor: campaign.id }, 100);
+      },
+      findPartner: (findPartner) => findPartner({ kind: 'all' }, partner.id),
+      findAccount: (findAccount) => findAccount({ kind: 'all' }, account.id),
+      findCampaign: (findCampaign) => findCampaign({ kind: 'all' }, campaign.id),
+    },
+    imports: {
+      find: (find) => each(['partners', 'accounts', 'campaigns', 'users'] as const, (kind) => find(kind, [account.id])),
+      findEmails: (findEmails) => findEmails([user.email]),
+      write: (write) =>
+        each(['partners', 'accounts', 'campaigns', 'users'] as const, async (kind) => {
+          const thing = thingOf();
+          const password = kind === 'users' ? secrets : null;
+          await write(kind, { added: [{ thing, password, event: event() }], changed: [] });
+          await write(kind, { added: [], changed: [{ thing, event: event() }] });
+        }),
+    },
+    activity: {
+      record: (record) => record(event()),
+      async list(list) {
+        const scopes = [
+          own,
+          { kind: 'account', accountId: account.id },
+          { kind: 'partner', partnerId: partner.id },
+          { kind: 'service' },
+          nothing,
+        ] as const;
+        await each(scopes, (visibility) => list(visibility, { at: anyInstant, actor: null, action: null, subject: null }, null, 100));
+        const narrow = { at: oneDay, actor: { id: user.id }, action: 'user.changed', subject: user.id };
+        await list({ kind: 'service' }, narrow, testRandomness.id(), 100);
+        await list({ kind: 'service' }, { ...narrow, actor: { id: null } }, null, 100);
+      },
+      count: (count) => count({ kind: 'service' }, { at: anyInstant, actor: null, action: null, subject: null }, 1_000),
+      async facets(facets) {
+        await stores.activity.record({ ...event(), actor: user });
+        await facets({ kind: 'service' });
+      },
+      listOfApiKey: (listOfApiKey) => listOfApiKey({ kind: 'service' }, testRandomness.id(), 100),
+    },
+    auditChain: {
+      extend: (extend) => extend(),
+      state: (state) => state(),
+      read: (read) => read(0, 1, 1),
+      oldestAt: (oldestAt) => oldestAt(),
+      prune: (prune) => prune(1),
+    },
+    retention: {
+      async recordDays(recordDays) {
+        await recordDays({ contacts: 90, auditEvents: null });
+      },
+      recordedDays: (recordedDays) => recordedDays(),
+      countErasable: (countErasable) => countErasable(now),
+      async erase(erase) {
+        await ended();
+        await erase(now.plus({ days: 1 }));
+      },
+      forgetCounts: (forgetCounts) => forgetCounts(now),
+    },
+    contacts: {
+      findCalls: (findCalls) => findCalls(somePhone()),
+      async erase(erase) {
+        const { campaignId, contactId } = await ended();
+        await erase([{ campaignId, contactId }], now);
+      },
+    },
+    clock: {
+      read: (read) => read(),
+      advance: (advance) => advance(millis),
+      set: (set) => set(millis),
+    },
+  };
+}
+
+function accessOf(scope: CallScope) {
+  return scope.kind === 'campaigns' ? [] : [scope];
+}

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import type { Profiler } from 'node:inspector';
+import { Session } from 'node:inspector/promises';
+import { fileURLToPath } from 'node:url';
+
+const stores = /\/core\/storage\/(calls|keys|directory|audit)\/[^/]+\.ts$/;
+/** What makes a statement, or a part of one. */
+const makesSql =
+  /\b(SELECT|INSERT|UPDATE|DELETE|WHERE)\b|\.(where|select|insert|update|orderBy|limit|join)|\.delete\(\)|\b(trx|read|write)\([a-z']|query[<(]/;
+
+/** Runs something. @returns what of the stores makes SQL and was not reached: its file and line, and the code */
+export async function unreachedBy(run: () => Promise<unknown>): Promise<string[]> {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  try {
+    await run();
+    const { result } = await session.post('Profiler.takePreciseCoverage');
+    return result.filter(({ url }) => stores.test(url)).flatMap(unreachedIn);
+  } finally {
+    await session.post('Profiler.stopPreciseCoverage');
+    session.disconnect();
+  }
+}
+
+function unreachedIn({ url, functions }: Profiler.ScriptCoverage): string[] {
+  const text = readFileSync(fileURLToPath(url), 'utf8');
+  const isReached = new Uint8Array(text.length).fill(1);
+  // The file itself ran when it was loaded, perhaps before.
+  const ranges = functions.flatMap((one) => one.ranges).filter(({ endOffset, startOffset }) => endOffset - startOffset < text.length);
+  const outerFirst = ranges.toSorted((one, other) => other.endOffset - other.startOffset - (one.endOffset - one.startOffset));
+  for (const { startOffset, endOffset, count } of outerFirst) isReached.fill(count > 0 ? 1 : 0, startOffset, endOffset);
+  const unreached = outerFirst.filter(({ startOffset, endOffset }) => !isReached.subarray(startOffset, endOffset).includes(1));
+  return unreached.flatMap(({ startOffset, endOffset }) => {
+    const code = text.slice(startOffset, endOffset);
+    const line = text.slice(0, startOffset).split('\n').length;
+    return makesSql.test(code) ? [`${url.replace(/^.*\/core\//, 'core/')}:${line}: ${code.trim().replace(/\s+/g, ' ')}`] : [];
+  });
+}
