@@ -28,10 +28,10 @@ const endings = {
   'hand-off-no-context': ['failed', 'Asterisk: 0 Unknown'],
 } as const;
 
-describe("the channels of Asterisk's recipe", () => {
+describe('the channels of the Asterisk recipe', () => {
   for (const [recording, lines] of recordings) {
     const ids = lines.flatMap(({ body }) => (body && body.channelId in endings ? [body.channelId] : []));
-    it(`end as recorded: ${recording}`, () => {
+    it(`end as recorded in ${recording}`, () => {
       const channels = followedChannels();
       for (const id of ids) channels.expect(id);
       const events = lines.flatMap(({ event }) => (event ? [eventSchema.parse(event)] : []));
@@ -50,7 +50,7 @@ describe("the channels of Asterisk's recipe", () => {
     ...more,
   });
 
-  it('that are found again are followed to their outcome, without a duration if they were answered before', () => {
+  it('found again after a reconnection are followed to their outcome, without a duration if they were answered before', () => {
     const channels = followedChannels();
     channels.found({ id: 'talking', state: 'Up' });
     channels.found({ id: 'ringing', state: 'Ringing' });
@@ -61,7 +61,7 @@ describe("the channels of Asterisk's recipe", () => {
     expect(channels.handle(unanswered)).to.include({ state: 'busy', durationSeconds: 0 });
   });
 
-  it('that are gone after a reconnection have an outcome only if they had been answered', () => {
+  it('gone after a reconnection have an outcome only if they had been answered', () => {
     const channels = followedChannels();
     for (const id of ['talked', 'rang', 'asked']) channels.expect(id);
     for (const [id, state] of [
@@ -76,7 +76,7 @@ describe("the channels of Asterisk's recipe", () => {
     expect(channels.follows('asked')).to.equal(true);
   });
 
-  it('of others are left alone', () => {
+  it('of other applications are ignored', () => {
     expect(followedChannels().handle(ended('1795500000.1'))).to.equal(null);
   });
 });

@@ -69,8 +69,8 @@ describe('the dialer', () => {
       return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { ...sign('any', raw, by, at), ...headers } });
     };
 
-    describe('through a webhook', () => {
-      it('hands a placed call off at once, with all that was sent, signed with the newest secret', async () => {
+    describe('with a webhook', () => {
+      it('hands off a placed call immediately with everything that was sent, signed with the newest secret', async () => {
         await start({});
         const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
         const placed = await place({ requestId: 'order-1', contact, variables: { b: '2', a: '1' } });
@@ -92,7 +92,7 @@ describe('the dialer', () => {
         expect(() => new Webhook(olderSecret).verify(payload, headers)).to.throw('No matching signature');
       });
 
-      it('takes its outcome, once and for all, and shows it in the console alone', async () => {
+      it('stores its outcome once and for all, and shows it only in the console', async () => {
         await start({});
         const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
         await receiver.until(1);
@@ -117,7 +117,7 @@ describe('the dialer', () => {
         expect(receiver.received).to.have.length(1);
       });
 
-      it('does not hand off again when the response is lost: the call becomes unknown', async () => {
+      it("doesn't repeat a hand-off if the response is lost: the call becomes unknown", async () => {
         await start({}, (_, response) => void response.destroy());
         const contactId = textAt(await place(), 'contactId');
         const ended = await untilState(contactId, 'unknown');
@@ -131,7 +131,7 @@ describe('the dialer', () => {
         expect(details.toldLateAt).to.be.a('string');
       });
 
-      it('hands off again when the answer is lost and the provider de-duplicates', async () => {
+      it('repeats a hand-off if the response is lost and the provider de-duplicates', async () => {
         let tries = 0;
         await start({ DIALER_DEDUPLICATES: 'true' }, (_, response) => {
           if (++tries === 1) response.destroy();
@@ -142,7 +142,7 @@ describe('the dialer', () => {
         expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
       });
 
-      it('does not hand off a call whose notAfter has passed while it waited for another try', async () => {
+      it("doesn't hand off a call whose notAfter passed while it was waiting for a retry", async () => {
         let status = 503;
         await start({}, (_, response) => response.writeHead(status).end());
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
@@ -154,7 +154,7 @@ describe('the dialer', () => {
         expect(receiver.received).to.have.length(length);
       });
 
-      it('counts the time for other tries from the first one, however long the call has waited', async () => {
+      it('starts the retry window at the first attempt, however long the call waited before', async () => {
         let tries = 0;
         await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
         const contactId = textAt(await place(), 'contactId');
@@ -167,7 +167,7 @@ describe('the dialer', () => {
         await untilState(contactId, 'dialing');
       });
 
-      it('does not make up an outcome for a call that another provider has', async () => {
+      it("doesn't make up an outcome for a call at another provider", async () => {
         await start({});
         const contactId = textAt(await place(), 'contactId');
         await until(async () => (await call(contactId))['handoff'] === 'taken');
@@ -180,7 +180,7 @@ describe('the dialer', () => {
         });
       });
 
-      it('does not let a provider say when contact data is erased', async () => {
+      it("doesn't let a provider decide when contact data is erased", async () => {
         await start({});
         const contactId = textAt(await place(), 'contactId');
         await receiver.until(1);
@@ -199,7 +199,7 @@ describe('the dialer', () => {
         expect(await call(far)).to.include({ state: 'queued' });
       });
 
-      it('lets a call lapse that nobody has dialed by notAfter', async () => {
+      it("lets a call lapse if it wasn't dialed by notAfter", async () => {
         await start({ DIALER: 'off' });
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
@@ -209,7 +209,7 @@ describe('the dialer', () => {
         expect(receiver.received).to.deep.equal([]);
       });
 
-      it('never hands off a call whose cancel was answered with 200', async () => {
+      it('never hands off a call whose cancellation returned 200', async () => {
         await start({ DIALER_CONCURRENCY: '20' });
         const cancelled = new Set<string>();
         const lost = new Set<string>();
@@ -227,7 +227,7 @@ describe('the dialer', () => {
         expect(called).to.have.length(lost.size);
       });
 
-      it('never hands off again a call that was cancelled while it waited for another try', async () => {
+      it('never repeats the hand-off of a call that was cancelled while waiting for a retry', async () => {
         let isUp = false;
         const taken: string[] = [];
         await start({ DIALER_CONCURRENCY: '20' }, ({ handoff }, response) => {
@@ -250,7 +250,7 @@ describe('the dialer', () => {
         expect(taken).to.have.length(ids.length - cancelled.size);
       });
 
-      it('lets no account wait for the flood of another', async () => {
+      it("doesn't let one account's flood delay another account", async () => {
         await start({ DIALER: 'off' });
         const otherKey = (await createKey(core.url, await signIn(core.url, 'oda@example.com'))).keyValue;
         await Promise.all(Array.from({ length: 400 }, () => place()));
@@ -264,7 +264,7 @@ describe('the dialer', () => {
 
       // What goes over the wire does not depend on the database.
       if (kind === 'sqlite') {
-        it('refuses outcomes that are unsigned, stale, wrongly signed or altered like anything else', async () => {
+        it('refuses unsigned, stale, wrongly signed or altered outcomes with the same response', async () => {
           await start({});
           const { text: reference } = await ask('GET', `${core.url}/nowhere`);
           const contactId = textAt(await place({ notBefore: '2099-01-01T00:00:00Z' }), 'contactId');
@@ -293,7 +293,7 @@ describe('the dialer', () => {
           expect(await call(contactId)).to.include({ state: 'queued' });
         });
 
-        it('takes outcomes that the reference library has signed, among other signatures', async () => {
+        it('accepts outcomes signed by the reference library, among other signatures', async () => {
           await start({});
           await place();
           await receiver.until(1);
@@ -308,7 +308,7 @@ describe('the dialer', () => {
           expect((await ask('POST', `${core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
         });
 
-        it('takes outcomes signed with an older secret, and says what is wrong with a signed one', async () => {
+        it('accepts outcomes signed with an older secret, and explains what is wrong with a signed one', async () => {
           await start({});
           await place();
           await receiver.until(1);
@@ -317,14 +317,14 @@ describe('the dialer', () => {
           expect((await outcome({ handoffId, state: 'no_answer' }, { with: olderSecret })).status).to.equal(204);
         });
 
-        it('does not follow a redirect', async () => {
+        it("doesn't follow a redirect", async () => {
           await start({}, (_, response) => void response.writeHead(307, { Location: '/elsewhere' }).end());
           await untilState(textAt(await place(), 'contactId'), 'failed');
           expect(receiver.received).to.have.length(1);
         });
 
         for (const status of [500, 503, 429]) {
-          it(`tries again after ${status}, under the same hand-off id`, async () => {
+          it(`retries after ${status} with the same hand-off ID`, async () => {
             let tries = 0;
             await start({}, (_, response) => void response.writeHead(++tries < 3 ? status : 200).end());
             await place();
@@ -333,7 +333,7 @@ describe('the dialer', () => {
           });
         }
 
-        it('tries again when the connection breaks before anything was sent, TLS included', async () => {
+        it('retries if the connection fails before anything is sent, including during TLS', async () => {
           const hanging: Server = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
           await once(hanging, 'listening');
           const address = hanging.address();
@@ -346,7 +346,7 @@ describe('the dialer', () => {
       }
     });
 
-    it('simulates: the same outcome for the same number, marked as simulated', async () => {
+    it('simulates the same outcome for the same number, and marks it as simulated', async () => {
       await start({ DIALER: 'simulated' });
       const contactId = textAt(await place(), 'contactId');
       const dialing = await untilState(contactId, 'dialing');
@@ -371,7 +371,7 @@ describe('the dialer', () => {
       return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
     };
 
-    it('of a core that was killed while a provider without de-duplication had the call ends it as unknown, handed off once', async () => {
+    it('hands off once and ends as unknown a call that the provider had when its core was killed, without de-duplication', async () => {
       const { killed, placeThere } = await startToKill({}, () => undefined);
       const contactId = await placeThere();
       await receiver.until(1);
@@ -382,7 +382,7 @@ describe('the dialer', () => {
       expect(receiver.received).to.have.length(1);
     });
 
-    it('of a core that was killed leaves each call to exactly one other', async function () {
+    it('lets exactly one core take over each call of a killed core', async function () {
       this.timeout(60_000);
       const { killed, placeThere } = await startToKill({ DIALER_DEDUPLICATES: 'true' });
       const ids = await Promise.all(Array.from({ length: 60 }, placeThere));

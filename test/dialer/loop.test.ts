@@ -10,7 +10,7 @@ import { freshDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describe("the dialer's loop", () => {
+describe('the dialer loop', () => {
   let direct: DirectAccess;
   let tenants: Tenants;
   let clock: ReturnType<typeof fakeClock>;
@@ -50,7 +50,7 @@ describe("the dialer's loop", () => {
   };
   const handoffIs = (contactId: string, handoff: string) => until(async () => (await call(contactId))?.handoff === handoff);
 
-  it('settles again after an error, and hands the call off once', async () => {
+  it('retries a settlement after an error, and hands the call off once', async () => {
     let failures = 1;
     const store: DialingStore = {
       ...direct.ports.stores.dialing,
@@ -65,7 +65,7 @@ describe("the dialer's loop", () => {
     expect(handedOff).to.deep.equal(['c']);
   });
 
-  it('keeps a call in doubt though the provider then refuses it for the moment, and ends it as unknown', async () => {
+  it('keeps a call in doubt even if the provider then refuses it temporarily, and ends it as unknown', async () => {
     await addCall('c');
     start(
       providerOf([
@@ -86,14 +86,14 @@ describe("the dialer's loop", () => {
     expect(await call('c')).to.include({ state: 'unknown' });
   });
 
-  it('does not hand off before Retry-After is over', async () => {
+  it('waits for Retry-After before the next hand-off', async () => {
     await addCall('c');
     start(providerOf([{ kind: 'not-taken', detail: 'busy', reason: 'HTTP 503', retryAfter: 60 }, { kind: 'taken' }]));
     await handoffIs('c', 'retry');
     expect((await call('c'))?.due_at).to.equal(clock.millis() + 60_000);
   });
 
-  it('hands off no more calls at once than it may', async () => {
+  it('never exceeds its concurrency', async () => {
     const results: ((result: HandoffResult) => void)[] = [];
     for (let n = 0; n < 5; n++) await addCall(`c${n}`);
     start({ ...providerOf([]), handOff: () => new Promise((resolve) => results.push(resolve)) }, { concurrency: 2 });
@@ -182,7 +182,7 @@ describe("the dialer's schedule", () => {
     await turns();
   };
 
-  it('looks for due calls at once, each second, and when it is told of one', async () => {
+  it('checks for due calls immediately, every second, and when notified', async () => {
     await start();
     expect(seen).to.deep.equal(['claim 4']);
     mock.timers.tick(999);
@@ -194,7 +194,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal(['claim 4', 'claim 4', 'claim 4']);
   });
 
-  it('looks again when it was told of a call while it was looking', async () => {
+  it('checks again if it was notified during a check', async () => {
     let wakeIt = () => dialer.wake();
     const { claim } = store;
     store.claim = async (...args) => {
@@ -207,7 +207,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal(['claim 4', 'claim 4']);
   });
 
-  it('hands off what it has claimed, and looks for more before that is done', async () => {
+  it('hands off claimed calls and checks for more at the same time', async () => {
     due.push(claimed('a'));
     await start();
     expect(seen).to.deep.equal(['claim 4', 'claimed 1', 'hand off a', 'claim 3']);
@@ -215,7 +215,7 @@ describe("the dialer's schedule", () => {
     expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'settle a taken', 'claim 4']);
   });
 
-  it('claims nothing while it hands off as many calls as it may, and goes on as soon as one is done', async () => {
+  it("claims nothing while it's at its concurrency limit, and continues as soon as a hand-off is done", async () => {
     due.push(claimed('a'), claimed('b'), claimed('c'));
     await start(2);
     await wake();
@@ -234,7 +234,7 @@ describe("the dialer's schedule", () => {
     ]);
   });
 
-  it('says when a claim was lost to another dialer', async () => {
+  it('reports a claim that was lost to another dialer', async () => {
     due.push(claimed('a'));
     store.settle = async () => false;
     await start();
@@ -242,7 +242,7 @@ describe("the dialer's schedule", () => {
     expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'lease lost', 'claim 4']);
   });
 
-  it('leaves a call that cannot be settled to the next claim, once its lease is over', async () => {
+  it("leaves a call that can't be settled to the next claim after its lease", async () => {
     const down = new Error('down');
     store.settle = () => {
       seen.push('settle');
@@ -258,7 +258,7 @@ describe("the dialer's schedule", () => {
     ]);
   });
 
-  it('goes on after calls could not be claimed, at the next interval', async () => {
+  it('continues at the next interval if a claim fails', async () => {
     const down = new Error('down');
     store.claim = () => Promise.reject(down);
     await start();
@@ -269,7 +269,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal([failed, failed]);
   });
 
-  it('has calls due again that a clock which was ahead has put off, once it has stepped back by more than clocks differ', async () => {
+  it("makes calls due again that a fast clock had postponed, once it's set back by more than the allowed skew", async () => {
     await start();
     clock.advance({ minutes: -5 });
     await wake();
@@ -279,7 +279,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.millis()}`, 'claim 4', 'claim 4']);
   });
 
-  it('waits for the hand-offs in flight when it is closed, tries once to settle them, and claims no more', async () => {
+  it("waits for hand-offs in flight when it's closed, tries once to settle them, and claims no more", async () => {
     store.settle = () => {
       seen.push('settle');
       return Promise.reject(new Error('down'));

@@ -137,7 +137,7 @@ describe('the recipe for', () => {
     PUBLIC_URL: 'https://calls.example',
   };
 
-  it('Twilio places the call with its variables as parameters, and takes only outcomes that Twilio has signed', async () => {
+  it('Twilio places the call with its variables as parameters, and accepts only outcomes signed by Twilio', async () => {
     await start('twilio', { ...twilio, TWILIO_API: api.url });
     await place('one', { 'order">': `<Say>&'"` });
     const { path, headers, body } = await nextAsked(1);
@@ -163,7 +163,7 @@ describe('the recipe for', () => {
     expect(await ended('one', 'completed')).to.deep.include({ detail: 'Twilio: completed', seconds: 62 });
   });
 
-  it('Twilio keeps why a call was refused, tries again what was too much, and never repeats a call in doubt', async () => {
+  it('Twilio keeps the reason for a refused call, retries when rate-limited, and never repeats a call in doubt', async () => {
     await start('twilio', { ...twilio, TWILIO_API: api.url });
     api.statuses.push(400);
     await place('refused');
@@ -180,7 +180,7 @@ describe('the recipe for', () => {
     expect(await reportTo('/', {}, '{}')).to.equal(401);
   });
 
-  it('Retell places the call with its variables, and takes only outcomes that Retell has signed', async () => {
+  it('Retell places the call with its variables, and accepts only outcomes signed by Retell', async () => {
     await start('retell', { RETELL_API_KEY: 'key_1', RETELL_FROM: '+15005550006', RETELL_AGENT_ID: 'agent_1', RETELL_API: api.url });
     await place('one', { order: '4711' });
     const { path, headers, body } = await nextAsked(1);
@@ -229,7 +229,7 @@ describe('the recipe for', () => {
     };
     const channelOf = async (count: number): Promise<string> => JSON.parse((await nextAsked(count)).body).channelId;
 
-    it('leads who answers to the dialplan, runs no function that a variable names, and reports how the call ended', async () => {
+    it('connects an answered call to the dialplan, runs no function named by a variable, and reports how the call ended', async () => {
       const { send, end } = await started();
       await place('one', { order: '4711', 'SHELL(reboot)': 'x' });
       const { path, headers, body } = await nextAsked(1);
@@ -253,7 +253,7 @@ describe('the recipe for', () => {
       end();
     });
 
-    it('calls later if no channel was made, keeping the words, and takes a hand-off that is under way already as taken', async () => {
+    it('retries later if no channel was created, keeps the variables, and accepts a repeated hand-off in progress as taken', async () => {
       const { send, end } = await started();
       api.statuses.push([500, '{"error":"Allocation failed"}'], [409, '{"message":"Channel with given unique ID already exists"}']);
       await place('one');
@@ -270,7 +270,7 @@ describe('the recipe for', () => {
       end();
     });
 
-    it('is followed again after a restart of the recipe, and calls no one twice', async () => {
+    it('follows its calls again after a restart, and calls no one twice', async () => {
       const { end } = await started();
       await place('talking');
       const id = await channelOf(1);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { isSignedByRetell, isSignedByTwilio } from '../../scripts/providers/signatures.ts';
 
 describe('the signature of', () => {
-  it("Twilio is checked as in Twilio's own example", () => {
+  it("Twilio is verified as in Twilio's own example", () => {
     const fields = {
       CallSid: 'CA1234567890ABCDE',
       Caller: '+14158675310',
@@ -17,7 +17,7 @@ describe('the signature of', () => {
     expect([check('GvWf1cFY/Q7PnoempGyD5oXAezc=', { Digits: '1235' }), check(''), check('AAAA')]).to.deep.equal([false, false, false]);
   });
 
-  it('Retell is checked as its library does: over body and time, for five minutes', () => {
+  it('Retell is verified as in its library: over the body and time, for five minutes', () => {
     const [key, body, time] = ['key_1', '{"event":"call_ended"}', 1_795_000_000_000];
     const digest = createHmac('sha256', key).update(`${body}${time}`).digest('hex');
     const check = (signature: string, now = time) => isSignedByRetell(key, signature, body, now);

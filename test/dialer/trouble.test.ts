@@ -9,7 +9,7 @@ import { fakePorts } from '../support/ports.ts';
 const refused: HandoffResult = { kind: 'not-taken', detail: 'The provider returned 503: no', reason: 'HTTP 503' };
 const taken: HandoffResult = { kind: 'taken' };
 
-describe('the watch over a provider that takes no calls', () => {
+describe('the warning about a provider that accepts no calls', () => {
   const clock = fakeClock();
   let lines: string[];
   let noted: Parameters<DialingStore['noteTrouble']>[1][];
@@ -32,7 +32,7 @@ describe('the watch over a provider that takes no calls', () => {
     mock.timers.tick(60_000);
   };
 
-  it('says nothing of less than a minute, nor of one call however long ago it was refused', () => {
+  it("isn't logged within the first minute, or for a single call, however long ago it was refused", () => {
     watch.onResult(refused);
     minute();
     expect([lines, watch.seconds()]).to.deep.equal([[], 0]);
@@ -43,7 +43,7 @@ describe('the watch over a provider that takes no calls', () => {
     expect([lines, watch.seconds()]).to.deep.equal([[], 0]);
   });
 
-  it('says it in one line a minute, however many calls are refused, until one is taken', async () => {
+  it('is logged once a minute, however many calls are refused, until one is accepted', async () => {
     watch.onResult(refused);
     const since = clock.millis();
     clock.advance({ minutes: 1 });
@@ -60,7 +60,7 @@ describe('the watch over a provider that takes no calls', () => {
     expect(noted).to.deep.equal([trouble, trouble, trouble, null]);
   });
 
-  it('counts calls that the provider rejects or leaves in doubt, too', () => {
+  it('also counts calls that the provider rejects or leaves in doubt', () => {
     for (const kind of ['rejected', 'answer-lost'] as const) {
       watch.onResult({ kind, detail: '', reason: 'HTTP 401' });
       clock.advance({ minutes: 1 });

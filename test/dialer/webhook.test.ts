@@ -38,7 +38,7 @@ describe('a hand-off through a webhook', () => {
   };
   const identifiers = { handoffId: 'c', requestId: 'r', contactId: 'c', campaignId: 'g', placedAt: '1970-01-01T00:00:00.001Z' };
 
-  it('has all of the call, as JSON, signed now under the id of the hand-off', async () => {
+  it('sends the whole call as JSON, signed at the current time with the hand-off ID', async () => {
     const { handoff, headers, body, method } = await sent({ name: 'Ada', timeZone: 'UTC', variables: { a: 'b' } });
     const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
     expect(handoff).to.deep.equal({ ...identifiers, contact, variables: { a: 'b' } });
@@ -47,12 +47,12 @@ describe('a hand-off through a webhook', () => {
     expect(method).to.equal('POST');
   });
 
-  it('leaves out what the call does not have', async () => {
+  it("omits what the call doesn't have", async () => {
     const { body } = await sent({});
     expect(JSON.parse(body.toString())).to.deep.equal({ ...identifiers, contact: { phone: '+493012345678' }, variables: {} });
   });
 
-  it('counts as not sent where nothing listens', async () => {
+  it('counts as not sent if the connection is refused', async () => {
     const receiver = await startReceiver();
     await receiver.close();
     expect(await provider(receiver.url).handOff(call)).to.deep.equal({
@@ -75,7 +75,7 @@ describe('a hand-off through a webhook', () => {
   };
   const answering = (status: string) => (socket: Socket) => socket.once('data', () => socket.end(`HTTP/1.1 ${status}\r\n\r\n`));
 
-  it('counts as not sent if the name of the provider does not exist', async () => {
+  it("counts as not sent if the provider's host name doesn't exist", async () => {
     const { kind, ...more } = await provider('http://provider.invalid/').handOff(call);
     expect(kind).to.equal('not-taken');
     expect(more)
@@ -83,16 +83,16 @@ describe('a hand-off through a webhook', () => {
       .that.matches(/^host (not found|name not resolved)$/);
   });
 
-  it('counts as not sent if TLS fails, or its connection is reset while it is being secured', async () => {
+  it('counts as not sent if TLS fails, or the connection is reset during the handshake', async () => {
     const https = (port: number) => `https://127.0.0.1:${port}/`;
     for (const on of [answering('200 OK'), (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())])
       expect(await through(on, https)).to.have.property('kind', 'not-taken');
   });
 
   for (const [when, on] of [
-    ['before its body has come', (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())],
+    ['before its body arrives', (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())],
     [
-      'after its body has come',
+      'after its body arrives',
       (socket: Socket) => {
         let got = '';
         socket.on('data', (chunk) => {
@@ -102,20 +102,20 @@ describe('a hand-off through a webhook', () => {
       },
     ],
   ] as const) {
-    it(`may have been taken if the connection is reset ${when}`, async () => {
+    it(`may have been accepted if the connection is reset ${when}`, async () => {
       expect(await through(on)).to.have.property('kind', 'answer-lost');
     });
   }
 
   for (const status of ['502 Bad Gateway', '503 Service Unavailable']) {
-    it(`is tried again if a proxy responds with ${status}`, async () => {
+    it(`is retried if a proxy responds with ${status}`, async () => {
       const reason = `HTTP ${status.slice(0, 3)}`;
       expect(await through(answering(`${status}\r\nContent-Length: 0`))).to.deep.include({ kind: 'not-taken', reason });
     });
   }
 });
 
-describe('the answer of a webhook', () => {
+describe('the response of a webhook', () => {
   const handOff = async (answer: (response: ServerResponse) => void, after?: Promise<void>) => {
     const receiver = await startReceiver((_, response) => answer(response));
     try {
@@ -127,7 +127,7 @@ describe('the answer of a webhook', () => {
     }
   };
 
-  it('may say in how many seconds to try again', async () => {
+  it('can set the number of seconds until the next try', async () => {
     expect(await handOff((response) => response.writeHead(503, { 'Retry-After': '120' }).end())).to.include({
       kind: 'not-taken',
       retryAfter: 120,
@@ -135,12 +135,12 @@ describe('the answer of a webhook', () => {
   });
 
   for (const header of ['soon', '-5', 'Infinity', '']) {
-    it(`says no time with the Retry-After ${JSON.stringify(header)}`, async () => {
+    it(`sets no time with the Retry-After ${JSON.stringify(header)}`, async () => {
       expect(await handOff((response) => response.writeHead(503, { 'Retry-After': header }).end())).not.to.have.property('retryAfter');
     });
   }
 
-  it('counts as soon as its status is there, though its body breaks off', async () => {
+  it('counts as soon as its status arrives, even if its body is cut off', async () => {
     expect(
       await handOff((response) => response.writeHead(202, { 'Content-Length': '100' }).write('{', () => response.destroy())),
     ).to.deep.equal({
@@ -148,7 +148,7 @@ describe('the answer of a webhook', () => {
     });
   });
 
-  it('is shortened to what a call keeps, without control characters', async () => {
+  it('is shortened to what a call stores, without control characters', async () => {
     const result = await handOff((response) => response.writeHead(422).end(`\u001b[31m${'no '.repeat(10_000)}`));
     expect(result.kind === 'rejected' && result.detail).to.match(/^The provider returned 422: \[31m(no )+n?o?$/);
     expect(result.kind === 'rejected' && result.detail.length).to.be.at.most(limits.detail);
@@ -166,14 +166,14 @@ describe('the answer of a webhook', () => {
     [500, 'not-taken'],
     [599, 'not-taken'],
   ] as const) {
-    it(`means with the status ${status} that the call is ${kind}`, async () => {
+    it(`with the status ${status} means that the call is ${kind}`, async () => {
       const detail = kind === 'taken' ? {} : { detail: `The provider returned ${status}.` };
       const reason = kind !== 'taken' ? { reason: `HTTP ${status}` } : {};
       expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail, ...reason });
     });
   }
 
-  it('is kept in one line, all of its parts', async () => {
+  it('is stored on one line with all of its parts', async () => {
     const result = await handOff((response) => {
       response.writeHead(422).write('no\r\n\tsuch ');
       setImmediate(() => response.end('line\n'));
@@ -181,13 +181,13 @@ describe('the answer of a webhook', () => {
     expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider returned 422: no such line', reason: 'HTTP 422' });
   });
 
-  it('is read no further than what a call keeps of it', async () => {
+  it('is read no further than what a call stores of it', async () => {
     // Its end never comes.
     const result = await handOff((response) => response.writeHead(422).write('x'.repeat(limits.detail)));
     expect(result).to.have.property('kind', 'rejected');
   });
 
-  it('says nothing where it breaks off after its status', async () => {
+  it("adds no text if it's cut off after its status", async () => {
     const result = await handOff((response) =>
       response.writeHead(422, { 'Content-Length': '100' }).write('{', () => setImmediate(() => response.destroy())),
     );
@@ -203,7 +203,7 @@ describe('the answer of a webhook', () => {
     expect(result).to.deep.equal({ kind: 'taken' });
   });
 
-  it('is lost where the connection breaks off before it', async () => {
+  it('is lost if the connection closes before it arrives', async () => {
     expect(await handOff((response) => response.destroy())).to.deep.equal({
       kind: 'answer-lost',
       detail: "The provider's response was lost (UND_ERR_SOCKET).",
@@ -211,7 +211,7 @@ describe('the answer of a webhook', () => {
     });
   });
 
-  it('is lost where it does not come in time', async () => {
+  it("is lost if it doesn't arrive in time", async () => {
     const { answer } = timeouts;
     timeouts.answer = 100;
     try {
@@ -226,8 +226,8 @@ describe('the answer of a webhook', () => {
   });
 });
 
-describe('a webhook that closes the connections it has kept', () => {
-  it('gets each hand-off, and leaves none in doubt', async () => {
+describe('a webhook that closes idle connections', () => {
+  it('gets each hand-off and leaves no call in doubt', async () => {
     const served = new WeakSet<Socket>();
     const server = createServer((request, response) => {
       // What a provider does that has just closed an idle connection when the next request comes in on it.

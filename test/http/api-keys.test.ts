@@ -36,8 +36,8 @@ describe('API keys in the console', () => {
       apiKeysSchema.strict().parse((await ask('GET', `${core.url}/console/api-keys`, { cookie: as })).json);
     const revoke = (id: string, query = '') => ask('DELETE', `${core.url}/console/api-keys/${id}${query}`, { cookie });
 
-    describe('creating one', () => {
-      it('answers 201 with the record and, this once, the key value', async () => {
+    describe('creating a key', () => {
+      it('returns 201 with the record and, only this once, the key value', async () => {
         const answer = await create({ name: '  CRM  ', expiration: { kind: 'custom', date: '2027-01-31' }, timeZone: 'Europe/Berlin' });
         expect(answer.status).to.equal(201);
         const { apiKey, keyValue } = createdApiKeySchema.strict().parse(answer.json);
@@ -63,7 +63,7 @@ describe('API keys in the console', () => {
         [{ kind: 'custom', date: '2026-11-22' }, '2026-11-22T22:59:59.999Z'],
         [{ kind: 'custom', date: '2031-11-20' }, '2031-11-20T22:59:59.999Z'],
       ] as const) {
-        it(`computes the expiry of ${JSON.stringify(expiration)}`, async () => {
+        it(`computes the expiry for ${JSON.stringify(expiration)}`, async () => {
           const answer = await create({ name: 'x', expiration, timeZone: 'Europe/Berlin' });
           expect(createdApiKeySchema.parse(answer.json).apiKey.expiresAt).to.equal(expiresAt);
         });
@@ -73,19 +73,19 @@ describe('API keys in the console', () => {
         ['no name', { name: undefined }, 'name'],
         ['a blank name', { name: '   ' }, 'name'],
         ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
-        ['a name with a line end', { name: 'a\nb' }, 'name'],
-        ['no expiration', { expiration: undefined }, 'expiration'],
+        ['a name with a line break', { name: 'a\nb' }, 'name'],
+        ['a missing expiration', { expiration: undefined }, 'expiration'],
         ['six years', { expiration: { kind: 'years', years: 6 } }, 'expiration.years'],
         ['half a year', { expiration: { kind: 'years', years: 0.5 } }, 'expiration.years'],
         ['today', { expiration: { kind: 'custom', date: '2026-11-21' } }, 'expiration.date'],
         ['yesterday', { expiration: { kind: 'custom', date: '2026-11-20' } }, 'expiration.date'],
-        ['five years from today', { expiration: { kind: 'custom', date: '2031-11-21' } }, 'expiration.date'],
+        ['exactly five years from today', { expiration: { kind: 'custom', date: '2031-11-21' } }, 'expiration.date'],
         ['a day that does not exist', { expiration: { kind: 'custom', date: '2027-02-29' } }, 'expiration.date'],
-        ['no zone', { timeZone: undefined }, 'timeZone'],
-        ['a zone that is none', { timeZone: 'Mars/Olympus' }, 'timeZone'],
+        ['a missing time zone', { timeZone: undefined }, 'timeZone'],
+        ['an invalid time zone', { timeZone: 'Mars/Olympus' }, 'timeZone'],
         ['an unknown field', { scopes: [] }, 'scopes'],
       ] as const) {
-        it(`answers 422 to ${what} and creates nothing`, async () => {
+        it(`returns 422 for ${what} and creates nothing`, async () => {
           const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin', ...change });
           expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
           expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
@@ -93,24 +93,24 @@ describe('API keys in the console', () => {
         });
       }
 
-      it('counts the characters of a name as people do', async () => {
+      it('counts the characters of a name as users see them', async () => {
         expect((await create({ name: '🎉'.repeat(200), expiration: { kind: 'none' }, timeZone: 'UTC' })).status).to.equal(201);
       });
 
-      it('goes by the day in the zone that was sent', async () => {
+      it("uses today's date in the given time zone", async () => {
         clock.set('2026-11-21T23:30:00.000Z');
         const expiration = { kind: 'custom', date: '2026-11-22' };
         expect((await create({ name: 'x', expiration, timeZone: 'Europe/Berlin' })).status).to.equal(422);
         expect((await create({ name: 'x', expiration, timeZone: 'America/New_York' })).status).to.equal(201);
       });
 
-      it('is refused to staff without a tenancy', async () => {
+      it('is refused for staff without a selected tenancy', async () => {
         cookie = await signIn(core.url, 'stan@example.com');
         const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'UTC' });
         expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'forbidden']);
       });
 
-      it('keeps nothing of the key value but its SHA-256', async () => {
+      it('stores only the SHA-256 of the key value', async () => {
         const { keyValue } = await createKey(core.url, cookie);
         const rows = JSON.stringify(await direct.storage.database.read('api_keys'));
         expect(rows).to.contain(hash('sha256', keyValue, 'hex'));
@@ -118,7 +118,7 @@ describe('API keys in the console', () => {
       });
     });
 
-    it('is refused after the last millisecond of its expiry day, and stays listed as expired', async () => {
+    it('creates a key that is refused after the last millisecond of its last day, and stays listed as expired', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
       clock.set('2026-11-22T22:59:59.999Z');
       expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
@@ -129,8 +129,8 @@ describe('API keys in the console', () => {
       expect(apiKeys.map(({ name, expired }) => [name, expired])).to.deep.equal([['Short', true]]);
     });
 
-    describe('listing them', () => {
-      it('shows the newest first, ties broken by id, the same way each time', async () => {
+    describe('listing keys', () => {
+      it('returns them newest first, with ties in a stable order by ID', async () => {
         for (const name of ['one', 'two', 'three']) await createKey(core.url, cookie, name);
         clock.advance({ seconds: 1 });
         await createKey(core.url, cookie, 'four');
@@ -138,7 +138,7 @@ describe('API keys in the console', () => {
         expect(apiKeys.map(({ name }) => name)).to.deep.equal(['four', 'three', 'two', 'one']);
       });
 
-      it('shows the newest 500 and says how many there are; the 501st still works', async () => {
+      it('returns the newest 500 and the total count; the 501st key still works', async () => {
         const oldest = await createKey(core.url, cookie, 'oldest');
         clock.advance({ seconds: 1 });
         const rows = Array.from({ length: 500 }, (_, n) => ({
@@ -166,7 +166,7 @@ describe('API keys in the console', () => {
         expect((await older('gone')).status).to.equal(404);
       });
 
-      it('has an owner only for viewers who can see the keys of others', async () => {
+      it("includes the owner only for viewers who can see other users' keys", async () => {
         await createKey(core.url, cookie, 'of Ada');
         const partner = await signIn(core.url, 'pat@example.com');
         await createKey(core.url, partner, 'of Pat');
@@ -178,8 +178,8 @@ describe('API keys in the console', () => {
       });
     });
 
-    describe('revoking one', () => {
-      it('answers 204, takes it off the list, and refuses it at its very next request', async () => {
+    describe('revoking a key', () => {
+      it('returns 204, removes the key from the list, and refuses its very next request', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
         expect((await revoke(id)).status).to.equal(204);
@@ -187,7 +187,7 @@ describe('API keys in the console', () => {
         expect((await list()).total).to.equal(0);
       });
 
-      it('answers 404 the second time, and for an unknown id', async () => {
+      it('returns 404 the second time, and for an unknown ID', async () => {
         const { id } = await createKey(core.url, cookie);
         await revoke(id);
         for (const gone of [id, 'no-such-key', '%00', 'x'.repeat(100)]) {
@@ -196,13 +196,13 @@ describe('API keys in the console', () => {
         }
       });
 
-      it('answers 204 to one of many at once, and 404 to the others', async () => {
+      it('returns 204 for one of many concurrent requests, and 404 for the others', async () => {
         const { id } = await createKey(core.url, cookie);
         const statuses = (await Promise.all(Array.from({ length: 10 }, () => revoke(id)))).map(({ status }) => status);
         expect(statuses.sort()).to.deep.equal([204, ...Array.from({ length: 9 }, () => 404)]);
       });
 
-      it('leaves queued calls alone unless asked, and then cancels them', async () => {
+      it('cancels queued calls only on request', async () => {
         const stays = await createKey(core.url, cookie);
         const goes = await createKey(core.url, cookie);
         for (const { keyValue } of [stays, stays, goes, goes]) await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -214,7 +214,7 @@ describe('API keys in the console', () => {
         for (const { api_key_id, state } of states) expect(state).to.equal(api_key_id === goes.id ? 'cancelled' : 'queued');
       });
 
-      it('answers 400 to a query that it does not know', async () => {
+      it('returns 400 for an unknown query parameter', async () => {
         const { id } = await createKey(core.url, cookie);
         for (const query of ['?cancelQueuedCalls=yes', '?cancel=true', '?cancelQueuedCalls=true&cancelQueuedCalls=true']) {
           expect((await revoke(id, query)).status).to.equal(400);
@@ -222,7 +222,7 @@ describe('API keys in the console', () => {
         expect((await list()).total).to.equal(1);
       });
 
-      it('keeps the name for the record, and no digest', async () => {
+      it('keeps the name for the audit trail, but no digest', async () => {
         const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
         await revoke(id);
         const rows: object[] = await direct.storage.database.read('retired_api_keys');
@@ -230,7 +230,7 @@ describe('API keys in the console', () => {
         expect(JSON.stringify(rows)).not.to.contain(hash('sha256', keyValue, 'hex'));
       });
 
-      it('leaves an audit event, as creating does', async () => {
+      it('records an audit event, like creating', async () => {
         const { id } = await createKey(core.url, cookie, 'CRM');
         await revoke(id);
         const events: object[] = await direct.storage.database.read('audit_events').where({ subject_id: id }).orderBy('action');
@@ -241,11 +241,11 @@ describe('API keys in the console', () => {
       });
     });
 
-    describe('identifying one', () => {
+    describe('identifying a key', () => {
       const identify = async (sha256: string, as = cookie) =>
         ask('POST', `${core.url}/console/api-keys/identify`, { cookie: as, body: { sha256 } });
 
-      it('finds a visible key by the SHA-256 of its value, and null otherwise', async () => {
+      it('finds a visible key by the SHA-256 of its value, and returns null otherwise', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         const digest = hash('sha256', keyValue, 'hex');
         expect(identifiedApiKeySchema.parse((await identify(digest)).json).apiKey?.id).to.equal(id);
@@ -254,13 +254,13 @@ describe('API keys in the console', () => {
         expect((await identify('0'.repeat(64))).json).to.deep.equal({ apiKey: null });
       });
 
-      it('answers 422 to what is no SHA-256', async () => {
+      it('returns 422 for an invalid SHA-256', async () => {
         expect((await identify('abc')).status).to.equal(422);
       });
     });
 
     describe('the time of last use', () => {
-      it('is written down within a minute, and never moves back', async () => {
+      it('is stored within a minute, and never moves back', async () => {
         const { keyValue } = await createKey(core.url, cookie);
         await placeCall(core.url, tenants.campaign.id, keyValue);
         clock.advance({ seconds: 20 });

@@ -37,34 +37,34 @@ describe('attacks', () => {
     const tryPassword = (email: string, attempt: string, from: string) =>
       ask('POST', `${core.url}/console/session`, { body: { email, password: attempt }, headers: { 'X-Forwarded-For': from } });
 
-    it('many sign-ins at once do not keep anybody from writing', async () => {
+    it("many concurrent sign-ins don't block writes", async () => {
       await Promise.all(Array.from({ length: 60 }, (_, n) => tryPassword(`x${n % 3}@example.com`, 'wrong', `198.51.100.${n}`)));
       expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     });
 
-    it('sign-ins refused because too many wait do not count as wrong passwords', async () => {
+    it("sign-ins rejected because too many are waiting don't count as wrong passwords", async () => {
       const from = '203.0.113.7';
       await Promise.all(Array.from({ length: 80 }, () => tryPassword('sue@example.com', password, from)));
       expect((await tryPassword('sue@example.com', password, from)).status).to.equal(201);
     });
 
-    it('addresses of one IPv6 network are throttled as one', async () => {
+    it('addresses from one IPv6 network are throttled together', async () => {
       const statuses = new Set<number>();
       for (let n = 0; n < 11; n++) statuses.add((await tryPassword('tom@example.com', 'wrong', `2001:db8:1:2::${n + 1}`)).status);
       expect([...statuses]).to.deep.equal([401, 429]);
       expect((await tryPassword('tom@example.com', 'wrong', '2001:db8:1:3::1')).status).to.equal(401);
     });
 
-    it('an e-mail address that no database takes is that of nobody', async () => {
+    it('an email address that no database can store belongs to no one', async () => {
       expect((await tryPassword('a\u0000b@example.com', 'wrong', '198.51.100.250')).status).to.equal(401);
     });
 
-    it('a search for what no database takes is refused', async () => {
+    it('a search for text that no database can store is refused', async () => {
       const answer = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls?search=%00`, { cookie });
       expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
-    it('sign-ins with the old password that are under way do not survive its change', async () => {
+    it("sign-ins with the old password that are still in progress don't survive a password change", async () => {
       const input = { email: 'changer@example.com', name: 'C', userType: 'staff', accountId: null, partnerId: null } as const;
       await createUser(direct.ports, operator, input, password);
       const session = await signIn(core.url, 'changer@example.com');
@@ -86,12 +86,12 @@ describe('attacks', () => {
       );
     });
 
-    describe('a name that validation would pass over', () => {
+    describe('a property name that validation would overlook', () => {
       const phone = somePhone();
       for (const [where, raw] of [
-        ['among the variables', `{"contact":{"phone":"${phone}"},"variables":{"__proto__":"x"}}`],
-        ['among the variables, escaped', `{"contact":{"phone":"${phone}"},"variables":{"a":"b","\\u005f_proto__":"x"}}`],
-        ['among the variables, with an object', `{"contact":{"phone":"${phone}"},"variables":{"_\\u005Fproto__":{"a":"x"}}}`],
+        ['in the variables', `{"contact":{"phone":"${phone}"},"variables":{"__proto__":"x"}}`],
+        ['in the variables, escaped', `{"contact":{"phone":"${phone}"},"variables":{"a":"b","\\u005f_proto__":"x"}}`],
+        ['in the variables, with an object', `{"contact":{"phone":"${phone}"},"variables":{"_\\u005Fproto__":{"a":"x"}}}`],
         ['in the contact, escaped', `{"contact":{"phone":"${phone}","__\\u0070roto__":{"name":"x"}}}`],
         ['in the call, escaped', `{"contact":{"phone":"${phone}"},"\\u005f_proto__":{"variables":{"a":"b"}}}`],
       ] as const) {
@@ -101,13 +101,13 @@ describe('attacks', () => {
         });
       }
 
-      it('is refused in what a session sends', async () => {
+      it("is refused in a session's request body", async () => {
         const raw = `{"name":"x","timeZone":"UTC","expiration":{"kind":"none","\\u005f_proto__":{}}}`;
         const answer = await ask('POST', `${core.url}/console/api-keys`, { cookie, raw });
         expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
       });
 
-      it('is not every name that objects have: others are kept as they are', async () => {
+      it("doesn't include other names that every object has, which are kept", async () => {
         const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
         const body = { contact: { phone }, variables };
         const placed = await placeCall(core.url, tenants.campaign.id, key, body);
@@ -120,7 +120,7 @@ describe('attacks', () => {
       });
     });
 
-    it('large bodies are parsed one in a turn of the event loop, so that small ones pass a flood of them', async () => {
+    it('large bodies are parsed one per turn of the event loop, so that small ones overtake them', async () => {
       const body = { contact: { phone: somePhone() }, variables: { large: 'x'.repeat(60_000) } };
       const place = () => placeCall(core.url, tenants.campaign.id, key, body);
       await Promise.all(Array.from({ length: 10 }, place));
@@ -151,7 +151,7 @@ describe('attacks', () => {
       ['with a forged cookie', '/console/api-keys', { Cookie: `callkey_session=${'a'.repeat(43)}; callkey_session.sig=${'b'.repeat(27)}` }],
       ['with a malformed key', '/api/v1/campaigns/x/contacts/on-demand', { 'X-API-Key': 'x' }],
     ] as const) {
-      it(`requests ${what} are refused a few in each turn of the event loop, so a flood of them doesn't hold up statements`, async () => {
+      it(`requests ${what} are refused a few per turn of the event loop, so that a flood doesn't delay statements`, async () => {
         const method = path.startsWith('/api') ? 'POST' : 'GET';
         const flood = () => Promise.all(Array.from({ length: 100 }, () => ask(method, core.url + path, { headers })));
         // Opens the connections.
@@ -173,7 +173,7 @@ describe('attacks', () => {
       });
     }
 
-    it('a text that is too long is refused before it is normalised, which takes the square of its length', async () => {
+    it('text that is too long is refused before normalization, which takes quadratic time', async () => {
       const marks = '\u0316\u0315'.repeat(1_900);
       const expiration = { kind: 'none' };
       const lengths: number[] = [];
@@ -205,7 +205,7 @@ describe('attacks', () => {
       expect(lengths.filter((length) => length > 2_000)).to.deep.equal([]);
     });
 
-    it('a name in pieces that are put together is no longer than the same name whole', async () => {
+    it('a decomposed name may be as long as the same name composed', async () => {
       const name = '\u1f82'.repeat(200);
       const placed = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone(), name: name.normalize('NFD') } });
       expect(placed.status, placed.text).to.equal(202);
@@ -216,7 +216,7 @@ describe('attacks', () => {
       expect(stored).to.deep.equal([name]);
     });
 
-    it('a body that is wrong in thousands of places is not looked through', async () => {
+    it("a body with thousands of errors isn't validated to the end", async () => {
       const variables = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`v${n}`, 1]));
       const answer = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, variables });
       expect([answer.status, answer.json['errors']]).to.deep.equal([
@@ -225,14 +225,14 @@ describe('attacks', () => {
       ]);
     });
 
-    describe('a deceptive name', () => {
+    describe('a name with invisible characters', () => {
       const refusal = async (path: string, body: object, as: object) => {
         const answer = await ask('POST', path, { ...as, body });
         expect(answer.status, answer.text).to.equal(422);
         return problemSchema.parse(answer.json).errors;
       };
 
-      it('is refused for a key, a user and a contact, in words that say what to do', async () => {
+      it('is refused for a key, a user and a contact, with a message that says what to do', async () => {
         const tied = { cookie: await signIn(core.url, 'tia@example.com') };
         const name = 'Northwind \u202eVoice';
         const found = [
@@ -244,7 +244,7 @@ describe('attacks', () => {
         for (const errors of found) expect(errors?.[0]?.message).to.match(/^Remove the invisible character U\+202E/);
       });
 
-      it('is served, listed and revoked where it is there from before', async () => {
+      it('from an earlier version is still served, listed and revoked', async () => {
         const name = 'Old\u200b\u202e';
         const old = await createKey(core.url, cookie, 'Old');
         await direct.storage.database.write('api_keys').where({ id: old.id }).update({ name });
@@ -263,7 +263,7 @@ describe('attacks', () => {
       });
     });
 
-    it('an instant that cannot be kept exactly is refused', async () => {
+    it("a timestamp that can't be stored exactly is refused", async () => {
       const notBefore = `2099-01-01T00:00:00.${'0'.repeat(31)}Z`;
       expect((await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, notBefore })).status).to.equal(422);
     });
@@ -273,7 +273,7 @@ describe('attacks', () => {
       expect([listed.status, codeOf(listed)]).to.deep.equal([400, 'malformed-request']);
     });
 
-    it('a chunked body that is too large leaves the connection in order', async () => {
+    it('a chunked body that is too large leaves the connection usable', async () => {
       const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
       const head = `POST ${new URL(onDemand(core.url, tenants.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
       const next = 'GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
@@ -281,13 +281,13 @@ describe('attacks', () => {
       expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 401']);
     });
 
-    it('an expectation that nobody knows does not come before who is calling', async () => {
+    it("an unknown Expect header isn't reported before authentication", async () => {
       const request = (more: string) => overSocket(core.url, `POST /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`);
       expect(await request('Expect: foo\r\n')).to.equal(await request(''));
     });
 
     if (kind === 'sqlite') {
-      it('sign-ins while another process holds the file leave nothing locked', async () => {
+      it('sign-ins while another process holds the file leave no locks behind', async () => {
         const holder = new sqlite3.Database(database.slice('sqlite:'.length));
         const execute = (sql: string) =>
           new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));

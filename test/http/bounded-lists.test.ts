@@ -16,7 +16,7 @@ function numbers(kind: DatabaseKind, count: number): string {
     : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
 }
 
-describe('lists in the console, where there is more than a page', () => {
+describe('console lists longer than a page', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let close: CoreHarness['close'];
@@ -77,7 +77,7 @@ describe('lists in the console, where there is more than a page', () => {
       return { items: accounts.map(({ id }) => id), nextCursor };
     };
 
-    it('have each campaign, account and user on one page', async () => {
+    it('include each campaign, account and user on exactly one page', async () => {
       for (const [path, read, known] of [
         ['/console/campaigns', readCampaigns, 2],
         ['/console/accounts', readAccounts, 2],
@@ -90,7 +90,7 @@ describe('lists in the console, where there is more than a page', () => {
       }
     });
 
-    it('are searched by name without regard to case and accents, and by id', async () => {
+    it('can be searched by name, ignoring case and accents, and by ID', async () => {
       expect(await pages('/console/campaigns?search=RUCKRUFE%20501', readCampaigns)).to.deep.equal([['c501']]);
       expect(await pages('/console/campaigns?search=ubersee%20501', readCampaigns)).to.deep.equal([['c501']]);
       expect(await pages('/console/campaigns?search=c77', readCampaigns)).to.deep.equal([['c77']]);
@@ -106,7 +106,7 @@ describe('lists in the console, where there is more than a page', () => {
       expect(await pages(`/console/users?search=${'o'.repeat(limits.search)}`, readUsers)).to.deep.equal([[]]);
     });
 
-    it('go on after the last user of a page although that user has been deleted', async () => {
+    it("continue after a page's last user even if that user was deleted", async () => {
       const first = await ask('GET', `${core.url}/console/users?search=zoe`, { cookie: partner });
       const { users, nextCursor } = usersSchema.parse(first.json);
       const last = users.at(-1)?.id ?? '';
@@ -115,12 +115,12 @@ describe('lists in the console, where there is more than a page', () => {
       expect(readUsers(next.json).items).to.deep.equal(['u501', 'u502']);
     });
 
-    it('refuse a cursor that they have not given', async () => {
+    it('refuse a forged cursor', async () => {
       const answer = await ask('GET', `${core.url}/console/users?cursor=u7`, { cookie: partner });
       expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
-    it('show a page of the keys that a deletion takes along, and how many there are', async () => {
+    it('show one page of the keys that a deletion affects, and their total', async () => {
       const found = await pages('/console/users/u1/deletion', (json) => {
         const { apiKeys, nextCursor, user } = deletionSchema.parse(json);
         expect(user.apiKeys).to.equal(rows);
@@ -131,7 +131,7 @@ describe('lists in the console, where there is more than a page', () => {
       expect(found[0]?.[0]).to.equal('k502');
     });
 
-    it('count outcomes in the campaigns of the same page', async () => {
+    it('count outcomes only for the campaigns on the same page', async () => {
       const { id } = tenants.campaign;
       const call = `calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at, due_at)`;
       await insert(call, `'x', '${id}', '${tenants.account.id}', 'x', 'k1', 'queued', ${Date.now()}, ${Date.now()}`, 1);
@@ -142,7 +142,7 @@ describe('lists in the console, where there is more than a page', () => {
       expect([await count(''), await count('&search=reminders'), await count('&search=ruckrufe')]).to.deep.equal([true, true, false]);
     });
 
-    it('of tenancies have the best matches first, whatever else matches', async () => {
+    it('show the best tenancy matches first, however many others match', async () => {
       const named = (id: string, name: string) =>
         direct.storage.database.write('accounts').insert({ id, name, partner_id: tenants.partner.id, created_at: 1, external_id: null });
       await named('word', 'Zahnarzt Übersee');
@@ -195,12 +195,12 @@ describe('a search for calls', () => {
       return calls.map(({ requestId }) => requestId);
     }
 
-    it('finds the oldest of many calls, by name and by state', async () => {
+    it('finds the oldest of many calls by name and state', async () => {
       expect(await searchAll('?search=zoe')).to.deep.equal(['9']);
       expect(await searchAll('?state=busy')).to.deep.equal(['7']);
     });
 
-    it('returns what it has found when the same session searches for something else, and goes on from there', async () => {
+    it('returns its matches so far when the same session starts another search, and can be continued from there', async () => {
       const older = search('?search=zoe');
       const newer = search('?search=zo');
       const stopped = (await Promise.all([older, newer])).find(({ searchedBackTo }) => searchedBackTo !== undefined);

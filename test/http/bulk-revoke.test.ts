@@ -29,7 +29,7 @@ describe('revoking several API keys at once', () => {
     const keys = (count: number, as = cookie) => Promise.all(Array.from({ length: count }, (_, n) => createKey(core.url, as, `key ${n}`)));
     const left = async () => apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).total;
 
-    it('refuses each of them at its very next request, and no other', async () => {
+    it('refuses the very next request of each, and of no other key', async () => {
       const [one, two, three] = await keys(3);
       const ids = [one?.id ?? '', two?.id ?? ''];
       expect(await revoke(ids)).to.deep.equal({ revoked: ids, gone: [] });
@@ -40,7 +40,7 @@ describe('revoking several API keys at once', () => {
       expect(await left()).to.equal(1);
     });
 
-    it('reports keys that are not visible, already revoked or unknown as gone, and revokes the others', async () => {
+    it('reports invisible, revoked and unknown keys as gone, and revokes the others', async () => {
       const [mine, before] = await keys(2);
       const others = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
       await revoke([before?.id ?? '']);
@@ -49,20 +49,20 @@ describe('revoking several API keys at once', () => {
       expect((await placeCall(core.url, tenants.campaign.id, others.keyValue)).status).to.equal(202);
     });
 
-    it('names an id once that is given twice', async () => {
+    it('reports a repeated ID once', async () => {
       const [one] = await keys(1);
       const id = one?.id ?? '';
       expect(await revoke([id, id, 'none', 'none'])).to.deep.equal({ revoked: [id], gone: ['none'] });
     });
 
-    it('lets exactly one of several at once have each key', async () => {
+    it('lets exactly one of several concurrent requests revoke each key', async () => {
       const ids = (await keys(10)).map(({ id }) => id);
       const answers = await Promise.all(Array.from({ length: 6 }, (_, n) => revoke(n % 2 ? ids : ids.toReversed())));
       expect(answers.flatMap(({ revoked }) => revoked).sort()).to.deep.equal([...ids].sort());
       for (const { revoked, gone } of answers) expect([...revoked, ...gone].sort()).to.deep.equal([...ids].sort());
     });
 
-    it('leaves queued calls alone unless asked, and then cancels them', async () => {
+    it('cancels queued calls only on request', async () => {
       const [stays, goes, goesToo] = await keys(3);
       for (const key of [stays, goes, goesToo]) await placeCall(core.url, tenants.campaign.id, key?.keyValue ?? '');
       await revoke([stays?.id ?? '']);
@@ -72,7 +72,7 @@ describe('revoking several API keys at once', () => {
       expect([stays, goes, goesToo].map((key) => states.get(key?.id ?? ''))).to.deep.equal(['queued', 'cancelled', 'cancelled']);
     });
 
-    it('leaves an audit event for each key that it revoked', async () => {
+    it('records an audit event for each revoked key', async () => {
       const [one, two] = await keys(2);
       await revoke([one?.id ?? '', two?.id ?? '', 'none']);
       const events: object[] = await direct.storage.database
@@ -85,7 +85,7 @@ describe('revoking several API keys at once', () => {
       expect(events[1]).to.include({ ...common, subject_id: two?.id, subject_name: 'key 1' });
     });
 
-    it('takes 100 ids, and refuses more, none, and what is no list of ids', async () => {
+    it('accepts 100 IDs, and refuses more, none, or anything but a list of IDs', async () => {
       const ids = (await keys(100)).map(({ id }) => id);
       for (const body of [
         { ids: [...ids, 'one-more'] },

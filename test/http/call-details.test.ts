@@ -7,7 +7,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf, textAt } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
-describe('the details of a call', () => {
+describe('call details', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -36,7 +36,7 @@ describe('the details of a call', () => {
     const detailsOf = async (contactId: string) => callDetailsSchema.strict().parse((await show(contactId)).json);
     const claim = () => direct.ports.stores.dialing.claim(10, 'webhook', clock.millis(), clock.millis() + 30_000);
 
-    it('have its window, its variables, its time zone and the key', async () => {
+    it("include the call's time window, variables, time zone and key", async () => {
       const window = { notBefore: '2026-11-21T10:00:00.000Z', notAfter: '2026-11-21T12:00:00.000Z' };
       const contactId = await place({ requestId: 'order-1', variables: { order: '4711', a: '' }, ...window });
       const { call, ...details } = await detailsOf(contactId);
@@ -54,7 +54,7 @@ describe('the details of a call', () => {
       });
     });
 
-    it('count the attempts, and say when the next one is due, until the provider has the call', async () => {
+    it('show the number of attempts and, until the provider has the call, when the next one is due', async () => {
       const contactId = await place();
       const [first] = (await claim()).filter((each) => each.contactId === contactId);
       const due = clock.millis() + 60_000;
@@ -67,7 +67,7 @@ describe('the details of a call', () => {
       expect(await detailsOf(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
     });
 
-    it('lose the variables with the rest of the contact’s data', async () => {
+    it('lose the variables together with the rest of the contact’s data', async () => {
       const contactId = await place({ variables: { order: '4711' } });
       await direct.storage.database
         .write('calls')
@@ -76,7 +76,7 @@ describe('the details of a call', () => {
       expect(await detailsOf(contactId)).to.deep.include({ variables: null, timeZone: null });
     });
 
-    it('are not found in another campaign, nor by what is no identifier', async () => {
+    it("aren't found through another campaign, or by an invalid ID", async () => {
       const contactId = await place();
       cookie = await signIn(core.url, 'pat@example.com');
       expect((await show(contactId)).status).to.equal(200);

@@ -7,7 +7,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
-describe('calls and activity in the console, filtered', () => {
+describe('filtered calls and activity in the console', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -63,20 +63,20 @@ describe('calls and activity in the console, filtered', () => {
       return calls.map(({ requestId }) => requestId);
     };
 
-    it('have the calls of a day of the zone, to the millisecond', async () => {
+    it('include the calls of a day in a time zone, to the millisecond', async () => {
       expect(await found(`${own()}?${the8th}`)).to.deep.equal(['last', 'first']);
       expect(await found(`${own()}?from=2026-11-08`)).to.deep.equal(['after', 'last']);
       expect(await found(`${own()}?to=2026-11-07`)).to.deep.equal(['first', 'before']);
     });
 
-    it('have the calls of all campaigns in scope, newest first, with their campaigns', async () => {
+    it('include the calls of all campaigns in scope, newest first, with their campaigns', async () => {
       expect(await found('/console/calls')).to.deep.equal(['after', 'last', 'first', 'before']);
       expect(await found(`/console/calls?${the8th}`, partner)).to.deep.equal(['last', 'recall', 'first']);
       const { calls } = callsSchema.parse((await get('/console/calls?search=recall', partner)).json);
       expect(calls.map(({ campaign }) => campaign)).to.deep.equal([{ id: tenants.siblingCampaign.id, name: 'Recalls' }]);
     });
 
-    it('have the calls in some states, and of a key', async () => {
+    it('include the calls in certain states, and of a certain key', async () => {
       expect(await found(`${own()}?state=cancelled`)).to.deep.equal(['first']);
       expect(await found(`${own()}?state=cancelled&state=queued&${the8th}`)).to.deep.equal(['last', 'first']);
       expect(await found(`/console/calls?apiKey=${otherKey.id}`, partner)).to.deep.equal(['last', 'recall']);
@@ -84,11 +84,11 @@ describe('calls and activity in the console, filtered', () => {
     });
 
     for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456'])
-      it(`finds ${number} as people write it`, async () => {
+      it(`find ${number} however it's written`, async () => {
         expect(await found(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
       });
 
-    it('count by day what the same filter lists', async () => {
+    it('have the same daily counts as the list', async () => {
       const days = async (query: string) => {
         const { days } = callsSummarySchema.parse((await get(`${own()}/summary?${query}`)).json);
         return days.map(({ day, states }) => [day, states]);
@@ -107,7 +107,7 @@ describe('calls and activity in the console, filtered', () => {
       ['from=2026-11-09&to=2026-11-08', 'from'],
       ['from=2026-11-08&timeZone=Nowhere', 'timeZone'],
     ] as const) {
-      it(`are refused for ${query}, with the field`, async () => {
+      it(`are refused for ${query}, naming the field`, async () => {
         for (const path of [own(), `${own()}.csv`, '/console/calls', '/console/calls.csv', '/console/activity', '/console/activity.csv']) {
           const answer = await get(`${path}?${query}`);
           expect([answer.status, codeOf(answer)], path).to.deep.equal([400, 'malformed-request']);
@@ -116,7 +116,7 @@ describe('calls and activity in the console, filtered', () => {
       });
     }
 
-    it('are refused for a state that there is not', async () => {
+    it('are refused for an unknown state', async () => {
       for (const query of ['state=ringing', 'state=busy&state=ringing']) {
         const answer = await get(`/console/calls?${query}`);
         expect([answer.status, answer.json['detail']]).to.deep.equal([
@@ -126,7 +126,7 @@ describe('calls and activity in the console, filtered', () => {
       }
     });
 
-    it('are exported whole, with a last line that says so, and recorded', async () => {
+    it('can be exported completely, with a last line that confirms it, and the export is recorded', async () => {
       const answer = await get(`/console/calls.csv?${the8th}`, partner);
       expect(answer.headers['content-type']).to.equal('text/csv; charset=utf-8');
       const lines = answer.text.split('\r\n');
@@ -143,7 +143,7 @@ describe('calls and activity in the console, filtered', () => {
       expect(events.map(({ subject }) => subject.name)).to.deep.equal(['calls (from 2026-11-08 to 2026-11-08)']);
     });
 
-    it('have the events of a person, an action, a subject and a day', async () => {
+    it('include the events of a certain user, action, subject and day', async () => {
       const events = async (query: string) => {
         const view = activitySchema.parse((await get(`/console/activity?${query}`, partner)).json);
         expect(view.total).to.equal(view.events.length);
@@ -159,7 +159,7 @@ describe('calls and activity in the console, filtered', () => {
       expect(await events('action=nothing')).to.deep.equal([]);
     });
 
-    it('offer the people and actions that there are in scope', async () => {
+    it('offer the users and actions that exist in scope', async () => {
       const facets = activityFacetsSchema.parse((await get('/console/activity/facets', partner)).json);
       expect(facets.actors.map(({ name }) => name)).to.have.members(['The operator', 'Ada Account', 'Pat Partner']);
       expect(facets.actions).to.include.members(['account.added', 'api-key.created', 'session.started', 'user.added']);
@@ -167,7 +167,7 @@ describe('calls and activity in the console, filtered', () => {
       expect(mine.actors.map(({ name }) => name)).to.deep.equal(['Ada Account']);
     });
 
-    it('export events alike', async () => {
+    it('can be exported for events as well', async () => {
       const { text } = await get('/console/activity.csv?action=api-key.created', partner);
       expect(
         text
@@ -178,7 +178,7 @@ describe('calls and activity in the console, filtered', () => {
       expect(text).to.match(/\r\n# complete, 2 rows\r\n$/);
     });
 
-    it('say in the last line of a file that it breaks off, and how many rows it has', async () => {
+    it('say in the last line of a file if the export was cut short, and after how many rows', async () => {
       const { id } = tenants.otherCampaign;
       const count = 20_500;
       const numbers =

@@ -9,7 +9,7 @@ import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants
 
 const nothingElse = { detail: null, durationSeconds: null };
 
-describe('the summary of a campaign’s calls', () => {
+describe('the call summary of a campaign', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -53,14 +53,14 @@ describe('the summary of a campaign’s calls', () => {
     const claim = (limit: number) =>
       direct.ports.stores.dialing.claim(limit, 'webhook', clock.millis(), clock.now().plus({ seconds: 30 }).toMillis());
 
-    it('has the last 30 days of the zone, the oldest first, and empty ones too', async () => {
+    it('covers the last 30 days in the time zone, oldest first, including empty ones', async () => {
       const all = await days();
       expect(all).to.have.length(30);
       expect(all[0]).to.deep.equal({ day: '2026-10-23', states: {} });
       expect(all[29]).to.deep.equal({ day: '2026-11-21', states: {} });
     });
 
-    it('shows a call at once, on the day that it was placed, whenever it ends', async () => {
+    it('shows a call immediately, on the day it was placed, whenever it ends', async () => {
       clock.set('2026-11-18T18:20:00.000Z');
       await place('early');
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { queued: 1 } }]);
@@ -80,7 +80,7 @@ describe('the summary of a campaign’s calls', () => {
       expect(await filled('Asia/Kathmandu')).to.deep.equal([{ day: '2026-11-19', states: { completed: 1 } }]);
     });
 
-    it('counts each call once, in the state that it is in, whatever ended it', async () => {
+    it('counts each call once in its current state, whatever ended it', async () => {
       const { dialing, callList } = direct.ports.stores;
       for (let n = 0; n < 4; n++) await place(`dialed ${n}`.replace(' ', '-'));
       const claimed = await claim(4);
@@ -104,7 +104,7 @@ describe('the summary of a campaign’s calls', () => {
       expect(await today()).to.deep.equal(expected);
     });
 
-    it('counts a call once whose outcome was reported late, under what it became', async () => {
+    it('counts a call with a late outcome once, under that outcome', async () => {
       const { dialing, callList, retention } = direct.ports.stores;
       for (const id of ['a', 'b']) await place(id);
       const claimed = await claim(2);
@@ -125,20 +125,20 @@ describe('the summary of a campaign’s calls', () => {
       expect(await retention.forgetCounts(clock.now().plus({ days: 1 }))).to.be.greaterThan(0);
     });
 
-    it('counts the calls that a revoke cancels', async () => {
+    it("counts the calls that a revoked key's cancellation ends", async () => {
       for (const requestId of ['a', 'b']) await place(requestId);
       await ask('DELETE', `${core.url}/console/api-keys/${key.id}?cancelQueuedCalls=true`, { cookie });
       expect(await today()).to.deep.equal({ cancelled: 2 });
     });
 
-    it('still has the calls whose contact data was erased', async () => {
+    it('still includes calls whose contact data was erased', async () => {
       await place('erased');
       await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });
       await direct.ports.stores.retention.erase(clock.now().plus({ days: 1 }));
       expect(await today()).to.deep.equal({ cancelled: 1 });
     });
 
-    it('sums up on two cores at once without losing or doubling a call', async () => {
+    it('counts every call exactly once across two cores', async () => {
       const ids = Array.from({ length: 60 }, (_, n) => `r${n}`);
       await Promise.all(ids.map((id) => place(id)));
       const { callList } = direct.ports.stores;
@@ -150,7 +150,7 @@ describe('the summary of a campaign’s calls', () => {
       expect(await today()).to.deep.equal({ cancelled: 60 });
     });
 
-    it('has no calls of other campaigns, nor of more than 30 days ago', async () => {
+    it('excludes calls of other campaigns and calls older than 30 days', async () => {
       clock.set('2026-10-22T23:59:59.999Z');
       await place('too-old');
       clock.set('2026-10-23T00:00:00.000Z');
@@ -161,14 +161,14 @@ describe('the summary of a campaign’s calls', () => {
       expect(await filled()).to.deep.equal([{ day: '2026-10-23', states: { queued: 1 } }]);
     });
 
-    it('is not found for a campaign out of scope', async () => {
+    it("isn't found for a campaign out of scope", async () => {
       for (const campaign of [tenants.siblingCampaign.id, tenants.otherCampaign.id, 'none', '%00']) {
         const answer = await summarize('?timeZone=UTC', campaign);
         expect([answer.status, codeOf(answer)], campaign).to.deep.equal([404, 'not-found']);
       }
     });
 
-    it('asks for a time zone: without one, or with a wrong one, 400', async () => {
+    it('returns 400 without a valid time zone', async () => {
       for (const query of ['', '?timeZone=Nowhere', '?timeZone=UTC&outcome=busy']) {
         for (const answer of [await summarize(query), await summarizeAll(query)])
           expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);

@@ -70,7 +70,7 @@ describe('a connection', () => {
         if (isSecure && !hasOpenssl) skip(this, 'openssl is not installed');
       });
 
-      it('starts one request at a time, and answers in order', async () => {
+      it('handles one request at a time and responds in order', async () => {
         const opened = await open({ isSecure });
         ({ listener } = opened);
         const { socket, seen } = await client(listener);
@@ -91,7 +91,7 @@ describe('a connection', () => {
       });
 
       for (const isRead of [true, false])
-        it(`is cut off when a body that is ${isRead ? 'read' : 'dropped'} comes in chunks of one byte without end`, async () => {
+        it(`is cut off if a ${isRead ? 'read' : 'dropped'} body arrives endlessly in one-byte chunks`, async () => {
           let pieces = 0;
           ({ listener } = await open({ isSecure }, (request, response) => {
             if (isRead) request.on('data', () => pieces++);
@@ -105,7 +105,7 @@ describe('a connection', () => {
           if (isRead) expect(pieces).to.be.within(1_000, 1_100);
         });
 
-      it('has its parser read whole bodies for the next connection after it was cut off', async () => {
+      it('leaves its parser able to read whole bodies for the next connection after it was cut off', async () => {
         const answer: RequestListener = (request, response) =>
           void bodyOf(request).then(
             (size) => response.end(String(size)),
@@ -121,7 +121,7 @@ describe('a connection', () => {
         expect(next.seen.text).to.match(/\r\n\r\n5$/);
       });
 
-      it('takes one large body after the other in chunks of a hundred bytes', async () => {
+      it('accepts large bodies in hundred-byte chunks, one after the other', async () => {
         ({ listener } = await open({ isSecure }, (request, response) => void bodyOf(request).then((size) => response.end(String(size)))));
         const { socket, seen } = await client(listener);
         const chunks = `64\r\n${'x'.repeat(100)}\r\n`.repeat(3_000);
@@ -131,7 +131,7 @@ describe('a connection', () => {
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['300000', '300000', '0']);
       });
 
-      it('has thousands of pipelined requests answered, never two at once', async () => {
+      it('handles thousands of pipelined requests, never two at once', async () => {
         let underWay = 0;
         let most = 0;
         let served = 0;
@@ -149,7 +149,7 @@ describe('a connection', () => {
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(Array.from({ length: 3_000 }, (_, index) => String(index)));
       });
 
-      it('is cut off when its client does not read an answer', async () => {
+      it("is cut off if its client doesn't read a response", async () => {
         const answer = Buffer.alloc(30_000_000);
         const opened = await open({ isSecure, limits: { unread: 50, lookEvery: 10 } }, (_, response) => response.end(answer));
         ({ listener } = opened);
@@ -164,7 +164,7 @@ describe('a connection', () => {
     });
   }
 
-  it('has a request or two started in a turn of the event loop, however quickly they are answered', async () => {
+  it('starts at most two requests per turn of the event loop, however quickly they finish', async () => {
     const starts = new Map<number, number>();
     ({ listener } = await open({}, (_, response) => {
       const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
@@ -178,7 +178,7 @@ describe('a connection', () => {
     expect(Math.max(...starts.values())).to.be.within(1, 2);
   });
 
-  it('goes on after a body that was refused unread', async () => {
+  it('continues after a body that was refused without reading it', async () => {
     ({ listener } = await open({}, (request, response) => {
       if (request.method === 'POST') response.writeHead(413);
       response.end();
@@ -189,7 +189,7 @@ describe('a connection', () => {
     expect(statuses(seen.text)).to.deep.equal(['413', '200']);
   });
 
-  it('starts nothing that waits when its client is gone', async () => {
+  it('starts no waiting request after its client has left', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket } = await client(listener);
@@ -205,7 +205,7 @@ describe('a connection', () => {
     expect(opened.started).to.have.length(1);
   });
 
-  it('ends with the answer under way when its listener drains, and starts nothing that waits', async () => {
+  it('ends with the response in progress when its listener drains, and starts no waiting request', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);
@@ -218,7 +218,7 @@ describe('a connection', () => {
     expect([opened.started.length, seen.text.endsWith('whole')]).to.deep.equal([1, true]);
   });
 
-  it('that is open when its listener drains has its first request answered', async () => {
+  it('that is open when its listener drains still gets a response to its first request', async () => {
     ({ listener } = await open({}, (_, response) => response.end('whole')));
     const { socket, seen } = await client(listener);
     const drained = listener.drain();
@@ -229,7 +229,7 @@ describe('a connection', () => {
     expect(seen.text).to.match(/whole$/);
   });
 
-  it('that a client has opened is never reset by a listener that closes, under load without a proxy', async () => {
+  it('is never reset by a closing listener, under load without a proxy', async () => {
     const outcomes = new Map<string, number>();
     for (let round = 0; round < 2; round++) {
       let answered = 0;
@@ -259,7 +259,7 @@ describe('a connection', () => {
     expect([...outcomes.keys()]).to.deep.equal(['answered']);
   });
 
-  it('that never secures itself does not keep a draining listener open', async function () {
+  it("that never completes its TLS handshake doesn't keep a draining listener open", async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     ({ listener } = await open({ isSecure: true, limits: { firstRequest: 1 } }));
     const socket = connect(Number(new URL(listener.url).port), '127.0.0.1');
@@ -267,7 +267,7 @@ describe('a connection', () => {
     await Promise.all([once(socket, 'close'), listener.drain()]);
   });
 
-  it('finishes a long answer although its client asks for a tunnel meanwhile', async () => {
+  it('finishes a long response even if its client requests a tunnel in the meantime', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);
@@ -280,7 +280,7 @@ describe('a connection', () => {
     expect([seen.text.length > 10_000_000, statuses(seen.text)?.length]).to.deep.equal([true, 2]);
   });
 
-  it('is cut off behind a request under way by one that asks for another protocol', async () => {
+  it('is cut off if a request for another protocol is waiting behind one in progress', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);
@@ -290,7 +290,7 @@ describe('a connection', () => {
     expect(opened.started).to.have.length(1);
   });
 
-  it('is answered 400 where a request that waits is followed by what is none', async () => {
+  it('gets a 400 if a waiting request is followed by an invalid one', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);
@@ -301,8 +301,8 @@ describe('a connection', () => {
     expect(statuses(seen.text)).to.deep.equal(['200', '400']);
   });
 
-  describe('at the limit of its network', () => {
-    it('takes the place of the oldest silent one, then of an idle one', async () => {
+  describe("at its network's limit", () => {
+    it('replaces the oldest silent connection, or else an idle one', async () => {
       const opened = await open({ limits: { ofNetwork: 3 } });
       ({ listener } = opened);
       const idle = await client(listener);
@@ -323,7 +323,7 @@ describe('a connection', () => {
       expect([busy.seen.isClosed, next.seen.isClosed, opened.cuts]).to.deep.equal([false, false, ['idle 127.0.0.1', 'idle 127.0.0.1']]);
     });
 
-    it('is refused where all others are busy, unless it comes from another network or a trusted proxy', async () => {
+    it('is refused if all others are busy, unless it comes from another network or a trusted proxy', async () => {
       const opened = await open({ limits: { ofNetwork: 1 }, proxy: '127.0.0.3' });
       ({ listener } = opened);
       const from = async (address: string) => {

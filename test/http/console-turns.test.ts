@@ -25,20 +25,20 @@ const pieces = (count: number, log: string[], name: string) => async (turn: Turn
   }
 };
 
-describe('the turns of the console’s lists', () => {
-  it('go round the users, whatever each of them waits for', async () => {
+describe('the turns of console lists', () => {
+  it('rotate between users, whatever each of them is waiting for', async () => {
     const { run, log } = stage();
     await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('c', 'c1')]);
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['a1 begins', 'b1 begins', 'c1 begins', 'a2 begins', 'a3 begins']);
   });
 
-  it('go round the users, however many sessions one of them has', async () => {
+  it('rotate between users, however many sessions one of them has', async () => {
     const { run, log } = stage();
     await Promise.all([run('a1', '1'), run('a2', '2'), run('a3', '3'), run('b', 'other')]);
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['1 begins', 'other begins', '2 begins', '3 begins']);
   });
 
-  it('leave a second place to other users only', async () => {
+  it('give a second place only to other users', async () => {
     const { run, log } = stage({ atOnce: 2 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
@@ -50,13 +50,13 @@ describe('the turns of the console’s lists', () => {
     expect(log.slice(3)).to.deep.equal(['slow ends', 'same begins', 'same ends']);
   });
 
-  it('are given up between the pieces of a search while others wait', async () => {
+  it('are handed over between the steps of a search if others are waiting', async () => {
     const { run, log } = stage();
     await Promise.all([run('a', 'search', pieces(3, log, 'search'), true), run('b', 'list')]);
     expect(log).to.deep.equal(['search begins', 'search 1', 'list begins', 'list ends', 'search 2', 'search 3', 'search ends']);
   });
 
-  it('end a search when its session begins another, and not when another session or list begins', async () => {
+  it('end a search when the same session starts another, but not when another session or list does', async () => {
     const { run, log } = stage();
     const older = run('a', 'older', pieces(3, log, 'older'), true);
     await Promise.all([
@@ -68,14 +68,14 @@ describe('the turns of the console’s lists', () => {
     expect(log.filter((line) => /\d/.test(line))).to.deep.equal(['older 1', 'other 1', 'newer 1', 'newer 2']);
   });
 
-  it('end a search that has taken its time, or whose client has gone', async () => {
+  it('end a search whose time is up or whose client has left', async () => {
     const { run, log } = stage({ search: 0 });
     await run('a', 'late', pieces(3, log, 'late'), true);
     await run('a', 'gone', pieces(3, log, 'gone'), true);
     expect(log).to.deep.equal(['late begins', 'late 1', 'late ends']);
   });
 
-  it('pass over a search that did not get its turn back in time', async () => {
+  it("end a search that didn't get its next turn in time", async () => {
     const { run, log } = stage({ search: 20 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const search = run('a', 'search', pieces(3, log, 'search'), true);
@@ -87,7 +87,7 @@ describe('the turns of the console’s lists', () => {
     await run('a', 'next');
   });
 
-  it('do not come for whoever waits for too long, or for too many', async () => {
+  it('are refused to requests that wait too long or are too many', async () => {
     const { run } = stage({ wait: 1 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
@@ -99,7 +99,7 @@ describe('the turns of the console’s lists', () => {
     await slow;
   });
 
-  it('are free again after a failure', async () => {
+  it('are released after a failure', async () => {
     const { run, log } = stage();
     await run('a', 'broken', () => Promise.reject(new Error('broken'))).catch(() => undefined);
     await run('a', 'next');

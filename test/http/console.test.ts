@@ -44,7 +44,7 @@ describe('calls, users and activity in the console', () => {
         ask('GET', `${core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
       const listed = async (cookie: string, query = '') => callsSchema.strict().parse((await list(cookie, query)).json);
 
-      it('are listed the newest first, 50 a page, each once although more are placed meanwhile', async () => {
+      it('are listed newest first, 50 per page, each exactly once even if more are placed meanwhile', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (let n = 0; n < 120; n++)
@@ -62,7 +62,7 @@ describe('calls, users and activity in the console', () => {
         expect([...seen].sort()).to.deep.equal(Array.from({ length: 120 }, (_, n) => `r${n}`).sort());
       });
 
-      it('are found by state, contact name, phone number and request id', async () => {
+      it('are found by state, contact name, phone number and request ID', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         const place = (requestId: string, contact: object) => placeCall(core.url, tenants.campaign.id, keyValue, { requestId, contact });
@@ -86,7 +86,7 @@ describe('calls, users and activity in the console', () => {
         expect(await found('?state=queued&search=one')).to.deep.equal(['one']);
       });
 
-      it('name the key that placed them, revoked or not, to those who see it', async () => {
+      it('show the key that placed them, even if revoked, to those who can see it', async () => {
         const ada = await as('ada');
         const key = await createKey(core.url, ada, 'CRM');
         await placeCall(core.url, tenants.campaign.id, key.keyValue);
@@ -98,7 +98,7 @@ describe('calls, users and activity in the console', () => {
         expect((await listed(await as('tia'))).calls[0]?.apiKey).to.deep.equal(owner(false));
       });
 
-      it('of a campaign out of scope are not found', async () => {
+      it("aren't found for a campaign out of scope", async () => {
         for (const [who, campaign, status] of [
           ['ada', tenants.siblingCampaign.id, 404],
           ['tia', tenants.siblingCampaign.id, 404],
@@ -112,14 +112,14 @@ describe('calls, users and activity in the console', () => {
         expect((await list(await staffIn({ kind: 'partner', id: tenants.partner.id }))).status).to.equal(200);
       });
 
-      it('are not listed by a query that makes no sense', async () => {
+      it("aren't listed for an invalid query", async () => {
         const cookie = await as('ada');
         for (const query of ['?state=ringing', '?cursor=%00', '?page=2', `?search=${'x'.repeat(201)}`]) {
           expect((await list(cookie, query)).status, query).to.equal(400);
         }
       });
 
-      it('lose their contact data after the retention, and keep their outcomes', async () => {
+      it('lose their contact data after the retention period, and keep their outcomes', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (const requestId of ['over', 'queued']) {
@@ -153,7 +153,7 @@ describe('calls, users and activity in the console', () => {
       const add = (cookie: string, body: object): Promise<Answer> =>
         ask('POST', `${core.url}/console/users`, { cookie, body: { email: 'new@example.com', name: 'New', ...body } });
 
-      it('are those of the scope', async () => {
+      it("are listed within the viewer's scope", async () => {
         expect(await names(await as('pat'))).to.deep.equal(['ada', 'pat', 'sue', 'tia', 'tom']);
         expect(await names(await as('tia'))).to.deep.equal(['ada', 'tia', 'tom']);
         expect(await names(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['oda']);
@@ -197,12 +197,12 @@ describe('calls, users and activity in the console', () => {
         });
       }
 
-      it('are not created with an e-mail address that is taken', async () => {
+      it("aren't created if the email address is taken", async () => {
         const answer = await add(await as('tia'), { userType: 'account', email: 'ADA@example.com' });
         expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'conflict']);
       });
 
-      it('are deleted with keys and sessions, after a preview, and their queued calls when asked', async () => {
+      it('are deleted with keys and sessions after a preview, and with queued calls on request', async () => {
         const ada = await as('ada');
         const { keyValue } = await createKey(core.url, ada, 'CRM');
         const placed = await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -222,7 +222,7 @@ describe('calls, users and activity in the console', () => {
         expect((await ask('DELETE', url, { cookie: tia })).status).to.equal(404);
       });
 
-      it('never delete themselves, nor anybody out of scope', async () => {
+      it('can delete neither themselves nor anyone out of scope', async () => {
         const tia = await as('tia');
         const remove = (user: { id: string }) => ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: tia });
         const self = await remove(tenants.users.tied);
@@ -235,10 +235,10 @@ describe('calls, users and activity in the console', () => {
       });
     });
 
-    describe('a password that somebody else resets', () => {
+    describe("resetting someone else's password", () => {
       const reset = (cookie: string, user: { id: string }) => ask('POST', `${core.url}/console/users/${user.id}/password`, { cookie });
 
-      it('is a new one-time password, the old one stops working, and the sessions end', async () => {
+      it('sets a new one-time password, disables the old one and ends all sessions', async () => {
         const ada = await as('ada');
         const answer = await reset(await as('tia'), tenants.users.account);
         expect(answer.status).to.equal(200);
@@ -250,13 +250,13 @@ describe('calls, users and activity in the console', () => {
         expect([session.status, session.json['passwordChangeDue']]).to.deep.equal([201, true]);
       });
 
-      it('leaves the keys of the user alone', async () => {
+      it("leaves the user's keys alone", async () => {
         const { keyValue } = await createKey(core.url, await as('ada'));
         await reset(await as('pat'), tenants.users.account);
         expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
       });
 
-      it('leaves an audit event, without the password', async () => {
+      it('records an audit event without the password', async () => {
         const answer = await reset(await as('tia'), tenants.users.account);
         const events: object[] = await direct.storage.database.read('audit_events').where({ action: 'password.reset' });
         expect(events).to.have.length(1);
@@ -264,7 +264,7 @@ describe('calls, users and activity in the console', () => {
         expect(JSON.stringify(events)).not.to.contain(textAt(answer, 'password'));
       });
 
-      it('is never their own, nor that of anybody out of scope', async () => {
+      it("isn't possible for oneself or anyone out of scope", async () => {
         const tia = await as('tia');
         const own = await reset(tia, tenants.users.tied);
         expect([own.status, codeOf(own)]).to.deep.equal([409, 'conflict']);
@@ -277,7 +277,7 @@ describe('calls, users and activity in the console', () => {
         expect((await ask('GET', `${core.url}/console/session`, { cookie: tia })).status).to.equal(200);
       });
 
-      it('is that of staff for staff who have no tenancy selected, and of its users for those who have', async () => {
+      it('is limited to the selected tenancy for staff, and to other staff if none is selected', async () => {
         const inPartner = await staffIn({ kind: 'partner', id: tenants.partner.id });
         expect((await reset(inPartner, tenants.users.partner)).status).to.equal(200);
         expect((await reset(inPartner, tenants.users.otherPartner)).status).to.equal(404);
@@ -291,7 +291,7 @@ describe('calls, users and activity in the console', () => {
       const subjects = async (cookie: string) =>
         (await activity(cookie)).events.filter(({ action }) => action.startsWith('api-key')).map(({ subject }) => subject.name);
 
-      it('is that of the scope, the newest first', async () => {
+      it("is listed within the viewer's scope, newest first", async () => {
         await createKey(core.url, await as('ada'), 'of Ada');
         await createKey(core.url, await as('tom'), 'of Tom');
         await createKey(core.url, await as('sue'), 'of Sue');
@@ -303,7 +303,7 @@ describe('calls, users and activity in the console', () => {
         expect(await subjects(await as('stan'))).to.deep.equal([]);
       });
 
-      it('has the lists that the console has saved as files', async () => {
+      it('includes the lists saved from the console as files', async () => {
         const [tia, cookie] = [await as('tia'), await as('ada')];
         const record = (body: object) => ask('POST', `${core.url}/console/exports`, { cookie, body });
         expect((await record({ list: 'api-keys', rows: 12 })).status).to.equal(204);
@@ -317,7 +317,7 @@ describe('calls, users and activity in the console', () => {
         });
       });
 
-      it('has no more exports than a person makes, however many a client reports', async () => {
+      it('records only as many exports as a person could make, however many a client reports', async () => {
         const cookie = await as('sue');
         const record = () => ask('POST', `${core.url}/console/exports`, { cookie, body: { list: 'calls', rows: 1 } });
         const answers: Answer[] = [];
@@ -327,7 +327,7 @@ describe('calls, users and activity in the console', () => {
         expect((await activity(cookie)).events.filter(({ action }) => action === 'list.exported')).to.have.length(10);
       });
 
-      it('says who did what to which thing, from where, and pages', async () => {
+      it('shows who did what, when and from where, in pages', async () => {
         const cookie = await as('ada');
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
         const first = await activity(cookie);

@@ -16,7 +16,7 @@ import { createKey, openDirect, password, placeCall, signIn } from '../support/t
 
 const names = { partner: 'Northwind Voice', account: 'Blue Clinic', campaign: 'Appointment reminders' };
 
-describe('the first partner, account and campaign', () => {
+describe('setting up the first partner, account and campaign', () => {
   onEachDatabase((kind) => {
     let cores: RunningCore[];
     let cookie: string;
@@ -36,7 +36,7 @@ describe('the first partner, account and campaign', () => {
 
     const setUp = (body: object, core = 0) => ask('POST', `${cores[core]?.url}/console/setup`, { cookie, body });
 
-    it('are refused with all that is wrong with their names', async () => {
+    it('reports everything wrong with their names at once', async () => {
       const answer = await setUp({ partner: ' ', account: 'Blue\u202eClinic', campaign: 'x'.repeat(201) });
       expect([answer.status, answer.json['errors']]).to.deep.equal([
         422,
@@ -52,7 +52,7 @@ describe('the first partner, account and campaign', () => {
       ]);
     });
 
-    it('are created once, whichever of two cores is asked, and the account is selected', async () => {
+    it('creates them once, even through two cores at the same time, and selects the account', async () => {
       const answers = await Promise.all([0, 1, 0, 1].map((core) => setUp(names, core)));
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, 409, 409, 409]);
       const made = answers.find(({ status }) => status === 201);
@@ -85,12 +85,12 @@ describe('the directory', () => {
     const at = (path: string) => `${harness.core.url}/console/${path}`;
     const as = (who: keyof typeof cookies, body?: object) => ({ cookie: cookies[who], ...(body ? { body } : {}) });
 
-    it('sets nothing up where there is a partner, and for nobody but staff', async () => {
+    it('allows the setup only for staff, and only if no partner exists', async () => {
       expect((await ask('POST', at('setup'), as('stan', names))).status).to.equal(409);
       expect((await ask('POST', at('setup'), as('pat', names))).status).to.equal(403);
     });
 
-    it('creates and renames, and records each change for those who see it', async () => {
+    it('creates and renames entries, and records each change for those who can see it', async () => {
       const { json } = await ask('POST', at('directory/partners'), as('stan', { name: 'Eastwind' }));
       expect(json).to.have.nested.property('partner.accounts', 0);
       const added = await ask(
@@ -125,7 +125,7 @@ describe('the directory', () => {
       expect(events.map(({ subject }) => subject.name)).not.to.include('Eastwind');
     });
 
-    it('refuses names that lie, and what is not there', async () => {
+    it('refuses names with invisible characters, and unknown entries', async () => {
       const { account, partner } = harness.tenants;
       const statuses = [
         await ask('PATCH', at(`directory/accounts/${account.id}`), as('stan', { name: 'Blue\u200bClinic' })),
@@ -137,7 +137,7 @@ describe('the directory', () => {
       expect(statuses).to.deep.equal([422, 422, 422, 404, 404]);
     });
 
-    it('is searched without regard to case and accents, and by id', async () => {
+    it('can be searched by name, ignoring case and accents, and by ID', async () => {
       const search = async (text: string) => {
         const { json } = await ask('GET', at(`directory/accounts?search=${encodeURIComponent(text)}`), as('stan'));
         return directoryAccountsSchema.parse(json).accounts.map(({ name }) => name);
@@ -147,7 +147,7 @@ describe('the directory', () => {
       expect(await search('none of them')).to.deep.equal([]);
     });
 
-    it('comes in pages, each thing once, also where many have one name', async () => {
+    it('is paged with each entry exactly once, even if many have the same name', async () => {
       const { otherAccount } = harness.tenants;
       const rows = Array.from({ length: 1_001 }, (_, n) => ({
         ...{ id: `many-${String(n).padStart(4, '0')}`, name: n % 2 === 0 ? 'Same' : `Other ${n}` },

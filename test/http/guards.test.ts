@@ -22,7 +22,7 @@ import { type Ask, ask, codeOf, overSocket } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 
-describe('what guards every route', () => {
+describe('the checks for every route', () => {
   let harness: CoreHarness;
   let cookie: string;
   let key: string;
@@ -46,7 +46,7 @@ describe('what guards every route', () => {
   const inConsole = (method: string, path: string, more: Ask = {}) => ask(method, harness.core.url + path, { cookie, ...more });
 
   for (const type of ['application/json', 'APPLICATION/JSON', 'application/json;charset=utf-8', 'application/json ; charset="UTF-8" ']) {
-    it(`takes a body of ${type}`, async () => {
+    it(`accept a body with the type ${type}`, async () => {
       expect((await place(call(), { 'Content-Type': type })).status).to.equal(202);
     });
   }
@@ -59,25 +59,25 @@ describe('what guards every route', () => {
     'application/json; charset=latin1',
     'application/json; charset=utf-8; a=b',
   ]) {
-    it(`takes no body of ${JSON.stringify(type)}`, async () => {
+    it(`refuse a body with the type ${JSON.stringify(type)}`, async () => {
       const refusal = '415 unsupported-media-type: Send UTF-8 JSON with Content-Type: application/json.';
       expect(await problemOf(place(call(), { 'Content-Type': type }))).to.equal(refusal);
     });
   }
 
-  it('takes a body as it is, and none that is compressed', async () => {
+  it('accept only uncompressed bodies', async () => {
     expect((await place(call(), { 'Content-Encoding': 'identity' })).status).to.equal(202);
     const refusal = '415 unsupported-media-type: Send the body without Content-Encoding.';
     expect(await problemOf(place(call(), { 'Content-Encoding': 'gzip' }))).to.equal(refusal);
   });
 
-  it('takes 64 KiB, and not a byte more', async () => {
+  it('accept up to 64 KiB, and not a byte more', async () => {
     const body = call();
     expect((await place(body.padEnd(65_536))).status).to.equal(202);
     expect(await problemOf(place(body.padEnd(65_537)))).to.equal('413 too-large: The body must be at most 65536 bytes.');
   });
 
-  it('takes 8 KiB from whoever has no key, and not a byte more', async () => {
+  it('accept up to 8 KiB without a key, and not a byte more', async () => {
     const tryIn = (raw: string) => ask('POST', harness.core.url + paths.session, { raw });
     const body = JSON.stringify({ email: 'nobody@example.com', password: 'a wrong password' });
     expect((await tryIn(body.padEnd(8_192))).status).to.equal(401);
@@ -85,16 +85,16 @@ describe('what guards every route', () => {
   });
 
   for (const [what, raw] of [
-    ['that is not JSON', '{'],
-    ['that is not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
-    ['of nothing', ''],
+    ["that isn't JSON", '{'],
+    ["that isn't UTF-8", Buffer.from([0x22, 0xff, 0x22])],
+    ['without content', ''],
   ] as const) {
-    it(`takes no body ${what}`, async () => {
+    it(`refuse a body ${what}`, async () => {
       expect(await problemOf(place(raw))).to.equal("400 malformed-request: The body isn't valid JSON in UTF-8.");
     });
   }
 
-  it('says where a body is wrong first, and names fifty places at most', async () => {
+  it('name the first error of a body, and at most fifty in total', async () => {
     const phone = 'Must be a phone number in E.164 format, such as +493012345678.';
     expect(await problemOf(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: Invalid body at contact.phone: ${phone}`);
     expect(await problemOf(place('[]'))).to.match(/^422 invalid: Invalid body: \S/);
@@ -102,7 +102,7 @@ describe('what guards every route', () => {
     expect((await place(JSON.stringify({ ...JSON.parse(call()), ...unknown }))).json['errors']).to.have.length(50);
   });
 
-  it('says where a query is wrong, and takes an empty parameter for none', async () => {
+  it('name the error in a query, and ignore empty parameters', async () => {
     const calls = pathTo(paths.calls, { id: harness.tenants.campaign.id });
     expect(await problemOf(inConsole('GET', `${calls}?state=ringing`))).to.match(
       /^400 malformed-request: Invalid query at state: Must be one of queued, /,
@@ -113,7 +113,7 @@ describe('what guards every route', () => {
     expect((await inConsole('GET', `${calls}?state=&search=`)).status).to.equal(200);
   });
 
-  it('tells a signed-in user what is wrong with an address', async () => {
+  it('tell a signed-in user what is wrong with a URL', async () => {
     expect(await problemOf(inConsole('GET', '/nowhere'))).to.equal('404 not-found: Nothing exists at this path.');
     expect(await problemOf(inConsole('GET', '/console/%zz'))).to.equal('400 malformed-request: The URL has invalid percent-encoding.');
     expect(await problemOf(inConsole('GET', '/console/users?a=%zz'))).to.equal(
@@ -127,7 +127,7 @@ describe('what guards every route', () => {
     expect([onACall.status, onACall.headers['allow']]).to.deep.equal([405, 'DELETE']);
   });
 
-  it('finds its routes in whatever form HTTP gives an address', async () => {
+  it('match routes in any form of URL that HTTP allows', async () => {
     expect((await ask('POST', `${endpoint}?a=b`, { key, raw: call() })).status).to.equal(202);
     const head = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${key}\r\n`;
     const body = call();
@@ -136,7 +136,7 @@ describe('what guards every route', () => {
     expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
   });
 
-  it('asks once whether a key is active that was just accepted, and again after a refusal', async () => {
+  it('read a recently accepted key from the database once, and again after a refusal', async () => {
     const { keyValue } = await createKey(harness.core.url, cookie);
     const lookUps = async () => {
       const { text } = await ask('GET', `${harness.core.managementUrl}/metrics`);
@@ -150,13 +150,13 @@ describe('what guards every route', () => {
     expect([await placing('none'), await placing(campaign), (await lookUps()) - before]).to.deep.equal([403, 202, 2]);
   });
 
-  it('finds nothing by what cannot be an identifier', async () => {
+  it('return 404 for an impossible ID', async () => {
     expect(await problemOf(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
       "404 not-found: It doesn't exist, or you don't have access to it.",
     );
   });
 
-  it('refuses what another site sends', async () => {
+  it('refuse requests from other sites', async () => {
     const headers = { 'Sec-Fetch-Site': 'cross-site' };
     expect(await problemOf(inConsole('GET', paths.apiKeys, { headers }))).to.equal('403 cross-site: This request came from another site.');
     for (const site of ['same-origin', 'none'])
@@ -170,7 +170,7 @@ describe('what guards every route', () => {
     ).to.equal(200);
   });
 
-  it('says what is wrong with an Idempotency-Key', async () => {
+  it('explain what is wrong with an Idempotency-Key', async () => {
     const wrong = (detail: string) => `422 invalid: Invalid Idempotency-Key header: ${detail}`;
     const form = wrong(
       'Must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :, but neither "." nor "..", bare or between double quotes.',
@@ -184,7 +184,7 @@ describe('what guards every route', () => {
   });
 });
 
-describe('the report of an outcome', () => {
+describe('an outcome report', () => {
   const clock = fakeClock();
   let harness: CoreHarness;
   let calls = 0;
@@ -215,14 +215,14 @@ describe('the report of an outcome', () => {
     });
   const outcomeOf = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
 
-  it('is taken, if it is signed, and answered by its identifier alone', async () => {
+  it("is accepted if it's signed, and confirmed only with its ID", async () => {
     const contactId = await handedOff();
     const answer = await report(outcomeOf(contactId), { headers: { 'X-Request-Id': 'r-1' } });
     expect([answer.status, answer.text, answer.headers['x-request-id']]).to.deep.equal([204, '', 'r-1']);
     expect(await stateOf(contactId)).to.equal('busy');
   });
 
-  it('gets the common 401 unless it is signed and whole', async () => {
+  it("gets the common 401 unless it's signed and complete", async () => {
     const contactId = await handedOff();
     const raw = outcomeOf(contactId);
     const { text } = await ask('GET', `${harness.core.url}/nowhere`);
@@ -235,12 +235,12 @@ describe('the report of an outcome', () => {
     expect(await stateOf(contactId)).to.equal('dialing');
   });
 
-  it('gets 404 for a hand-off that does not exist, so that the provider stops repeating it', async () => {
+  it('gets a 404 for an unknown hand-off, so that the provider stops repeating it', async () => {
     const answer = await report(outcomeOf('none'));
     expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
   });
 
-  it('says what is wrong with it, to a provider that has signed it', async () => {
+  it("is told what is wrong if it's signed", async () => {
     const answer = await report('{"handoffId":"x","state":"ringing"}');
     expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
     expect(answer.json['detail']).to.match(/^Invalid body at state: /);
@@ -256,7 +256,7 @@ describe('the report of an outcome', () => {
   });
 });
 
-describe('what a request throws', () => {
+describe('an error thrown by a request', () => {
   const log: { msg: string; level: string; err?: object; requestId?: string; route?: string }[] = [];
   const lines = new Writable({
     write(chunk, _encoding, done) {
@@ -293,7 +293,7 @@ describe('what a request throws', () => {
     return { status: response.status, headers: response.headers, answer };
   };
 
-  it('is answered as the problem that it is, and nothing of an answer that was under way', async () => {
+  it('is returned as the problem that it is, without anything from a response in progress', async () => {
     const { status, headers, answer } = await throwing(new Problem('too-large', 'Too much.'));
     expect([status, answer]).to.deep.equal([
       413,
@@ -304,7 +304,7 @@ describe('what a request throws', () => {
     expect(log).to.deep.equal([]);
   });
 
-  it('is in the log, where the core could not serve the request, and says when to come back', async () => {
+  it("is logged if the core couldn't serve the request, and the response says when to retry", async () => {
     const { status, headers } = await throwing(new Problem('unavailable', 'Down.', { retryAfter: 2 }));
     expect([status, headers.get('retry-after')]).to.deep.equal([503, '2']);
     expect(log).to.have.length(1);
@@ -312,7 +312,7 @@ describe('what a request throws', () => {
     expect(log[0]?.err).to.include({ message: 'Down.' });
   });
 
-  it('is in the log alone, where it is a fault: the answer says under what identifier', async () => {
+  it("is only logged if it's a bug, and the response names the log entry", async () => {
     const { status, answer } = await throwing(new TypeError('a secret'));
     expect([status, answer]).to.deep.equal([
       500,
@@ -326,7 +326,7 @@ describe('what a request throws', () => {
     expect(log[0]?.err).to.include({ message: 'a secret' });
   });
 
-  it('gets no answer, and its connection is closed, where nobody knows what was done', async () => {
+  it('closes the connection without a response if the result is unknown', async () => {
     const failure: unknown = await throwing(new ResultUnknown(new Error('Connection terminated'))).catch((error: Error) => error.cause);
     expect(failure).to.include({ code: 'UND_ERR_SOCKET', message: 'other side closed' });
     expect(log).to.have.length(1);
@@ -334,7 +334,7 @@ describe('what a request throws', () => {
     expect(log[0]?.err).to.have.nested.property('cause.message', 'Connection terminated');
   });
 
-  it('is in the log once, and then as a number, where many requests have the same reason', async () => {
+  it('is logged once and then counted if many requests fail for the same reason', async () => {
     const away = () => throwing(new Problem('unavailable', 'Down.', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) }));
     for (let times = 0; times < 3; times++) await away();
     await throwing(new Problem('unavailable', 'Late.'));
@@ -349,12 +349,12 @@ describe('what a request throws', () => {
   });
 
   for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {
-    it(`is found under ${id}, which is no UUID, as it is`, async () => {
+    it(`is found by the ID ${id} as it is, though it isn't a UUID`, async () => {
       expect((await throwing(new Error('x'), id)).answer).to.include({ instance: id });
     });
   }
 
-  it('is the common 401, without an identifier, where it is unauthorized', async () => {
+  it("is the common 401, without an identifier, if it's unauthorized", async () => {
     const { status, headers } = await throwing(new Problem('unauthorized', 'x'));
     expect([status, headers.has('x-request-id'), log]).to.deep.equal([401, false, []]);
     expect(Object.fromEntries(headers)).to.include({ 'www-authenticate': 'ApiKey realm="callkey"', 'x-content-type-options': 'nosniff' });
@@ -362,7 +362,7 @@ describe('what a request throws', () => {
 });
 
 describe('a request', () => {
-  it('ends where its client hangs up, before its body is read or meanwhile', async () => {
+  it('ends when its client hangs up, before or while its body is read', async () => {
     const early = new IncomingMessage(new Socket()).destroy();
     await once(early, 'close');
     const late = new IncomingMessage(new Socket());
@@ -373,7 +373,7 @@ describe('a request', () => {
     expect(await failures[1]).to.have.nested.property('cause.message', 'aborted');
   });
 
-  it('counts as secure over TLS itself, and over no other connection where no proxy is trusted', () => {
+  it('counts as secure over TLS, and not over any other connection unless a proxy is trusted', () => {
     const app = new Koa<State>();
     const { isSecure } = clientAddress([], () => undefined);
     const secure = [new TLSSocket(new Socket()), new Socket()].map((socket) => {

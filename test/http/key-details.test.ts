@@ -44,7 +44,7 @@ describe('the details of an API key', () => {
       core = await startCoreHere(database, { clock });
     };
 
-    it('are the key as in the list, and the scope that it was created in', async () => {
+    it("include the key as it's listed, and the scope in which it was created", async () => {
       const { id } = await createKey(core.url, cookie, 'CRM', { kind: 'custom', date: '2027-01-31' });
       const { apiKey, createdIn } = await details(id);
       const listed = (await ask('GET', `${core.url}/console/api-keys`, { cookie })).json;
@@ -52,21 +52,21 @@ describe('the details of an API key', () => {
       expect(createdIn).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
     });
 
-    it('tell a partner whose keys they are', async () => {
+    it('tell a partner who owns the key', async () => {
       const { id } = await createKey(core.url, cookie);
       const { apiKey } = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
       expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });
     });
 
-    it('say what the key reaches now, which a tied creator makes more than where it was created', async () => {
+    it('show which campaigns the key has access to now, which can be more than where it was created', async () => {
       const tia = await signIn(core.url, 'tia@example.com');
       const { id } = await createKey(core.url, tia);
       const { createdIn, reach } = await details(id, 'UTC', tia);
       expect([createdIn.name, reach]).to.deep.equal(['Blue Clinic', { kind: 'partner', id: tenants.partner.id, name: 'Northwind Voice' }]);
     });
 
-    describe('count what the key did', () => {
-      it('by the days of the zone, 30 of them, the oldest first', async () => {
+    describe('usage counts', () => {
+      it('are by day in the time zone, for 30 days, oldest first', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         clock.set('2026-11-19T23:14:00.000Z');
         await place(keyValue, 'first');
@@ -93,7 +93,7 @@ describe('the details of an API key', () => {
         ]);
       });
 
-      it('once for each call: repeats, refusals and calls of other keys do not count', async () => {
+      it('include each call once, without repeats, refusals or calls of other keys', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         const other = await createKey(core.url, cookie);
         for (let n = 0; n < 3; n++) await place(keyValue, 'same');
@@ -105,7 +105,7 @@ describe('the details of an API key', () => {
         expect((await details(id)).usage.at(-1)).to.deep.equal({ day: '2026-11-21', placed: 1, cancelled: 1 });
       });
 
-      it('over all cores on one database', async () => {
+      it('cover all cores on a database', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         const second = await startCoreHere(database, { clock });
         await place(keyValue, 'here');
@@ -117,7 +117,7 @@ describe('the details of an API key', () => {
         expect((await details(id)).usage.at(-1)).to.include({ placed: 3 });
       });
 
-      it('with today in it when a day has just begun there', async () => {
+      it('include today even right after midnight in that zone', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         clock.set('2026-11-21T10:00:00.000Z');
         await place(keyValue, 'midnight');
@@ -125,7 +125,7 @@ describe('the details of an API key', () => {
         expect((await details(id, 'Pacific/Kiritimati')).usage.at(-1)).to.deep.equal({ day: '2026-11-22', placed: 1, cancelled: 0 });
       });
 
-      it('and forget it when it is in no chart of any zone', async () => {
+      it('are deleted once no chart in any time zone shows them', async () => {
         const { keyValue } = await createKey(core.url, cookie);
         await place(keyValue, 'old');
         await cancel(keyValue, 'old');
@@ -144,7 +144,7 @@ describe('the details of an API key', () => {
       });
     });
 
-    it('have the events about the key, the newest first, and of no other', async () => {
+    it("include the key's own events, newest first", async () => {
       const { id } = await createKey(core.url, cookie, 'CRM');
       await createKey(core.url, cookie, 'Another');
       const { activity } = await details(id);
@@ -155,7 +155,7 @@ describe('the details of an API key', () => {
       expect(events).to.deep.include(activity[0]);
     });
 
-    it('are not found for a key that is not visible, revoked or unknown', async () => {
+    it("aren't found for an invisible, revoked or unknown key", async () => {
       const { id } = await createKey(core.url, cookie);
       const others = await signIn(core.url, 'tom@example.com');
       for (const [gone, as] of [
@@ -170,7 +170,7 @@ describe('the details of an API key', () => {
       expect((await show(id)).status).to.equal(404);
     });
 
-    it('ask for a time zone: without one, or with a wrong one, 400', async () => {
+    it('return 400 without a valid time zone', async () => {
       const { id } = await createKey(core.url, cookie);
       for (const query of ['', '?timeZone=', '?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
         const answer = await ask('GET', `${core.url}/console/api-keys/${id}${query}`, { cookie });

@@ -28,7 +28,7 @@ describe('Callkey-Key-Expires', () => {
     const headerOf = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
     const place = (by: string, body?: object) => placeCall(core.url, tenants.campaign.id, by, body);
 
-    it('is in every answer to an accepted request of a key that ends within 30 days', async () => {
+    it('is in every response to an accepted request if the key expires within 30 days', async () => {
       const placed = await place(key);
       const answers: [Answer, number][] = [
         [placed, 202],
@@ -46,7 +46,7 @@ describe('Callkey-Key-Expires', () => {
       expect(headerOf(await place(longer.keyValue))).to.deep.equal([202, undefined]);
     });
 
-    it('appears when 30 days are left, on the key that is in use', async () => {
+    it('appears when 30 days are left for a key in use', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
       expect(headerOf(await place(keyValue))).to.deep.equal([202, undefined]);
       clock.set('2026-11-21T22:59:59.998Z');
@@ -56,11 +56,11 @@ describe('Callkey-Key-Expires', () => {
       clock.set('2026-11-21T09:00:00.000Z');
     });
 
-    it('is absent for a key without an end', async () => {
+    it('is absent for a key without expiration', async () => {
       expect(headerOf(await place((await createKey(core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
     });
 
-    it('is absent from the refusal of a key that was in use', async () => {
+    it('is absent when a key that was in use is refused', async () => {
       const { id, keyValue } = await createKey(core.url, cookie, 'Revoked', { kind: 'custom', date: '2026-11-30' });
       await place(keyValue);
       await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });

@@ -6,7 +6,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, signIn } from '../support/tenants.ts';
 
-describe('the metric of API keys', () => {
+describe('the API key metric', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -25,7 +25,7 @@ describe('the metric of API keys', () => {
       );
     };
 
-    it('counts them by the days that are left, and no revoked ones', async () => {
+    it('counts unrevoked keys by the days until they expire', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const dates = ['2026-11-22', '2026-11-28', '2026-11-29', '2026-12-20', '2026-12-31', '2027-05-01', '2028-01-01', '2029-01-01'];
       for (const date of dates) await createKey(core.url, cookie, date, { kind: 'custom', date });

@@ -35,7 +35,7 @@ describe('the metrics', () => {
           ?.slice(name.length),
       );
 
-    it('are of the database as it is at that scrape', async () => {
+    it('reflect the database at the time of the scrape', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const { keyValue } = await createKey(core.url, cookie);
       await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -52,7 +52,7 @@ describe('the metrics', () => {
       expect(figure(text, 'callkey_last_backup_timestamp_seconds')).to.equal(0);
     });
 
-    it('have the closed lists of their labels from the start', async () => {
+    it('have every possible label value from the start', async () => {
       const text = await scrape();
       for (const series of [
         ...['accepted', 'refused', 'undecided'].map((result) => `callkey_api_key_authentications_total{result="${result}"} 0`),
@@ -68,7 +68,7 @@ describe('the metrics', () => {
       }
     });
 
-    it('have all that the alerts and the dashboard ask for', async () => {
+    it('include everything that the alerts and the dashboard query', async () => {
       await signIn(core.url, 'ada@example.com');
       const text = await scrape();
       const files = ['prometheus/callkey-alerts.yml', 'grafana/callkey-dashboard.json'].map((file) =>
@@ -81,7 +81,7 @@ describe('the metrics', () => {
     });
 
     if (kind === 'sqlite') {
-      it('say that the core is not ready, and nothing of a database that is away', async () => {
+      it("report that the core isn't ready, and omit database values while the database is down", async () => {
         const file = database.slice('sqlite:'.length);
         renameSync(file, `${file}.away`);
         const text = await scrape();
@@ -93,7 +93,7 @@ describe('the metrics', () => {
         expect(figure(await scrape(), 'callkey_ready')).to.equal(1);
       });
 
-      it('tell when the last backup was made, which leaves an audit event', async () => {
+      it('report when the last backup was made, which records an audit event', async () => {
         const directory = freshDirectory();
         const before = Date.now();
         expect(await adminOn(database).json('backup', `${directory}/copy.db`)).to.deep.equal({

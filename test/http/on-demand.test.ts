@@ -39,7 +39,7 @@ describe('the key-authenticated endpoints', () => {
     const cancelUrl = (rest: string) => `${onDemand(core.url, tenants.campaign.id)}/${rest}`;
 
     describe('placing a call', () => {
-      it('answers 202 with the queued call', async () => {
+      it('returns 202 with the queued call', async () => {
         const answer = await place({
           requestId: 'order-4711',
           contact: { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
@@ -54,7 +54,7 @@ describe('the key-authenticated endpoints', () => {
         expect(answer.headers).not.to.have.property('idempotent-replayed');
       });
 
-      it('makes a request id where none is given', async () => {
+      it('generates a request ID if none is given', async () => {
         const answer = await place({ contact: { phone: somePhone() } });
         expect(answer.status).to.equal(202);
         const repeated = await ask('DELETE', cancelUrl(`by-request-id/${textAt(answer, 'requestId')}`), { key });
@@ -62,8 +62,8 @@ describe('the key-authenticated endpoints', () => {
       });
     });
 
-    describe('repeating a request id', () => {
-      it('answers as the first time, marked as a replay', async () => {
+    describe('repeating a request ID', () => {
+      it('returns the first response, marked as a replay', async () => {
         const body = { requestId: 'again', contact: { phone: somePhone(), name: 'Ada' }, variables: { a: '1', b: '2' } };
         const first = await place(body);
         const second = await place({ ...body, variables: { b: '2', a: '1' } });
@@ -72,7 +72,7 @@ describe('the key-authenticated endpoints', () => {
         expect(second.headers).to.include({ 'idempotent-replayed': 'true' });
       });
 
-      it('answers as the first time after its notAfter has passed, while a new request gets 422', async () => {
+      it('returns the first response even after notAfter, when a new request gets a 422', async () => {
         const body = { contact: { phone: somePhone() }, notAfter: new Date(Date.now() + 60_000).toISOString() };
         const first = await place({ requestId: 'in-time', ...body });
         const past = { not_after: 1 };
@@ -90,7 +90,7 @@ describe('the key-authenticated endpoints', () => {
         expect([elsewhere.status, codeOf(elsewhere)]).to.deep.equal([403, 'campaign-refused']);
       });
 
-      it('answers as the first time to no variables or empty ones, and to Z or +00:00', async () => {
+      it('treats missing and empty variables, and Z and +00:00, as equal', async () => {
         const contact = { phone: somePhone() };
         const first = await place({ requestId: 'same', contact, variables: {}, notAfter: '2099-11-21T18:00:00Z' });
         const second = await place({ requestId: 'same', contact, notAfter: '2099-11-21T18:00:00.000+00:00' });
@@ -100,7 +100,7 @@ describe('the key-authenticated endpoints', () => {
         expect((await place({ requestId: 'same', contact, notAfter: '2099-11-21T18:00:00Z' })).status).to.equal(202);
       });
 
-      it('answers 409 to another body', async () => {
+      it('returns 409 for a different body', async () => {
         await place({ requestId: 'differs', contact: { phone: somePhone() } });
         const answer = await place({ requestId: 'differs', contact: { phone: somePhone() } });
         expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'request-id-conflict']);
@@ -114,22 +114,22 @@ describe('the key-authenticated endpoints', () => {
       };
       const { contact, variables, notBefore, notAfter } = whole;
       const differing: [string, object][] = [
-        ['another phone number', { ...whole, contact: { ...contact, phone: '+493012345679' } }],
-        ['another name', { ...whole, contact: { ...contact, name: 'Eve' } }],
-        ['no name', { ...whole, contact: { phone: contact.phone, timeZone: contact.timeZone } }],
-        ['another time zone', { ...whole, contact: { ...contact, timeZone: 'Europe/Vienna' } }],
-        ['no time zone', { ...whole, contact: { phone: contact.phone, name: contact.name } }],
-        ["another variable's value", { ...whole, variables: { a: '2' } }],
-        ["another variable's name", { ...whole, variables: { b: '1' } }],
-        ['one variable more', { ...whole, variables: { a: '1', b: '2' } }],
-        ['no variables', { contact, notBefore, notAfter }],
-        ['another notBefore', { ...whole, notBefore: '2026-11-21T09:00:00.001Z' }],
-        ['no notBefore', { contact, variables, notAfter }],
-        ['another notAfter', { ...whole, notAfter: '2099-11-21T18:00:00.001Z' }],
-        ['no notAfter', { contact, variables, notBefore }],
+        ['a different phone number', { ...whole, contact: { ...contact, phone: '+493012345679' } }],
+        ['a different name', { ...whole, contact: { ...contact, name: 'Eve' } }],
+        ['a missing name', { ...whole, contact: { phone: contact.phone, timeZone: contact.timeZone } }],
+        ['a different time zone', { ...whole, contact: { ...contact, timeZone: 'Europe/Vienna' } }],
+        ['a missing time zone', { ...whole, contact: { phone: contact.phone, name: contact.name } }],
+        ["a variable's different value", { ...whole, variables: { a: '2' } }],
+        ["a variable's different name", { ...whole, variables: { b: '1' } }],
+        ['an extra variable', { ...whole, variables: { a: '1', b: '2' } }],
+        ['missing variables', { contact, notBefore, notAfter }],
+        ['a different notBefore', { ...whole, notBefore: '2026-11-21T09:00:00.001Z' }],
+        ['a missing notBefore', { contact, variables, notAfter }],
+        ['a different notAfter', { ...whole, notAfter: '2099-11-21T18:00:00.001Z' }],
+        ['a missing notAfter', { contact, variables, notBefore }],
       ];
       for (const [what, other] of differing) {
-        it(`answers 409 to ${what} alone`, async () => {
+        it(`returns 409 for ${what}`, async () => {
           const requestId = what.replace(/[^a-z]/gi, '-');
           expect((await place({ requestId, ...whole })).status).to.equal(202);
           const answer = await place({ requestId, ...other });
@@ -137,14 +137,14 @@ describe('the key-authenticated endpoints', () => {
         });
       }
 
-      it('places one call of a hundred that come at once', async () => {
+      it('places one call for a hundred concurrent requests', async () => {
         const body = { requestId: 'at-once', contact: { phone: somePhone() } };
         const answers = await Promise.all(Array.from({ length: 100 }, () => place(body)));
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
         expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).to.have.length(1);
       });
 
-      it('is a new call in another campaign', async () => {
+      it('places a new call in another campaign', async () => {
         const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
         const body = { requestId: 'in-two', contact: { phone: somePhone() } };
         const one = await placeCall(core.url, tenants.campaign.id, partnerKey, body);
@@ -153,7 +153,7 @@ describe('the key-authenticated endpoints', () => {
         expect(one.json['contactId']).not.to.equal(other.json['contactId']);
       });
 
-      it('still answers as the first time once the call is cancelled', async () => {
+      it('still returns the first response after the call is cancelled', async () => {
         const body = { requestId: 'cancelled-since', contact: { phone: somePhone() } };
         const first = await place(body);
         await ask('DELETE', cancelUrl('by-request-id/cancelled-since'), { key });
@@ -162,11 +162,11 @@ describe('the key-authenticated endpoints', () => {
     });
 
     describe('cancelling a call', () => {
-      for (const by of ['contact id', 'request id'] as const) {
+      for (const by of ['contact ID', 'request ID'] as const) {
         const urlOf = (call: Answer) =>
-          cancelUrl(by === 'contact id' ? textAt(call, 'contactId') : `by-request-id/${textAt(call, 'requestId')}`);
+          cancelUrl(by === 'contact ID' ? textAt(call, 'contactId') : `by-request-id/${textAt(call, 'requestId')}`);
 
-        it(`by ${by} answers 200, and the same when repeated`, async () => {
+        it(`by ${by} returns 200, and the same when repeated`, async () => {
           const call = await place({ contact: { phone: somePhone() } });
           const url = urlOf(call);
           const first = await ask('DELETE', url, { key });
@@ -177,7 +177,7 @@ describe('the key-authenticated endpoints', () => {
           expect([second.status, second.text]).to.deep.equal([200, first.text]);
         });
 
-        it(`by ${by} answers the same to many at once`, async () => {
+        it(`by ${by} returns the same to many concurrent requests`, async () => {
           const call = await place({ contact: { phone: somePhone() } });
           const url = urlOf(call);
           const answers = await Promise.all(Array.from({ length: 40 }, () => ask('DELETE', url, { key })));
@@ -185,7 +185,7 @@ describe('the key-authenticated endpoints', () => {
           expect(answers[0]?.status).to.equal(200);
         });
 
-        it(`by ${by} does not find a call of another campaign`, async () => {
+        it(`by ${by} doesn't find a call in another campaign`, async () => {
           const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
           const call = await placeCall(core.url, tenants.siblingCampaign.id, partnerKey);
           const answer = await ask('DELETE', urlOf(call), { key });
@@ -193,7 +193,7 @@ describe('the key-authenticated endpoints', () => {
         });
 
         for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const) {
-          it(`by ${by} answers 409 without an outcome when the call is ${state}`, async () => {
+          it(`by ${by} returns 409 without an outcome if the call is ${state}`, async () => {
             const call = await place({ contact: { phone: somePhone() } });
             await direct.storage.database
               .write('calls')
@@ -207,7 +207,7 @@ describe('the key-authenticated endpoints', () => {
       }
 
       for (const rest of ['no-such-call', 'by-request-id/no-such-call', '%00', 'by-request-id/a%20b', 'x'.repeat(200)]) {
-        it(`answers 404 for ${rest.slice(0, 30)}`, async () => {
+        it(`returns 404 for ${rest.slice(0, 30)}`, async () => {
           const answer = await ask('DELETE', cancelUrl(rest), { key });
           expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
         });
@@ -215,59 +215,59 @@ describe('the key-authenticated endpoints', () => {
     });
 
     describe('a campaign that the key has no access to', () => {
-      it('answers as one that does not exist, byte for byte', async () => {
+      it('gets the same response as a missing one, byte for byte', async () => {
         const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
         const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
         expect([answers[0]?.status, answers[0] && codeOf(answers[0])]).to.deep.equal([403, 'campaign-refused']);
       });
 
-      it('is refused before anything is said of the body', async () => {
+      it('is refused before the body is validated', async () => {
         const answer = await ask('POST', onDemand(core.url, tenants.otherCampaign.id), { key, raw: 'not json' });
         expect(codeOf(answer)).to.equal('campaign-refused');
       });
 
-      it('is refused for cancelling, too', async () => {
+      it('is refused for cancelling as well', async () => {
         const answer = await ask('DELETE', `${onDemand(core.url, tenants.otherCampaign.id)}/anything`, { key });
         expect(codeOf(answer)).to.equal('campaign-refused');
       });
     });
 
-    describe('bad input', () => {
+    describe('invalid input', () => {
       const contact = { phone: '+493012345678' };
       const wrong: [string, object, string][] = [
-        ['no contact', {}, 'contact'],
-        ['no phone number', { contact: {} }, 'contact.phone'],
+        ['a missing contact', {}, 'contact'],
+        ['a missing phone number', { contact: {} }, 'contact.phone'],
         ['a phone number without a country', { contact: { phone: '03012345678' } }, 'contact.phone'],
         ['a phone number with spaces', { contact: { phone: '+49 30 12345678' } }, 'contact.phone'],
-        ['a phone number of no country', { contact: { phone: '+999123456789' } }, 'contact.phone'],
+        ['a phone number with an unknown country code', { contact: { phone: '+999123456789' } }, 'contact.phone'],
         ['a phone number that is too short', { contact: { phone: '+4930' } }, 'contact.phone'],
-        ['a name that is no text', { contact: { ...contact, name: 7 } }, 'contact.name'],
+        ["a name that isn't text", { contact: { ...contact, name: 7 } }, 'contact.name'],
         ['a name with a control character', { contact: { ...contact, name: 'A\u0000B' } }, 'contact.name'],
-        ['a name with half a character', { contact: { ...contact, name: 'A\ud800' } }, 'contact.name'],
-        ['a zone that is none', { contact: { ...contact, timeZone: 'Mars/Olympus' } }, 'contact.timeZone'],
-        ['an offset for a zone', { contact: { ...contact, timeZone: '+02:00' } }, 'contact.timeZone'],
-        ['an empty request id', { contact, requestId: '' }, 'requestId'],
-        ['a request id with a space', { contact, requestId: 'a b' }, 'requestId'],
-        ['a request id of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
-        ['a request id that paths lose', { contact, requestId: '.' }, 'requestId'],
-        ['a request id that leads elsewhere in a path', { contact, requestId: '..' }, 'requestId'],
+        ['a name with a lone surrogate', { contact: { ...contact, name: 'A\ud800' } }, 'contact.name'],
+        ['an invalid time zone', { contact: { ...contact, timeZone: 'Mars/Olympus' } }, 'contact.timeZone'],
+        ['an offset as a time zone', { contact: { ...contact, timeZone: '+02:00' } }, 'contact.timeZone'],
+        ['an empty request ID', { contact, requestId: '' }, 'requestId'],
+        ['a request ID with a space', { contact, requestId: 'a b' }, 'requestId'],
+        ['a request ID of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
+        ['a request ID that a URL path would lose', { contact, requestId: '.' }, 'requestId'],
+        ['a request ID that leads elsewhere in a URL path', { contact, requestId: '..' }, 'requestId'],
         ['51 variables', { contact, variables: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`v${n}`, ''])) }, 'variables'],
         ['a variable without a name', { contact, variables: { '': 'x' } }, 'variables.'],
-        ['a variable that is no text', { contact, variables: { a: 1 } }, 'variables.a'],
+        ["a variable that isn't text", { contact, variables: { a: 1 } }, 'variables.a'],
         ['a variable of 1,001 characters', { contact, variables: { a: 'x'.repeat(1001) } }, 'variables.a'],
-        ['an instant without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
-        ['an instant in another zone', { contact, notBefore: '2026-11-21T09:00:00+01:00' }, 'notBefore'],
+        ['a timestamp without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
+        ['a timestamp in another zone', { contact, notBefore: '2026-11-21T09:00:00+01:00' }, 'notBefore'],
         [
-          'a window that ends before it begins',
+          'a time window that ends before it starts',
           { contact, notBefore: '2026-11-22T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' },
           'notAfter',
         ],
         ['an unknown field', { contact, priority: 1 }, 'priority'],
-        ['an unknown field of the contact', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
+        ['an unknown contact field', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
       ];
       for (const [what, body, path] of wrong) {
-        it(`answers 422 to ${what}, naming the field`, async () => {
+        it(`returns 422 for ${what}, naming the field`, async () => {
           const answer = await place(body);
           expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
           expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
@@ -276,8 +276,8 @@ describe('the key-authenticated endpoints', () => {
       }
 
       const right: [string, object][] = [
-        ['a request id of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
-        ['a request id of three dots', { contact, requestId: '...' }],
+        ['a request ID of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
+        ['a request ID of three dots', { contact, requestId: '...' }],
         [
           '50 variables of 1,000 characters',
           { contact, variables: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1000)])) },
@@ -286,35 +286,35 @@ describe('the key-authenticated endpoints', () => {
         ['a variable named like a property of every object', { contact, variables: { constructor: 'x', toString: 'y' } }],
       ];
       for (const [what, body] of right) {
-        it(`takes ${what}`, async () => {
+        it(`accepts ${what}`, async () => {
           const answer = await place(body);
           expect(answer.status, answer.text).to.equal(202);
         });
       }
 
       const raw: [string, string | Buffer, Record<string, string>, number, string][] = [
-        ['what is not JSON', '{', {}, 400, 'malformed-request'],
+        ["a body that isn't JSON", '{', {}, 400, 'malformed-request'],
         ['an empty body', '', {}, 400, 'malformed-request'],
-        ['what is not UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'malformed-request'],
-        ['JSON that is no object', '[]', {}, 422, 'invalid'],
-        ['another media type', '{}', { 'Content-Type': 'text/plain' }, 415, 'unsupported-media-type'],
-        ['another charset', '{}', { 'Content-Type': 'application/json; charset=latin1' }, 415, 'unsupported-media-type'],
+        ["a body that isn't UTF-8", Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'malformed-request'],
+        ["JSON that isn't an object", '[]', {}, 422, 'invalid'],
+        ['a different media type', '{}', { 'Content-Type': 'text/plain' }, 415, 'unsupported-media-type'],
+        ['a different charset', '{}', { 'Content-Type': 'application/json; charset=latin1' }, 415, 'unsupported-media-type'],
         ['a compressed body', '{}', { 'Content-Encoding': 'gzip' }, 415, 'unsupported-media-type'],
         ['a body over 64 KiB', JSON.stringify({ contact, x: 'x'.repeat(64 * 1024) }), {}, 413, 'too-large'],
       ];
       for (const [what, body, headers, status, code] of raw) {
-        it(`answers ${status} to ${what}`, async () => {
+        it(`returns ${status} for ${what}`, async () => {
           const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw: body, headers });
           expect([answer.status, codeOf(answer)]).to.deep.equal([status, code]);
         });
       }
 
-      it('answers 400 to bad percent-encoding', async () => {
+      it('returns 400 for bad percent-encoding', async () => {
         const answer = await ask('DELETE', cancelUrl('%zz'), { key });
         expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
       });
 
-      it('fails its own request alone, not those that share its statement', async () => {
+      it('fails only its own request, not those that share its statement', async () => {
         const answers = await Promise.all(
           Array.from({ length: 60 }, (_, n) => place(n % 3 === 0 ? { contact: { phone: 'x' } } : { contact: { phone: somePhone() } })),
         );
@@ -323,7 +323,7 @@ describe('the key-authenticated endpoints', () => {
     });
   });
 
-  itOnPostgres('counts a client that hangs up while its key is looked up', async () => {
+  itOnPostgres('counts a client that hangs up while its key is being looked up', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
     const core = await startCoreHere(database);
     const direct = await openDirect(database);

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 const environment = { MAX_ACTIVE_KEYS_PER_USER: '5' };
 const body = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' };
 
-describe('the active API keys of a user', () => {
+describe("a user's active API keys", () => {
   onEachDatabase((kind) => {
     let harness: CoreHarness;
     let other: RunningCore;
@@ -29,20 +29,20 @@ describe('the active API keys of a user', () => {
     const create = (core: RunningCore, more = {}) => ask('POST', `${core.url}/console/api-keys`, { cookie, body: { ...body, ...more } });
     const mostNow = () => harness.direct.ports.stores.apiKeys.countActive(harness.tenants.users.account.id, clock.now());
 
-    it('never pass the limit, however many two cores create at once', async () => {
+    it('never exceed the limit, however many two cores create at once', async () => {
       const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => create(n % 2 === 0 ? harness.core : other)));
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([...Array(5).fill(201), ...Array(7).fill(409)]);
       expect(await mostNow()).to.equal(5);
     });
 
-    it('at the limit, are refused with what to do, while teammates create theirs', async () => {
+    it('are refused at the limit with a message that says what to do, while teammates can still create theirs', async () => {
       const refused = await create(harness.core);
       expect([refused.status, textAt(refused, 'type')]).to.deep.equal([409, 'urn:callkey:problems#conflict']);
       expect(textAt(refused, 'detail')).to.match(/^You have 5 active API keys, .* Revoke a key that's no longer needed, then try again\.$/);
       await createKey(harness.core.url, await signIn(harness.core.url, 'tom@example.com'));
     });
 
-    it('make room when one is revoked or expires', async () => {
+    it('can be created again when one is revoked or expires', async () => {
       const { json } = await ask('GET', `${harness.core.url}/console/api-keys`, { cookie });
       const [first] = (json as { apiKeys: { id: string }[] }).apiKeys;
       await ask('DELETE', `${harness.core.url}/console/api-keys/${first?.id}`, { cookie });
@@ -63,7 +63,7 @@ describe("a user's changes", () => {
   });
   after(() => harness.close());
 
-  it('wait for each other in any number of sessions, up to a limit, and not for those of others', async () => {
+  it("wait for each other across sessions, up to a limit, but not for other users' changes", async () => {
     const { url } = harness.core;
     const create = (cookie: string) => ask('POST', `${url}/console/api-keys`, { cookie, body });
     const cookies = [await signIn(url, 'ada@example.com'), await signIn(url, 'ada@example.com')];

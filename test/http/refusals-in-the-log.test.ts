@@ -11,9 +11,9 @@ import { createKey, databaseWithTenants, openDirect, placeCall, signIn } from '.
 
 const from = (address: string) => ({ 'X-Forwarded-For': address });
 
-describe('who is refused', () => {
+describe('refused requests', () => {
   onEachDatabase((kind) => {
-    it('is in the log by address, with a count and without keys, e-mails or passwords, and in the audit events by user', async () => {
+    it('are logged by address with a count, without keys, emails or passwords, and recorded as audit events by user', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       const direct = await openDirect(database);
@@ -61,7 +61,7 @@ describe('who is refused', () => {
     });
   });
 
-  it('is told to set TRUSTED_PROXIES in one line if forwarding headers come from elsewhere', async () => {
+  it('cause one log line about TRUSTED_PROXIES if forwarding headers come from elsewhere', async () => {
     const { database } = await databaseWithTenants('sqlite');
     const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '192.0.2.1' } });
     for (let n = 0; n < 3; n++) await ask('GET', `${core.url}/console/session`, { headers: from(`203.0.113.${n}`) });
@@ -88,7 +88,7 @@ describe('who is refused', () => {
     return log;
   }
 
-  it('fills neither log nor memory, however many addresses there are: those with the most refusals have a line, the others one together', async () => {
+  it('never fill the log or memory: the addresses with the most refusals have a line each, the others share one', async () => {
     const addresses = Array.from({ length: 20_000 }, (_, n) => `10.${n >> 14}.${(n >> 7) & 127}.${n & 127}`);
     const log = await linesOf([...addresses, ...addresses.slice(0, 3), '10.0.0.0']);
     expect(log).to.have.length(101);
@@ -100,7 +100,7 @@ describe('who is refused', () => {
     expect(log.at(-1)).to.include({ msg: 'API keys refused, from other addresses', addresses: 9_900, count: 19_900 });
   });
 
-  it('is unknown where a proxy passes on what is no address', async () => {
+  it('have an unknown address if a proxy forwards an invalid one', async () => {
     expect((await linesOf(['"}\n{"forged'])).map(({ address, count }) => [address, count])).to.deep.equal([['unknown', 1]]);
   });
 });

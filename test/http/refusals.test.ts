@@ -38,12 +38,12 @@ describe('refusals', () => {
       Object.assign(keys, {
         revoked: revoked.keyValue,
         expired: expiring.keyValue,
-        orphaned: orphan.keyValue,
+        'whose creator was deleted': orphan.keyValue,
         unknown: makeKeyValue(randomBytes),
         empty: '',
         malformed: 'svc_sk_live_nonsense',
         mistyped: good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
-        'in lower case': good.toLowerCase(),
+        'in lowercase': good.toLowerCase(),
         'of another kind': 'Bearer abc',
       });
       // Past the end of the short key's day, and short of the session's limits.
@@ -67,7 +67,7 @@ describe('refusals', () => {
     const contact = JSON.stringify({ contact: { phone: '+493012345678' } });
     const reference = () => send({ path: '/nowhere' });
 
-    it('are the same for a key that was in use until it was revoked, at a badly encoded path, too', async () => {
+    it('are the same for a key that was in use until it was revoked, even at a badly encoded path', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const { id, keyValue } = await createKey(core.url, cookie);
       expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
@@ -76,7 +76,7 @@ describe('refusals', () => {
       expect(await send({ method: 'DELETE', path, headers: [`X-API-Key: ${keyValue}`] })).to.equal(await reference());
     });
 
-    it('carry what a 401 has to carry', async () => {
+    it('have everything that a 401 needs', async () => {
       const text = await reference();
       expect(text).to.match(/^HTTP\/1\.1 401 Unauthorized\r\n/);
       expect(text).to.match(/^WWW-Authenticate: /m);
@@ -87,26 +87,26 @@ describe('refusals', () => {
       expect(body.type).to.match(/#unauthorized$/);
     });
 
-    describe('are the same bytes for every key that is not accepted', () => {
+    describe("are byte for byte the same for every key that isn't accepted", () => {
       for (const which of [
         'revoked',
         'expired',
-        'orphaned',
+        'whose creator was deleted',
         'unknown',
         'empty',
         'malformed',
         'mistyped',
-        'in lower case',
+        'in lowercase',
         'of another kind',
       ]) {
         for (const [what, path, method, body] of [
           ['placing', '', 'POST', contact],
-          ['placing with a bad body', '', 'POST', '{'],
-          ['placing with no body', '', 'POST', undefined],
+          ['placing with an invalid body', '', 'POST', '{'],
+          ['placing without a body', '', 'POST', undefined],
           ['placing with a body that is too large', '', 'POST', JSON.stringify('x'.repeat(70_000))],
           ['cancelling', '/some-contact', 'DELETE', undefined],
-          ['cancelling by request id', '/by-request-id/some-request', 'DELETE', undefined],
-          ['bad percent-encoding', '/%zz', 'DELETE', undefined],
+          ['cancelling by request ID', '/by-request-id/some-request', 'DELETE', undefined],
+          ['with bad percent-encoding', '/%zz', 'DELETE', undefined],
         ] as const) {
           it(`a key ${which}, ${what}`, async () => {
             const answer = await send({
@@ -120,17 +120,17 @@ describe('refusals', () => {
         }
       }
 
-      it('no key', async () => {
+      it('a missing key', async () => {
         expect(await send({ path: endpoint, body: contact })).to.equal(await reference());
       });
 
-      it('a good key sent twice', async () => {
+      it('a valid key sent twice', async () => {
         expect(await send({ path: endpoint, body: contact, headers: [`X-API-Key: ${good}`, `X-API-Key: ${good}`] })).to.equal(
           await reference(),
         );
       });
 
-      it('a good key in the wrong place', async () => {
+      it('a valid key in the wrong place', async () => {
         expect(await send({ path: `${endpoint}?key=${good}`, body: contact, headers: [`Authorization: Bearer ${good}`] })).to.equal(
           await reference(),
         );
@@ -142,7 +142,7 @@ describe('refusals', () => {
       });
     });
 
-    describe('are the same bytes on every other path and method, with a good key', () => {
+    describe('are byte for byte the same for every other path and method, with a valid key', () => {
       const places = (): [string, string][] => [
         ['GET', '/'],
         ['GET', '/favicon.ico'],
@@ -175,34 +175,34 @@ describe('refusals', () => {
         ['CONNECT', endpoint],
       ];
       for (const index of Array.from({ length: 29 }, (_, n) => n)) {
-        it(`place ${index + 1}`, async () => {
+        it(`combination ${index + 1}`, async () => {
           const [method = '', path = ''] = places()[index] ?? [];
           expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
         });
       }
 
-      it('asking for another protocol', async () => {
+      it('a request for another protocol', async () => {
         const headers = ['Connection: Upgrade', 'Upgrade: websocket', `X-API-Key: ${good}`];
         expect(await send({ method: 'GET', path: endpoint, headers })).to.equal(await reference());
       });
 
-      it('asking for a tunnel and sending on', async () => {
+      it('a request for a tunnel, with data after it', async () => {
         const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
         expect(answer).to.equal(await reference());
       });
 
-      it('asking for a tunnel before an earlier request is answered', async () => {
+      it('a request for a tunnel before an earlier response', async () => {
         const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
         const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
         expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);
       });
 
-      it('with a cookie that opens nothing', async () => {
+      it('a request with an invalid cookie', async () => {
         const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];
         expect(await send({ method: 'GET', path: '/console/session', headers })).to.equal(await reference());
       });
 
-      it('from another site', async () => {
+      it('a request from another site', async () => {
         const headers = ['Sec-Fetch-Site: cross-site', 'Origin: https://evil.example'];
         expect(await send({ method: 'DELETE', path: '/console/session', headers })).to.equal(await reference());
       });
@@ -218,12 +218,12 @@ describe('refusals', () => {
       expect(await send({ path: '/console/session', body })).to.equal(await reference());
     });
 
-    it('are the same for a user that does not exist', async () => {
+    it('are the same for a missing user', async () => {
       const body = JSON.stringify({ email: 'nobody@example.com', password: 'wrong' });
       expect(await send({ path: '/console/session', body })).to.equal(await reference());
     });
 
-    it('leave a session cookie out of account on the three endpoints', async () => {
+    it('ignore a session cookie on the three endpoints', async () => {
       const cookie = await signIn(core.url, 'pat@example.com');
       expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
       expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);

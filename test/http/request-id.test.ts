@@ -6,7 +6,7 @@ import { createKey, onDemand, type openDirect, placeCall, signIn, type Tenants }
 
 const uuid = /^[0-9a-f-]{36}$/;
 
-describe('each answer', () => {
+describe('every response', () => {
   let core: RunningCore;
   let close: CoreHarness['close'];
   let direct: Awaited<ReturnType<typeof openDirect>>;
@@ -32,17 +32,17 @@ describe('each answer', () => {
       expect(one).not.to.equal(other);
     });
 
-    it('that the client sent', async () => {
+    it('sent by the client', async () => {
       expect(idOf(await session({ 'X-Request-Id': 'my.id_1~2:3-4' }))).to.equal('my.id_1~2:3-4');
     });
 
     for (const [what, sent] of [
       ['is empty', ''],
       ['is too long', 'x'.repeat(129)],
-      ['has other characters', 'a b'],
+      ['has invalid characters', 'a b'],
       ['would forge a log line', 'a"}'],
     ] as const) {
-      it(`of its own where the client's ${what}`, async () => {
+      it(`of its own if the client's ${what}`, async () => {
         expect(idOf(await session({ 'X-Request-Id': sent }))).to.match(uuid);
       });
     }
@@ -62,12 +62,12 @@ describe('each answer', () => {
       );
     });
 
-    it('unless it is the common 401', async () => {
+    it("unless it's the common 401", async () => {
       const refused = await ask('GET', `${core.url}/nothing`, { headers: { 'X-Request-Id': 'mine' } });
       expect([refused.status, idOf(refused)]).to.deep.equal([401, undefined]);
     });
 
-    it('that the log has as requestId', async () => {
+    it('that is logged as requestId', async () => {
       await session({ 'X-Request-Id': 'look-me-up' });
       expect(core.log.filter(({ requestId }) => requestId === 'look-me-up').map(({ msg }) => msg)).to.deep.equal(['request']);
     });
@@ -76,7 +76,7 @@ describe('each answer', () => {
   describe("is logged with the client's traceparent", () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01';
 
-    it('as a request, and as a failure', async () => {
+    it('for both a request and a failure', async () => {
       await session({ 'X-Request-Id': 'traced', traceparent });
       await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
       await session({ 'X-Request-Id': 'traced', traceparent });
@@ -90,11 +90,11 @@ describe('each answer', () => {
     });
 
     for (const [what, sent] of [
-      ['has another form', 'canary'],
-      ['has something before it', `x${traceparent}`],
-      ['names no trace', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`],
-      ['names no span', `00-0af7651916cd43dd8448eb211c80319c-${'0'.repeat(16)}-01`],
-      ['has a version that there is not', 'ff-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01'],
+      ['has a different form', 'canary'],
+      ['has a prefix', `x${traceparent}`],
+      ['has no trace ID', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`],
+      ['has no span ID', `00-0af7651916cd43dd8448eb211c80319c-${'0'.repeat(16)}-01`],
+      ['has an unknown version', 'ff-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01'],
     ] as const) {
       it(`unless it ${what}`, async () => {
         await session({ 'X-Request-Id': what.replaceAll(' ', '-'), traceparent: sent });
@@ -112,7 +112,7 @@ describe('each answer', () => {
     );
   });
 
-  it('to a failure of the core names what the log has it under, as an instance', async () => {
+  it('to a failure of the core names the log entry as its instance', async () => {
     await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
     const [own, made] = [await session({ 'X-Request-Id': 'mine' }), await session()];
     await direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
@@ -120,7 +120,7 @@ describe('each answer', () => {
     expect(made.json['instance']).to.equal(`urn:uuid:${idOf(made)}`);
   });
 
-  describe('to a placed call with the header Idempotency-Key', () => {
+  describe('to a call placed with an Idempotency-Key header', () => {
     const place = (idempotencyKey: string, body: object = {}) =>
       ask('POST', calls(), { key, headers: { 'Idempotency-Key': idempotencyKey }, body: { contact: { phone: '+493012345678' }, ...body } });
 
@@ -131,17 +131,17 @@ describe('each answer', () => {
       expect([quoted.status, quoted.headers['idempotent-replayed'], quoted.text]).to.deep.equal([202, 'true', bare.text]);
     });
 
-    it('is 202 where the body says the same', async () => {
+    it('is a 202 if the body has the same value', async () => {
       expect((await place('order-2', { requestId: 'order-2' })).status).to.equal(202);
     });
 
     for (const [what, header, body] of [
       ['differs from the body', 'order-3', { requestId: 'order-4' }],
-      ['has other characters', 'order 3', {}],
+      ['has invalid characters', 'order 3', {}],
       ['is empty', '', {}],
       ['is only half quoted', '"order-3', {}],
     ] as const) {
-      it(`is 422 where it ${what}`, async () => {
+      it(`is a 422 if it ${what}`, async () => {
         const { status, json } = await place(header, body);
         expect([status, JSON.stringify(json['errors']).includes('"path":"Idempotency-Key"')]).to.deep.equal([422, true]);
       });

@@ -40,7 +40,7 @@ describe('the examples of core/docs/retrying.md', () => {
       };
       const callsOf = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
 
-      it('places one call where the first answer is lost, and none when it runs again', async () => {
+      it('place one call if the first response is lost, and none when run again', async () => {
         const order = `lost-${language}`;
         const phone = somePhone();
         its.network.faults.push('lose the answer');
@@ -52,14 +52,14 @@ describe('the examples of core/docs/retrying.md', () => {
         expect(await callsOf(`order-${order}`)).to.have.length(1);
       });
 
-      it('sends again after a 503', async () => {
+      it('retry after a 503', async () => {
         its.network.faults.push({ status: 503, headers: { 'Retry-After': '1' } });
         const { code, stderr } = await run(`503-${language}`, somePhone());
         expect(code, stderr).to.equal(0);
         expect(its.network.seen).to.have.length(2);
       });
 
-      it('takes a refusal for final, says why, and fails', async () => {
+      it('accept a refusal as final, say why, and fail', async () => {
         const { code, stdout, stderr } = await run(`refused-${language}`, '12');
         expect(code).not.to.equal(0);
         expect(stdout + stderr)
@@ -68,7 +68,7 @@ describe('the examples of core/docs/retrying.md', () => {
         expect(its.network.seen).to.have.length(1);
       });
 
-      it('follows no redirect', async () => {
+      it('follow no redirect', async () => {
         its.network.faults.push({ status: 302, headers: { Location: `${its.network.url}/elsewhere` } });
         expect((await run(`redirect-${language}`, somePhone())).code).not.to.equal(0);
         expect(its.network.seen).to.have.length(1);

@@ -29,7 +29,7 @@ const inTwoSteps = [
   ],
 ];
 
-describe('session secrets that are replaced on two cores', () => {
+describe('replacing session secrets on two cores', () => {
   let database: string;
   beforeEach(async () => {
     ({ database } = await databaseWithTenants('sqlite'));
@@ -51,7 +51,7 @@ describe('session secrets that are replaced on two cores', () => {
     return statuses;
   }
 
-  it('lose no session, if the new one is second everywhere before it is first anywhere, and the old one goes last', async () => {
+  it("loses no session if the new secret is second everywhere before it's first anywhere, and the old one is removed last", async () => {
     const browsers: { cookie: string }[] = [];
     for (const secrets of inTwoSteps) {
       // Back and forth: each core sees sessions that the other has signed.
@@ -60,7 +60,7 @@ describe('session secrets that are replaced on two cores', () => {
     }
   });
 
-  it('lose those that one core has signed with the new one, if the other does not have it yet', async () => {
+  it("loses the sessions signed with the new secret on one core if the other doesn't have it yet", async () => {
     const browsers: { cookie: string }[] = [];
     const statuses = await visit([[renewed, old], [old]], browsers);
     expect(statuses).to.deep.equal([401]);

@@ -40,7 +40,7 @@ describe('sessions', () => {
     const fromElsewhere = () => ({ 'X-Forwarded-For': `198.51.100.${++addresses}` });
 
     describe('signing in', () => {
-      it('answers 201 with the session and sets its cookie', async () => {
+      it('returns 201 with the session and sets its cookie', async () => {
         const answer = await tryPassword('ada@example.com', password);
         expect(answer.status).to.equal(201);
         expect(sessionSchema.strict().parse(answer.json)).to.deep.equal({
@@ -58,7 +58,7 @@ describe('sessions', () => {
         expect((await session(cookiesOf(answer))).text).to.equal(answer.text);
       });
 
-      it('takes the e-mail address in any case', async () => {
+      it('ignores the case of the email address', async () => {
         expect((await tryPassword(' ADA@Example.com ', password)).status).to.equal(201);
       });
 
@@ -70,7 +70,7 @@ describe('sessions', () => {
         expect(cookie.toLowerCase()).not.to.contain('secure');
       });
 
-      it('sets a Secure cookie with the __Host- prefix when it came over https', async () => {
+      it('sets a Secure cookie with the __Host- prefix over HTTPS', async () => {
         // The scheme of the client's connection is the first.
         const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
         for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_.*; secure/i);
@@ -80,7 +80,7 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('starts a new session id each time, and ends the session it came with', async () => {
+      it('starts a new session ID each time, and ends the previous session', async () => {
         const first = await signIn(core.url, 'ada@example.com');
         const answer = await tryPassword('ada@example.com', password, {}, first);
         expect(cookiesOf(answer)).not.to.equal(first);
@@ -88,13 +88,13 @@ describe('sessions', () => {
         expect((await session(cookiesOf(answer))).status).to.equal(200);
       });
 
-      it('does not take up a session id that somebody else has chosen', async () => {
+      it("doesn't adopt a session ID chosen by someone else", async () => {
         const mine = 'callkey_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
         const answer = await tryPassword('ada@example.com', password, {}, mine);
         expect(cookiesOf(answer)).not.to.contain('AAAAAAAAAA');
       });
 
-      it('keeps only a digest of the session id', async () => {
+      it('stores only a digest of the session ID', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const id = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
         const rows = JSON.stringify(await direct.storage.database.read('sessions'));
@@ -103,17 +103,17 @@ describe('sessions', () => {
       });
 
       for (const [what, body] of [
-        ['no password', { email: 'ada@example.com' }],
-        ['a password that is no text', { email: 'ada@example.com', password: 1 }],
+        ['a missing password', { email: 'ada@example.com' }],
+        ["a password that isn't text", { email: 'ada@example.com', password: 1 }],
         ['an unknown field', { email: 'ada@example.com', password, remember: true }],
       ] as const) {
-        it(`answers 422 to ${what}`, async () => {
+        it(`returns 422 for ${what}`, async () => {
           const answer = await ask('POST', `${core.url}/console/session`, { body });
           expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
         });
       }
 
-      it('is refused with a one-time password that has expired', async () => {
+      it('is refused with an expired one-time password', async () => {
         const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
         const { password: once } = await createUser(direct.ports, operator, input, null);
         const fresh = await tryPassword('new@example.com', once ?? '');
@@ -123,7 +123,7 @@ describe('sessions', () => {
       });
     });
 
-    it('count no X-Forwarded-Proto where no proxy is trusted', async () => {
+    it('ignores X-Forwarded-Proto if no proxy is trusted', async () => {
       const withoutProxies = await startCoreHere(database, { clock });
       const body = { email: 'ada@example.com', password };
       const answer = await ask('POST', `${withoutProxies.url}/console/session`, { body, headers: { 'X-Forwarded-Proto': 'https' } });
@@ -160,12 +160,12 @@ describe('sessions', () => {
       return answer;
     }
 
-    describe('of a user who is moved while a body is under way', () => {
+    describe('of a user who is moved while a body is being received', () => {
       const body = { name: 'On the way', expiration: { kind: 'none' }, timeZone: 'UTC' };
       const madeIn = async () =>
         (await direct.storage.database.read('api_keys').where({ name: 'On the way' })).map((key) => key.account_id);
 
-      it('act where the user is now', async () => {
+      it("act in the user's new scope", async () => {
         const { account, siblingAccount } = tenants;
         const place = { userType: 'account', accountId: account.id, partnerId: null } as const;
         const { user } = await createUser(direct.ports, operator, { ...place, email: 'moved@example.com', name: 'Moved' }, password);
@@ -188,7 +188,7 @@ describe('sessions', () => {
     });
 
     describe('end', () => {
-      it('while a body is under way, which then creates no key', async () => {
+      it('while a body is being received, which then creates no key', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
         const answer = await slowly('/console/api-keys', cookie, body, () => ask('DELETE', `${core.url}/console/session`, { cookie }));
@@ -196,7 +196,7 @@ describe('sessions', () => {
         expect(await direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
       });
 
-      it('when signing out, at once and with the cookie taken back', async () => {
+      it('immediately on signing out, and remove the cookie', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const answer = await ask('DELETE', `${core.url}/console/session`, { cookie });
         expect([answer.status, answer.text]).to.deep.equal([204, '']);
@@ -214,7 +214,7 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('after seven days, used or not', async () => {
+      it('after seven days, whether used or not', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         for (let day = 0; day < 7; day++) {
           clock.advance({ hours: 23, minutes: 59 });
@@ -232,12 +232,12 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('for a cookie whose signature is wrong', async () => {
+      it('for a cookie with an invalid signature', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         expect((await session(cookie.replace(/sig=./, 'sig=!'))).status).to.equal(401);
       });
 
-      it('once and for all, even while a request of theirs is under way', async () => {
+      it('for good, even while one of their requests is in progress', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         await Promise.all([session(cookie), ask('DELETE', `${core.url}/console/session`, { cookie }), session(cookie), session(cookie)]);
         expect((await session(cookie)).status).to.equal(401);
@@ -269,7 +269,7 @@ describe('sessions', () => {
           return { user, once: once ?? '', cookie: await signIn(core.url, email, once ?? '') };
         };
 
-        it('is all that the session can do, besides showing itself and signing out', async () => {
+        it('is all that the session can do, besides being read and signing out', async () => {
           const { cookie } = await begin('first@example.com');
           const answers: [string, number][] = [];
           for (const { id, method, path } of describedRoutes.filter(({ by, id }) => by === 'session' && id !== 'signOut')) {
@@ -282,7 +282,7 @@ describe('sessions', () => {
           expect((await ask('DELETE', `${core.url}/console/session`, { cookie })).status).to.equal(204);
         });
 
-        it('takes the new password alone, and the session goes on', async () => {
+        it('requires only the new password, and the session continues', async () => {
           const { once, cookie } = await begin('second@example.com');
           expect((await choose(cookie, { newPassword: once })).status).to.equal(422);
           expect((await choose(cookie, { newPassword })).status).to.equal(204);
@@ -296,7 +296,7 @@ describe('sessions', () => {
           ]);
         });
 
-        it('is too late once someone has given the user another password', async () => {
+        it('fails if someone has given the user another password since', async () => {
           const { user, cookie } = await begin('third@example.com');
           const id = digestOf(cookie.split(/[=;]/)[1] ?? '');
           const data = await direct.ports.stores.sessions.find(id);
@@ -309,7 +309,7 @@ describe('sessions', () => {
         });
       });
 
-      it('has one winner of two at once', async () => {
+      it('succeeds for only one of two concurrent requests', async () => {
         const input = { email: 'twice@example.com', name: 'Twice', userType: 'staff', accountId: null, partnerId: null } as const;
         await createUser(direct.ports, operator, input, password);
         const cookies = [await signIn(core.url, input.email), await signIn(core.url, input.email)];
@@ -326,7 +326,7 @@ describe('sessions', () => {
         ['a new password that is too short', password, 'short', 'newPassword'],
         ['the same password again', password, password, 'newPassword'],
       ] as const) {
-        it(`answers 422 to ${what}`, async () => {
+        it(`returns 422 for ${what}`, async () => {
           const answer = await change(await signIn(core.url, 'pat@example.com'), current, next);
           expect([answer.status, JSON.stringify(answer.json['errors'])]).to.satisfy(
             ([status, errors]: [number, string]) => status === 422 && errors.includes(`"${path}"`),
@@ -336,7 +336,7 @@ describe('sessions', () => {
       }
     });
 
-    describe('come from the address', () => {
+    describe("get their client's address", () => {
       /** Where the last session was started from, as the audit events say. */
       const seenFrom = async (headers: Record<string, string>) => {
         await tryPassword('ada@example.com', password, headers);
@@ -345,22 +345,22 @@ describe('sessions', () => {
       };
 
       for (const [what, forwarded, address] of [
-        ['that the trusted proxy names, whatever the client has put before it', '203.0.113.9, 198.51.100.7', '198.51.100.7'],
-        ['of IPv4 that it names in the form of IPv6', '::ffff:198.51.100.12', '198.51.100.12'],
-        ['of IPv4 that it names in the form of IPv6 without dots', '::ffff:C633:640d', '198.51.100.13'],
-        ['of IPv4 that it names with a port', '203.0.113.9:1, 198.51.100.14:5678', '198.51.100.14'],
-        ['of IPv6 that it names, in one form', '2001:DB8:0:0::7', '2001:db8::7'],
-        ['of IPv6 that it names with a port', '[2001:db8::8]:443', '2001:db8::8'],
-        ['of IPv6 that only looks mapped', '64::ffff:198.51.100.7', '64::ffff:c633:6407'],
-        ['before a trusted proxy with a port', '198.51.100.15, 127.0.0.1:4711', '198.51.100.15'],
-        ['of the proxy if it names none', '198.51.100.16, unknown', '127.0.0.1'],
+        ['from the trusted proxy, whatever the client sent', '203.0.113.9, 198.51.100.7', '198.51.100.7'],
+        ['in IPv4 if the proxy sends it mapped to IPv6', '::ffff:198.51.100.12', '198.51.100.12'],
+        ['in IPv4 if the proxy sends it mapped to IPv6 without dots', '::ffff:C633:640d', '198.51.100.13'],
+        ['in IPv4 without the port that the proxy sends', '203.0.113.9:1, 198.51.100.14:5678', '198.51.100.14'],
+        ['in normalized IPv6', '2001:DB8:0:0::7', '2001:db8::7'],
+        ['in IPv6 without the port that the proxy sends', '[2001:db8::8]:443', '2001:db8::8'],
+        ['in IPv6 if it only looks mapped', '64::ffff:198.51.100.7', '64::ffff:c633:6407'],
+        ['from before a trusted proxy with a port', '198.51.100.15, 127.0.0.1:4711', '198.51.100.15'],
+        ['from the proxy itself if it sends none', '198.51.100.16, unknown', '127.0.0.1'],
       ] as const) {
         it(what, async () => {
           expect(await seenFrom({ 'X-Forwarded-For': forwarded })).to.equal(address);
         });
       }
 
-      it('of the connection where no proxy is trusted, or it names none', async () => {
+      it('from the connection if no proxy is trusted, or the proxy sends none', async () => {
         expect(await seenFrom({})).to.equal('127.0.0.1');
         const withoutProxies = await startCoreHere(database, { clock });
         const body = { email: 'ada@example.com', password };
@@ -389,11 +389,11 @@ describe('sessions', () => {
         });
       }
 
-      it('cannot sign anybody in', async () => {
+      it("can't sign anyone in", async () => {
         expect((await tryPassword('ada@example.com', password, { 'Sec-Fetch-Site': 'cross-site' })).status).to.equal(403);
       });
 
-      it('are told from ones of the own origin by Origin', async () => {
+      it('are distinguished from same-origin ones by Origin', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         expect((await ask('GET', `${core.url}/console/session`, { cookie, headers: { Origin: core.url } })).status).to.equal(200);
         const overHttps = { 'X-Forwarded-Proto': 'https', Origin: core.url.replace('http:', 'https:') };
@@ -405,7 +405,7 @@ describe('sessions', () => {
     describe('the tenancy of staff', () => {
       const select = (cookie: string, body: object) => ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body });
 
-      it('is selected, seen, and deselected', async () => {
+      it('can be selected, read and cleared', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         const selected = await select(cookie, { kind: 'account', id: tenants.account.id });
         expect(selected.status).to.equal(200);
@@ -418,7 +418,7 @@ describe('sessions', () => {
         expect((await select(cookie, { kind: null })).json['tenancy']).to.equal(null);
       });
 
-      it('is refused to everybody else', async () => {
+      it("can't be selected by anyone else", async () => {
         for (const email of ['ada@example.com', 'pat@example.com', 'tia@example.com']) {
           const cookie = await signIn(core.url, email);
           const answer = await select(cookie, { kind: 'account', id: tenants.account.id });
@@ -427,13 +427,13 @@ describe('sessions', () => {
         }
       });
 
-      it('has to exist', async () => {
+      it('must exist', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         expect((await select(cookie, { kind: 'partner', id: tenants.account.id })).status).to.equal(404);
         expect((await select(cookie, { kind: 'nonsense', id: 'x' })).status).to.equal(422);
       });
 
-      it('is searched by name, case and accents aside, best match first', async () => {
+      it('is searched by name, ignoring case and accents, best match first', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         const search = async (text: string) => {
           const { json } = await ask('GET', `${core.url}/console/tenancies?search=${encodeURIComponent(text)}`, { cookie });
@@ -448,7 +448,7 @@ describe('sessions', () => {
         expect(await search('')).to.have.length(5);
       });
 
-      it('answers 400 to a query that it does not know', async () => {
+      it('returns 400 for an unknown query parameter', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         const answer = await ask('GET', `${core.url}/console/tenancies?searhc=x`, { cookie });
         expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
@@ -463,7 +463,7 @@ describe('sessions', () => {
         return JSON.parse(JSON.stringify(json['campaigns'])).map(({ name }: { name: string }) => name);
       };
 
-      it('are those of the scope', async () => {
+      it("are listed within the viewer's scope", async () => {
         expect(await seenBy('ada@example.com')).to.deep.equal(['Appointment reminders']);
         expect(await seenBy('tia@example.com')).to.deep.equal(['Appointment reminders']);
         expect(await seenBy('pat@example.com')).to.deep.equal(['Appointment reminders', 'Recalls']);
@@ -476,7 +476,7 @@ describe('sessions', () => {
       });
     });
 
-    it('leave an audit event for each thing they change', async () => {
+    it('record an audit event for each change', async () => {
       const cookie = await signIn(core.url, 'stan@example.com');
       await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: { kind: 'account', id: tenants.account.id } });
       await ask('DELETE', `${core.url}/console/session`, { cookie });

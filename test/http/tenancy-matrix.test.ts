@@ -86,7 +86,7 @@ const emails: Record<Who | 'staff', string> = {
   staff: 'stan',
 };
 
-describe('who sees, revokes and reaches what', () => {
+describe('who can see, revoke and use what', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let close: CoreHarness['close'];
@@ -128,7 +128,7 @@ describe('who sees, revokes and reaches what', () => {
     const keyOf = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
 
     for (const viewer of [...everyone, 'staff'] as const) {
-      it(`${viewer} lists the keys that are visible to them, and no others`, async () => {
+      it(`${viewer} lists exactly the keys visible to them`, async () => {
         const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(viewer))).json);
         expect(apiKeys.map(({ name }) => name).sort()).to.deep.equal([...sees[viewer]].sort());
         expect(total).to.equal(sees[viewer].length);
@@ -139,7 +139,7 @@ describe('who sees, revokes and reaches what', () => {
 
       for (const creator of everyone) {
         const inSight = sees[viewer].includes(creator);
-        it(`${viewer} ${inSight ? 'sees' : 'does not see'} the key of ${creator} by its id`, async () => {
+        it(`${viewer} ${inSight ? 'sees' : 'does not see'} the key of ${creator} by its ID`, async () => {
           const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}/revocation`, as(viewer));
           expect(answer.status).to.equal(inSight ? 200 : 404);
           const details = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(viewer));
@@ -178,7 +178,7 @@ describe('who sees, revokes and reaches what', () => {
     for (const creator of everyone) {
       for (const place of places) {
         const inReach = reaches[creator].includes(place);
-        it(`a key of ${creator} ${inReach ? 'reaches' : 'does not reach'} the ${place}`, async () => {
+        it(`a key of ${creator} ${inReach ? 'has' : 'has no'} access to the ${place}`, async () => {
           const placed = await placeCall(core.url, tenants[place].id, keyOf(creator).keyValue);
           expect(placed.status).to.equal(inReach ? 202 : 403);
           const url = `${core.url}/api/v1/campaigns/${tenants[place].id}/contacts/on-demand/by-request-id/none`;
@@ -189,7 +189,7 @@ describe('who sees, revokes and reaches what', () => {
     }
 
     for (const creator of everyone) {
-      it(`the details of a key of ${creator} say where it was created, and what it reaches`, async () => {
+      it(`the details of a key of ${creator} show where it was created and what it has access to`, async () => {
         const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(creator));
         const { createdIn, reach } = apiKeyDetailsSchema.parse(answer.json);
         expect(createdIn).to.deep.equal(madeIn(creator));
@@ -221,7 +221,7 @@ describe('who sees, revokes and reaches what', () => {
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
-        it(`${viewer} ${inScope ? 'finds' : 'does not find'} the ${place} and its account by name and id`, async () => {
+        it(`${viewer} ${inScope ? 'finds' : 'does not find'} the ${place} and its account by name and ID`, async () => {
           const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
             place
           ];
@@ -244,7 +244,7 @@ describe('who sees, revokes and reaches what', () => {
     }
 
     for (const viewer of [...everyone, 'staff'] as const) {
-      it(`${viewer} manages partners, accounts and campaigns in their scope, and no others`, async () => {
+      it(`${viewer} manages exactly the partners, accounts and campaigns in their scope`, async () => {
         const isStaff = viewer.startsWith('staff');
         const owned = { partner: 'partner', otherPartner: 'otherPartner' }[String(viewer)];
         const statusOf = async (method: string, path: string, body?: object) =>
@@ -304,7 +304,7 @@ describe('who sees, revokes and reaches what', () => {
     }
 
     for (const viewer of everyone) {
-      it(`${viewer} sees the names of visible keys next to the calls, revoked ones too, and no others`, async () => {
+      it(`${viewer} sees the names of exactly the visible keys next to the calls, even revoked ones`, async () => {
         const [reached = 'campaign'] = reaches[viewer];
         const { id: campaignId } = tenants[reached];
         const names = new Map<string, string>();
@@ -323,7 +323,7 @@ describe('who sees, revokes and reaches what', () => {
       });
     }
 
-    describe('a request of staff that says for which tenancy it is', () => {
+    describe('a staff request that names its tenancy', () => {
       const tenancyOf = (place: 'account' | 'partner' | 'otherAccount' | 'otherPartner') =>
         `${place.toLowerCase().includes('account') ? 'account' : 'partner'}/${tenants[place].id}`;
       const inTenancy = (who: string, tenancy: string | string[]) => ({ ...as(who), headers: { [tenancyHeader]: tenancy } });
@@ -337,7 +337,7 @@ describe('who sees, revokes and reaches what', () => {
 
       // The same session every time: it has selected an account, a partner or nothing.
       for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
-        it(`is in that one, and in no other, whatever the session of ${session} has selected`, async () => {
+        it(`applies only to that one, whatever the session of ${session} has selected`, async () => {
           expect(await namesIn(session, tenancyOf('account'))).to.deep.equal([...sees['staff in account']].sort());
           expect(await namesIn(session, tenancyOf('partner'))).to.deep.equal([...sees['staff in partner']].sort());
           expect(await namesIn(session, tenancyOf('otherAccount'))).to.deep.equal(['other']);
@@ -367,7 +367,7 @@ describe('who sees, revokes and reaches what', () => {
           }
         });
 
-        it(`creates and revokes keys there, and nowhere else, whatever the session of ${session} has selected`, async () => {
+        it(`creates and revokes keys only there, whatever the session of ${session} has selected`, async () => {
           const body = { name: 'theirs', expiration: { kind: 'none' }, timeZone: 'UTC' };
           const made = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, tenancyOf('otherAccount')), body });
           expect(await namesIn('staff', tenancyOf('otherAccount'))).to.include('theirs');
@@ -379,19 +379,19 @@ describe('who sees, revokes and reaches what', () => {
         });
       }
 
-      it('leaves the selection of the session as it is', async () => {
+      it("leaves the session's selection unchanged", async () => {
         const { json } = await ask('GET', `${core.url}/console/session`, as('staff in account'));
         expect(sessionSchema.parse(json).tenancy?.id).to.equal(tenants.account.id);
       });
 
       for (const viewer of everyone.filter((who) => !who.startsWith('staff'))) {
-        it(`is refused for ${viewer}, whose own tenancy it names`, async () => {
+        it(`is refused for ${viewer}, even for their own tenancy`, async () => {
           const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(viewer, tenancyOf('account')));
           expect(textAt(answer, 'type')).to.match(/#forbidden$/);
         });
       }
 
-      it('is not found for one that does not exist, and malformed for what names none', async () => {
+      it('gets a 404 for a missing tenancy, and a 400 for a malformed one', async () => {
         const statuses: number[] = [];
         const { id } = tenants.account;
         for (const tenancy of [
@@ -408,7 +408,7 @@ describe('who sees, revokes and reaches what', () => {
         expect(statuses).to.deep.equal([404, 404, 400, 400, 400, 400, 400, 400]);
       });
 
-      it('is refused from another site before the tenancy is looked at', async () => {
+      it('is refused from another site before the tenancy is looked up', async () => {
         const headers = { [tenancyHeader]: 'account/none', 'Sec-Fetch-Site': 'cross-site' };
         const answer = await ask('GET', `${core.url}/console/api-keys`, { ...as('staff'), headers });
         expect(textAt(answer, 'type')).to.match(/#cross-site$/);
@@ -435,7 +435,7 @@ describe('who sees, revokes and reaches what', () => {
         });
       const bring = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
 
-      it('who is tied to another account, and sees, finds and revokes own keys made in the one before', async () => {
+      it('who is limited to another account, and can still see, find and revoke their own keys from the previous one', async () => {
         const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
         const { passwords } = await bring({ ...tied, account: 'a1' });
         cookies.set('tied again', await signInFirst(core.url, tied.email, passwords[0]?.password));
@@ -449,7 +449,7 @@ describe('who sees, revokes and reaches what', () => {
         expect((await ask('DELETE', `${core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);
       });
 
-      it('who is moved, promoted or demoted, at the next request', async () => {
+      it('who is moved, promoted or demoted, from the very next request', async () => {
         const { passwords } = await bring({ userType: 'account', account: 'a1' });
         const cookie = await signInFirst(core.url, 'mover@example.com', passwords[0]?.password);
         const { keyValue } = await createKey(core.url, cookie);

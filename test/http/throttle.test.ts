@@ -66,7 +66,7 @@ describe('the sign-in throttle', () => {
       ['account', 100],
       ['pair', 10],
     ] as const) {
-      it(`writes nothing for an attempt whose ${counter} counter is full`, async () => {
+      it(`writes nothing for an attempt if its ${counter} counter is full`, async () => {
         await fill(counter, most);
         const before = await versions();
         const answers: Answer[] = [];
@@ -77,13 +77,13 @@ describe('the sign-in throttle', () => {
       });
     }
 
-    it('counts each of the guesses that come at once, and those that it lets through alone', async () => {
+    it('counts each of many concurrent guesses, but only those that it lets through', async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => tryPassword('ada@example.com', 'wrong')));
       expect(answers.filter(({ status }) => status === 401)).to.have.length(10);
       for (const counter of ['address', 'network24', 'account', 'pair']) expect(await pointsOf(counter), counter).to.deep.equal([10]);
     });
 
-    it('opens again when its window is over, and sweeps its counters then', async () => {
+    it('allows attempts again after its window, and then sweeps its counters', async () => {
       await fill('pair', 10);
       clock.advance({ minutes: 14, seconds: 59 });
       expect((await tryPassword('ada@example.com', password)).headers['retry-after']).to.equal('1');
@@ -94,7 +94,7 @@ describe('the sign-in throttle', () => {
       expect(await counters()).to.deep.equal([]);
     });
 
-    it('keeps counting in what it does not sweep', async () => {
+    it("keeps counting in counters that it doesn't sweep", async () => {
       await fill('pair', 10);
       await direct.storage.throttle.sweep(clock.millis());
       expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
@@ -104,7 +104,7 @@ describe('the sign-in throttle', () => {
       ['address', 100],
       ['pair', 10],
     ] as const) {
-      it(`blocks nobody for longer than its window when the clock steps back: the ${counter} counter`, async () => {
+      it(`blocks no one for longer than its window if the clock is set back: the ${counter} counter`, async () => {
         clock.advance({ days: 400 });
         await fill(counter, most);
         expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
@@ -116,7 +116,7 @@ describe('the sign-in throttle', () => {
       });
     }
 
-    it('sweeps counters that a stepped clock has left in the future', async () => {
+    it('sweeps counters that a clock change left in the future', async () => {
       clock.advance({ days: 400 });
       await fill('pair', 10);
       clock.advance({ days: -400 });
@@ -124,7 +124,7 @@ describe('the sign-in throttle', () => {
       expect(await counters()).to.deep.equal([]);
     });
 
-    it('counts guesses of a current password, and leaves its user to sign in', async () => {
+    it('counts guesses of the current password, and still lets its user sign in', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) {
@@ -135,7 +135,7 @@ describe('the sign-in throttle', () => {
       expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
     });
 
-    it("counts guesses of somebody else's password from a session like any other", async () => {
+    it("counts guesses of another user's password from a session like any others", async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) statuses.push((await tryPassword('sue@example.com', 'wrong', { cookie })).status);
@@ -152,17 +152,17 @@ describe('the sign-in throttle', () => {
         expect(Number(answer.headers['retry-after'])).to.be.within(1, 15 * 60);
       });
 
-      it('are throttled alike for an account that does not exist', async () => {
+      it('are throttled in the same way for a missing account', async () => {
         for (let attempt = 0; attempt < 10; attempt++) await tryPassword('ghost@example.com', 'wrong');
         expect((await tryPassword('ghost@example.com', 'wrong')).status).to.equal(429);
       });
 
-      it('from one address do not lock the account out at another', async () => {
+      it("from one address don't lock the account out elsewhere", async () => {
         for (let attempt = 0; attempt < 11; attempt++) await tryPassword('oda@example.com', 'wrong');
         expect((await tryPassword('oda@example.com', password, { from: elsewhere })).status).to.equal(201);
       });
 
-      it('do not lock out a user who is signed in', async () => {
+      it("don't lock out a signed-in user", async () => {
         const cookie = cookiesOf(await tryPassword('otto@example.com', password));
         for (let attempt = 0; attempt < 11; attempt++) await tryPassword('otto@example.com', 'wrong');
         expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
@@ -181,7 +181,7 @@ describe('the sign-in throttle', () => {
           return statuses;
         };
 
-        it('count for that browser alone', async () => {
+        it('count only for that browser', async () => {
           for (const counter of ['address', 'account', 'pair']) await fillFor('otto@example.com', counter);
           expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
           expect((await tryPassword('otto@example.com', password, { cookie: device })).status).to.equal(201);
@@ -190,14 +190,14 @@ describe('the sign-in throttle', () => {
           expect((await tryPassword('otto@example.com', password)).status).to.equal(201);
         });
 
-        it("count as anyone else's for another user, and with a forged cookie", async () => {
+        it("count like anyone else's for another user, or with a forged cookie", async () => {
           await guess('oda@example.com', 1);
           await guess('otto@example.com', 1, { cookie: device.replace(/(?<=sig=)./, '_') });
           expect(await pointsOf('device')).to.deep.equal([]);
           expect(await pointsOf('account')).to.deep.equal([1, 1]);
         });
 
-        it("count as anyone else's after 90 days, and after a change of the password", async () => {
+        it("count like anyone else's after 90 days, or after a password change", async () => {
           clock.advance({ days: 90 });
           await guess('otto@example.com', 1);
           expect(await pointsOf('device')).to.deep.equal([1]);
@@ -220,7 +220,7 @@ describe('the sign-in throttle', () => {
         });
       });
 
-      it('are forgotten after a right one', async () => {
+      it('are forgotten after a correct one', async () => {
         for (let round = 0; round < 3; round++) {
           for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong');
           expect((await tryPassword('tom@example.com', password)).status).to.equal(201);
@@ -235,7 +235,7 @@ describe('the sign-in throttle', () => {
         expect((await tryPassword('x3@example.com', 'wrong')).status).to.equal(429);
       });
 
-      it('are counted over all processes', async () => {
+      it('are counted across all processes', async () => {
         const other = await startAnother();
         for (let attempt = 0; attempt < 10; attempt++) await tryPassword('both@example.com', 'wrong');
         const answer = await tryPassword('both@example.com', 'wrong', { at: other });
@@ -244,14 +244,14 @@ describe('the sign-in throttle', () => {
       });
     });
 
-    describe('where a check takes its time', () => {
+    describe('while password checks are slow', () => {
       let busy: RunningCore;
       before(async () => {
         busy = await startAnother({ passwords: costlyPasswords() });
       });
       after(() => busy.close());
 
-      it('adds no rows for sign-ins that are too many at once to be checked', async () => {
+      it('adds no rows for sign-ins that are rejected because too many are waiting', async () => {
         const answers = await Promise.all(
           Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
         );
@@ -261,7 +261,7 @@ describe('the sign-in throttle', () => {
         expect((await counters()).length).to.equal(3 * checked + 1);
       });
 
-      it('keeps counting wrong passwords when too many sign in at once for another one to be checked', async () => {
+      it('keeps counting wrong passwords if too many sign-ins are waiting for another check', async () => {
         const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
         for (let n = 0; n < 9; n++) await attempt();
         const crowd = await Promise.all(
@@ -277,15 +277,15 @@ describe('the sign-in throttle', () => {
       });
     });
 
-    describe('and sessions, when the clock steps back', () => {
-      it('are refused when they began in the future', async () => {
+    describe('and sessions, if the clock is set back', () => {
+      it('refuse sessions that started in the future', async () => {
         clock.advance({ minutes: 6 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ minutes: -6 });
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('are refused when they were seen in the future', async () => {
+      it('refuse sessions last seen in the future', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ hours: 23 });
         expect((await session(cookie)).status).to.equal(200);
@@ -293,7 +293,7 @@ describe('the sign-in throttle', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('stay ended when it has caught up', async () => {
+      it('keep sessions ended when the clock has caught up', async () => {
         clock.advance({ days: 400 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ days: -400 });
@@ -302,7 +302,7 @@ describe('the sign-in throttle', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('go on when it was a few minutes, and were last seen now', async () => {
+      it('keep sessions that were just seen if the change was a few minutes', async () => {
         clock.advance({ minutes: 5 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ minutes: -5 });

@@ -6,7 +6,7 @@ import { overSocket } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { databaseWithTenants, onDemand } from '../support/tenants.ts';
 
-describe('the transport of a core', () => {
+describe('the transport security of a core', () => {
   let core: RunningCore;
   const start = async (environment: Record<string, string> = {}) => {
     core = await startCoreHere((await databaseWithTenants('sqlite')).database, { environment });
@@ -14,7 +14,7 @@ describe('the transport of a core', () => {
   const warning = () => core.log.find(({ msg }) => String(msg).startsWith('plain http beyond loopback'));
   afterEach(() => core.close());
 
-  it('is told to browsers in all answers over TLS, and in none over http', async function () {
+  it('is announced to browsers in every response over TLS, and in none over HTTP', async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     await start({ ...selfSignedCertificate(), HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     const agent = new Agent({ connect: { rejectUnauthorized: false } });
@@ -36,7 +36,7 @@ describe('the transport of a core', () => {
     expect(await overSocket(core.url, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).not.to.match(/strict-transport/i);
   });
 
-  it('is warned of in the log where it is http beyond loopback, and not on loopback', async () => {
+  it('causes a log warning for HTTP beyond loopback, and none on loopback', async () => {
     await start({ HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     expect(warning()).to.include({ level: 'warn', host: '0.0.0.0' });
     await core.close();
@@ -44,7 +44,7 @@ describe('the transport of a core', () => {
     expect(warning()).to.equal(undefined);
   });
 
-  describe('for the operator', () => {
+  describe('the management listener', () => {
     const statusFor = async (host: string | null) => {
       const { port } = new URL(core.managementUrl ?? '');
       const line = host === null ? '' : `Host: ${host}\r\n`;
@@ -60,7 +60,7 @@ describe('the transport of a core', () => {
       return [...new Set(statuses)];
     };
 
-    it('is for addresses and localhost alone on loopback, so that no page can read it by a name of its own', async () => {
+    it('accepts only addresses and localhost on loopback, so that no web page can read it under a name of its own', async () => {
       await start();
       expect(
         await statusesFor(['127.0.0.1:8081', '127.0.0.1', '[::1]:8081', '192.0.2.7', 'localhost', 'LOCALHOST:8081', null]),
@@ -70,7 +70,7 @@ describe('the transport of a core', () => {
       ).to.deep.equal(['421']);
     });
 
-    it('is for names that nobody can register beyond loopback, too, as containers and clusters have', async () => {
+    it('also accepts unregistrable names beyond loopback, as containers and clusters use them', async () => {
       await start({ MANAGEMENT_HOST: '0.0.0.0' });
       expect(await statusesFor(['core:8081', 'callkey.default.svc.cluster.local:8081', 'core.internal', '192.0.2.7:8081'])).to.deep.equal([
         '200',
@@ -78,7 +78,7 @@ describe('the transport of a core', () => {
       expect(await statusesFor(['evil.example:8081', 'internal.example', 'core.local.example'])).to.deep.equal(['421']);
     });
 
-    it('is for the name that it is bound to', async () => {
+    it("accepts the name that it's bound to", async () => {
       await start({ MANAGEMENT_HOST: 'localhost' });
       expect(await statusesFor(['localhost:8081'])).to.deep.equal(['200']);
     });

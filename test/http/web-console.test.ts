@@ -28,7 +28,7 @@ describe('the console’s page', () => {
     overSocket(core.url, [`${method} ${path} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers, '', ''].join('\r\n'));
   const refusal = () => send('GET', '/console/session');
 
-  it('is answered to anybody, with exactly this policy', async () => {
+  it('is served to anyone, with exactly this content security policy', async () => {
     const { status, headers } = await ask('GET', `${core.url}/`, { headers: { 'X-Request-Id': 'mine' } });
     const { date: _, etag, connection: __, 'keep-alive': ___, 'content-length': ____, ...rest } = headers;
     expect(status).to.equal(200);
@@ -50,7 +50,7 @@ describe('the console’s page', () => {
     });
   });
 
-  it('has files that browsers may cache forever, since their names are hashes of their content', async () => {
+  it('has assets that browsers may cache forever, since their names contain a hash of their content', async () => {
     const { status, headers } = await ask('GET', `${core.url}${script}`);
     expect([status, headers['cache-control'], headers['content-type']]).to.deep.equal([
       200,
@@ -59,26 +59,26 @@ describe('the console’s page', () => {
     ]);
   });
 
-  it('is not sent again to a browser that has it', async () => {
+  it("isn't sent again to a browser that has it", async () => {
     const { headers } = await ask('GET', `${core.url}/`);
     const answer = await ask('GET', `${core.url}/`, { headers: { 'If-None-Match': String(headers['etag']) } });
     expect([answer.status, answer.text, answer.headers['cache-control']]).to.deep.equal([304, '', 'no-cache']);
   });
 
-  it('is compressed where the browser takes gzip', async () => {
+  it('is compressed if the browser accepts gzip', async () => {
     const length = async (headers: Record<string, string>) =>
       Number((await ask('HEAD', `${core.url}${script}`, { headers })).headers['content-length']);
     expect(await length({ 'Accept-Encoding': 'br, gzip' })).to.be.below((await length({})) / 2);
   });
 
-  it('answers HEAD with the headers of GET and no body', async () => {
+  it('returns the headers of GET without a body for HEAD', async () => {
     const [get, head] = [await ask('GET', `${core.url}/`), await ask('HEAD', `${core.url}/`)];
     const perConnection = ['date', 'x-request-id', 'connection', 'keep-alive'];
     const lasting = (headers: object) => Object.entries(headers).filter(([name]) => !perConnection.includes(name));
     expect([head.status, lasting(head.headers), head.text]).to.deep.equal([200, lasting(get.headers), '']);
   });
 
-  it('loads while the session’s cookie opens nothing', async () => {
+  it('loads even with an invalid session cookie', async () => {
     expect((await ask('GET', `${core.url}/`, { cookie: 'callkey_session=nonsense' })).status).to.equal(200);
   });
 
@@ -86,7 +86,7 @@ describe('the console’s page', () => {
     ['a key', 'svc_sk_live_whatever'],
     ['an empty key', ''],
   ] as const) {
-    it(`answers ${what} with the common 401, signed in or not`, async () => {
+    it(`returns the common 401 for ${what}, signed in or not`, async () => {
       const header = `X-API-Key: ${value}`;
       for (const path of ['/', script]) {
         expect(await send('GET', path, [header]), path).to.equal(await refusal());
@@ -95,7 +95,7 @@ describe('the console’s page', () => {
     });
   }
 
-  it('has no other method', async () => {
+  it('supports no other method', async () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(await send(method, '/'), method).to.equal(await refusal());
     const signedIn = await ask('POST', `${core.url}/`, { cookie });
     expect([signedIn.status, signedIn.headers['allow']]).to.deep.equal([405, 'GET, HEAD']);
@@ -120,7 +120,7 @@ describe('the console’s page', () => {
     });
   }
 
-  it('is named in metrics by its route, never by the path', async () => {
+  it('appears in metrics by its route, never by the path', async () => {
     await ask('GET', `${core.url}${script}?q=canary`);
     const { text } = await ask('GET', `${core.managementUrl}/metrics`);
     expect(text).to.include('route="/assets/:name"').and.not.include('canary');
@@ -128,7 +128,7 @@ describe('the console’s page', () => {
 });
 
 describe('a core with WEB_CONSOLE=off', () => {
-  it('answers the page’s paths like every other', async () => {
+  it('returns the common 401 for the page’s paths', async () => {
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { WEB_CONSOLE: 'off' } });
     const answers = await Promise.all(['/', '/assets/x.js', '/console/session'].map((path) => ask('GET', `${core.url}${path}`)));
     expect(answers.map(({ status, text }) => [status, text])).to.deep.equal(answers.map(() => [401, answers[2]?.text]));
@@ -137,7 +137,7 @@ describe('a core with WEB_CONSOLE=off', () => {
   });
 });
 
-describe('a console that was not built', () => {
+describe("a console that wasn't built", () => {
   let listener: Listener;
   const serve = async (folder: string) => {
     const app = new Koa().use(webConsole(readWebConsole(folder)));
@@ -159,7 +159,7 @@ describe('a console that was not built', () => {
     ]);
   });
 
-  it('does not show what an interrupted build has left', async () => {
+  it("doesn't show what an interrupted build has left", async () => {
     const folder = freshDirectory();
     mkdirSync(join(folder, 'assets'));
     writeFileSync(join(folder, 'assets', 'index-12345678.js'), '');

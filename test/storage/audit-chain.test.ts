@@ -6,7 +6,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
-describe('the chain of audit events in the database', () => {
+describe('the audit chain in the database', () => {
   onEachDatabase((kind) => {
     let clock: FakeClock;
     let direct: DirectAccess;
@@ -42,7 +42,7 @@ describe('the chain of audit events in the database', () => {
     }
     const seqs = async (after = 0, last = 1_000, limit = 1_000) => (await chain.read(after, last, limit)).map(({ seq }) => seq);
 
-    it('takes in each event once, the oldest first', async () => {
+    it('adds each event once, oldest first', async () => {
       const instants = await addEvents(3);
       expect([await chain.state(), await chain.oldestAt()]).to.deep.equal([
         { ...empty, prunedSeq: empty.seq, prunedHash: empty.hash, unchained: 3 },
@@ -59,7 +59,7 @@ describe('the chain of audit events in the database', () => {
       expect((await verifyChain(chain, [])).faults).to.deep.equal([]);
     });
 
-    it('has all that an event says, in an order that stays: otherwise no hash of before would hold', async () => {
+    it('hashes all fields of an event in a fixed order, without which earlier hashes would no longer match', async () => {
       const id = '0190a0b0-0000-7000-8000-000000000000';
       await events().insert({ id, at: 1, ...row, ...where });
       await chain.extend();
@@ -68,7 +68,7 @@ describe('the chain of audit events in the database', () => {
       expect(only?.hash).to.equal('33101dfa8ac5b4a79ac3f604c3b3deeca745001fb2461410cf5ecdcf6d06c247');
     });
 
-    it('goes on from where it was', async () => {
+    it('continues from where it stopped', async () => {
       await addEvents(2);
       await chain.extend();
       await addEvents(201);
@@ -76,7 +76,7 @@ describe('the chain of audit events in the database', () => {
       expect([await seqs(), (await verifyChain(chain, [])).faults]).to.deep.equal([Array.from({ length: 203 }, (_, n) => n + 1), []]);
     });
 
-    it('needs no lock, and waits for nobody, where no event is to be taken in', async () => {
+    it('needs no lock and waits for no one if there are no new events', async () => {
       await addEvents(1);
       await chain.extend();
       await direct.storage.database.write.transaction(async (trx) => {
@@ -85,7 +85,7 @@ describe('the chain of audit events in the database', () => {
       });
     });
 
-    it('fails where its newest hash is gone: it does not begin again', async () => {
+    it('fails instead of starting over if its newest hash is missing', async () => {
       const message = (failing: Promise<unknown>) => failing.catch((error: Error) => error.message);
       await addEvents(1);
       await chain.extend();
@@ -98,13 +98,13 @@ describe('the chain of audit events in the database', () => {
       await write('audit_chain').insert(kept);
     });
 
-    it('is read in parts, from after one number to another', async () => {
+    it('is read in parts, from one number to another', async () => {
       await addEvents(5);
       await chain.extend();
       expect([await seqs(1, 4), await seqs(1, 4, 2), await seqs(5)]).to.deep.equal([[2, 3, 4], [2, 3], []]);
     });
 
-    it('ends between two steps where its signal says so', async () => {
+    it('stops between two batches when its signal aborts', async () => {
       await addEvents(1);
       const aborted = AbortSignal.abort(new Error('Stop.'));
       expect(await chain.extend(aborted).catch((error) => error.message)).to.equal('Stop.');
@@ -112,7 +112,7 @@ describe('the chain of audit events in the database', () => {
       expect(await chain.prune(1, aborted).catch((error) => error.message)).to.equal('Stop.');
     });
 
-    it('is pruned up to one event, and goes on from it', async () => {
+    it('is pruned up to one event, and continues from it', async () => {
       const instants = await addEvents(4);
       await chain.extend();
       await addEvents(1);

@@ -74,21 +74,21 @@ function useStillClock(): void {
 describe('a batch', () => {
   useStillClock();
 
-  it('starts without waiting for a lone request', async () => {
+  it('starts without waiting for a single request', async () => {
     const { ask, runs } = controlled();
     void ask(1);
     await turns();
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1]]);
   });
 
-  it('takes in all that arrives in one turn of the event loop', async () => {
+  it('includes every request that arrives in one turn of the event loop', async () => {
     const { ask, runs } = controlled();
     for (const n of [1, 2, 3]) void ask(n);
     await turns();
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1, 2, 3]]);
   });
 
-  it('takes in all that arrived while the one before was under way, up to its size', async () => {
+  it('includes every request that arrived during the previous batch, up to its size', async () => {
     const { ask, runs, finish } = controlled();
     const first = ask(1);
     await turns();
@@ -100,7 +100,7 @@ describe('a batch', () => {
     expect(await answers).to.deep.equal([1, 2, 3, 4, 5, 6].map((n) => `answer to ${n}`));
   });
 
-  it('runs concurrently with others, up to the limit of batches in flight', async () => {
+  it('runs concurrently with others, up to the limit', async () => {
     const { ask, runs } = controlled({ maxInFlight: 2 });
     for (const n of [1, 2, 3]) {
       void ask(n);
@@ -109,7 +109,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('leaves what does not fit to the next batch', async () => {
+  it('leaves excess requests to the next batch', async () => {
     const { ask, runs } = controlled({ size: 2, maxInFlight: 2 });
     for (const n of [1, 2, 3, 4]) void ask(n);
     await turns();
@@ -119,7 +119,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('takes half of a long queue, and no more than fits a statement', async () => {
+  it('takes half of a long queue, but no more than fits in a statement', async () => {
     const { ask, runs, finish } = controlled();
     for (let n = 0; n < 300; n++) void ask(n);
     await turns();
@@ -127,7 +127,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs.length)).to.deep.equal([128, 86, 43, 22, 11, 5]);
   });
 
-  it('fails all of its requests when it fails, and none of the next', async () => {
+  it('fails all of its requests when it fails, and none of the next batch', async () => {
     const { ask, runs, finish } = controlled();
     const first = ask(1);
     await turns();
@@ -145,7 +145,7 @@ describe('a batch', () => {
     expect((await rest).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
   });
 
-  it('is retried one request at a time when one of its rows may be at fault', async () => {
+  it('is retried one request at a time if one of its rows may have caused the error', async () => {
     const run = async (inputs: Asked[]) => {
       if (inputs.some(({ n }) => n === 3)) throw new Error('bad row');
       return inputs.map(({ n }) => String(n));
@@ -163,7 +163,7 @@ describe('a batch', () => {
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('answers nobody when what it did cannot be confirmed', async () => {
+  it("fails all of its requests if its result can't be confirmed", async () => {
     const { ask, finish } = controlled({ confirm: () => Promise.reject(new Error('not committed')) });
     const settled = Promise.allSettled([ask(1), ask(2)]);
     await turns();
@@ -171,7 +171,7 @@ describe('a batch', () => {
     expect((await settled).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
   });
 
-  it('lets the next one begin while it is confirmed', async () => {
+  it("lets the next batch start while it's being confirmed", async () => {
     const { ask, runs, finish } = controlled({ size: 1, confirm: () => new Promise(() => undefined) });
     void ask(1);
     void ask(2);
@@ -180,7 +180,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('asks the event loop for one turn, whatever comes within it, and for none while no batch can begin', async () => {
+  it('schedules one turn of the event loop for any number of requests, and none while no batch can start', async () => {
     const { ask, finish } = controlled();
     const asked = mock.method(globalThis, 'setImmediate');
     const countOf = async (act: () => unknown) => {
@@ -200,7 +200,7 @@ describe('a batch', () => {
     expect(await countOf(() => finish(1))).to.equal(idle + 1);
   });
 
-  it('fails a request that it leaves unanswered, and no other', async () => {
+  it('fails a request that it has no result for, and no other', async () => {
     const run = async () => ['answer'];
     const ask = batched<Asked, string>({
       run,
@@ -216,7 +216,7 @@ describe('a batch', () => {
     expect([await first, await failure]).to.deep.equal(['answer', 'A batch left a request unanswered.']);
   });
 
-  it('says of a change that it is unknown, unless it was not sent, or its error says that it was undone', async () => {
+  it("reports a change as unknown, unless it wasn't sent or its error says that it was undone", async () => {
     const { ask, runs } = controlled({ changes: true });
     const cases = [
       [false, 'out', 'out'],
@@ -233,7 +233,7 @@ describe('a batch', () => {
     }
   });
 
-  it('says of a change that it is unknown where it cannot be confirmed, unless the look says that it is not there', async () => {
+  it("reports a change as unknown if it can't be confirmed, unless the check shows that it wasn't made", async () => {
     for (const [error, said] of [
       [new Error('no look'), ResultUnknown],
       [new Problem('unavailable', 'Not there.'), Problem],
@@ -246,7 +246,7 @@ describe('a batch', () => {
     }
   });
 
-  it('has places for all who wait, in turn, however much one of them wants', async () => {
+  it('gives every requester places in turn, however many one of them asks for', async () => {
     const { ask, runs, finish } = controlled({ size: 4, shareOf: ({ n }) => (n < 100 ? 'flood' : String(n)) });
     void ask(0);
     await turns();
@@ -256,7 +256,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
   });
 
-  it('makes room for a request of someone else where one has filled the queue', async () => {
+  it('makes room for a request of another requester if one has filled the queue', async () => {
     const { ask } = controlled({ shareOf: ({ n }) => (n < 10_000 ? 'flood' : 'quiet') });
     void ask(0);
     await turns();
@@ -267,7 +267,7 @@ describe('a batch', () => {
     expect(await Promise.race([flood.at(-2), turns()])).to.equal(undefined);
   });
 
-  it('refuses a request at once when two thousand are waiting', async () => {
+  it('refuses a request immediately if two thousand are waiting', async () => {
     const { ask } = controlled();
     void ask(0);
     await turns();
@@ -279,7 +279,7 @@ describe('a batch', () => {
   });
 });
 
-describe('the deadline of a request', () => {
+describe("a request's deadline", () => {
   useStillClock();
 
   const pass = async (time: number) => {
@@ -304,7 +304,7 @@ describe('the deadline of a request', () => {
     return outcomes;
   };
 
-  it('leaves it out of a batch where there is no time left for a statement', async () => {
+  it('keeps it out of a batch if no time is left for a statement', async () => {
     const { ask, runs } = controlled();
     const outcomes = outcomesOf(ask(1, deadlines.statement), ask(2, deadlines.statement + 1));
     await turns();
@@ -312,7 +312,7 @@ describe('the deadline of a request', () => {
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
   });
 
-  it('makes room in the batch for those that have time left, and none without any begins', async () => {
+  it('lets requests with time left take its place, and starts no batch without them', async () => {
     const { ask, runs } = controlled({ size: 2 });
     const late = outcomesOf(ask(1, 0));
     await turns();
@@ -323,7 +323,7 @@ describe('the deadline of a request', () => {
     expect([late, outcomes].flat().filter((outcome) => outcome === 'waits')).to.have.length(2);
   });
 
-  it('fails it in the queue, while the database hangs, and not requests that have time left', async () => {
+  it('fails it in the queue while the database hangs, but not requests with time left', async () => {
     const { ask, runs, finish } = controlled();
     const outcomes = outcomesOf(ask(1));
     await turns();
@@ -337,7 +337,7 @@ describe('the deadline of a request', () => {
     expect([outcomes, runs.map(({ inputs }) => inputs)]).to.deep.equal([['answer to 1'], [[1], [3]]]);
   });
 
-  it('fails it while its statement is under way, which goes on', async () => {
+  it('fails it while its statement is running, and the statement continues', async () => {
     const { ask, finish } = controlled();
     const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
     await turns();
@@ -349,7 +349,7 @@ describe('the deadline of a request', () => {
     expect(outcomes[1]).to.equal('answer to 2');
   });
 
-  it('leaves unknown what a change has done that was sent, and answers those of its batch that have time left', async () => {
+  it('reports its change as unknown if it was sent, and lets others in the batch complete', async () => {
     const { ask, runs, finish } = controlled({ changes: true });
     const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
     await turns();
@@ -360,7 +360,7 @@ describe('the deadline of a request', () => {
     expect(outcomes[1]).to.equal('answer to 2');
   });
 
-  it('fails the whole batch where a change was not sent by then, and sends none of it', async () => {
+  it("fails the whole batch if a change wasn't sent by then, and sends none of it", async () => {
     const { ask, runs } = controlled({ changes: true });
     const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2));
     await turns();
@@ -369,7 +369,7 @@ describe('the deadline of a request', () => {
     expect(runs[0]?.send).to.throw(late.message);
   });
 
-  it('keeps a change from being sent that a lock could hold up for longer', async () => {
+  it('prevents sending a change that a lock could delay past it', async () => {
     const { ask, runs } = controlled({ changes: true });
     void ask(1, deadlines.lock + 1_000);
     void ask(2, deadlines.statement + 1).catch(() => undefined);
@@ -380,7 +380,7 @@ describe('the deadline of a request', () => {
     expect(runs[0]?.send).to.throw(late.message);
   });
 
-  it('is looked at for as long as requests wait or run, and by one timer', async () => {
+  it('is checked by a single timer while requests are waiting or running', async () => {
     const { ask, finish } = controlled();
     const timers = mock.method(globalThis, 'setTimeout');
     for (const n of [1, 2, 3]) void ask(n);
@@ -396,7 +396,7 @@ describe('the deadline of a request', () => {
     expect(timers.mock.callCount()).to.equal(3);
   });
 
-  it('is looked at again where its request came just before a look, after all others were answered', async () => {
+  it('is checked again if its request arrived just before a check and all others were done', async () => {
     const { ask, finish } = controlled();
     void ask(1);
     await turns();
@@ -409,7 +409,7 @@ describe('the deadline of a request', () => {
     expect(outcomes[0]).to.include(late);
   });
 
-  it('fails the rest of a batch that was run again one by one, where that leaves no time', async () => {
+  it('fails the rest of a batch that is retried one by one, once no time is left', async () => {
     const run = async (inputs: Asked[]) => {
       milliseconds += 10;
       throw new Error(`bad row among ${inputs.length}`);

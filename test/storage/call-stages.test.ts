@@ -38,8 +38,8 @@ const claimed = (contactId: string): ClaimedCall => ({
   ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 2, provider: 'webhook', attempt: 1, handoff: 'open', leaseUntil: now },
 });
 
-describe('the condition on stages', () => {
-  it('asks for the columns of each, which partial indexes have in their conditions', () => {
+describe('the SQL condition for stages', () => {
+  it("names each stage's columns like the partial indexes", () => {
     expect([isAt('queued'), isAt('open', 'doubt'), isAt('retry', 'queued')]).to.deep.equal([
       `(state = 'queued')`,
       `((state = 'dialing' AND handoff IN ('open', 'doubt')))`,
@@ -77,7 +77,7 @@ describe('a call in the database', () => {
     for (const { event, from, to, notes } of transitions) {
       for (const stage of from) {
         const target: Stage = typeof to === 'string' ? to : 'busy';
-        it(`that is ${stage} becomes ${target} by ${event}`, async () => {
+        it(`moves from ${stage} to ${target} on ${event}`, async () => {
           const { read, write } = direct.storage.database;
           const before = rowAt(stage);
           await write('calls').delete();

@@ -43,7 +43,7 @@ describe('requests that share a statement', () => {
       at: direct.ports.clock.millis(),
     });
 
-    it('to cancel one call get each the answer of their own key', async () => {
+    it('to cancel one call each get the result for their own key', async () => {
       const { account, teammate, other } = tenants.users;
       const [placing, colleague, revoked, elsewhere] = await Promise.all([account, teammate, account, other].map(createKey));
       if (!placing || !colleague || !revoked || !elsewhere) throw new Error('A key is missing.');
@@ -109,7 +109,7 @@ describe('calls in the database', () => {
       calls.place(request(by), newCall(requestId, more));
     const row = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first();
 
-    it('are there once they are placed, with all that was asked for, and due at once', async () => {
+    it("exist once they're placed, with everything that was requested, and are due immediately", async () => {
       const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: now - 1, notAfter: now + 9 };
       expect(await place('r', call)).to.deep.equal({ kind: 'placed' });
       expect(await row('r')).to.include({
@@ -120,12 +120,12 @@ describe('calls in the database', () => {
       expect(seen).to.deep.equal([['place', 1], [digest, now, 'placed'], 'placed']);
     });
 
-    it('are due when they may begin', async () => {
+    it('are due at notBefore', async () => {
       await place('r', { notBefore: now + 5 });
       expect(await row('r')).to.include({ placed_at: now, due_at: now + 5 });
     });
 
-    it('are placed once for a request id, which answers as the first time while nothing differs', async () => {
+    it('are placed once per request ID, which returns the first result unless something differs', async () => {
       const call = { variables: { b: '2', a: '1' }, notAfter: now + 9 };
       await place('r', call);
       seen = [];
@@ -141,7 +141,7 @@ describe('calls in the database', () => {
       expect(await place('r', { ...call, notAfter: now + 8 })).to.deep.equal({ kind: 'request-id-conflict' });
     });
 
-    it('that are placed together get each its own answer', async () => {
+    it('that are placed together each get their own result', async () => {
       await place('old');
       const fresh = { contactId: 'fresh' };
       seen = [];
@@ -163,7 +163,7 @@ describe('calls in the database', () => {
       expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
     });
 
-    it('that are explained together get each its own answer, in whatever order the database returns them', async () => {
+    it('that are looked up together each get their own result, in whatever order the database returns them', async () => {
       await place('old');
       const { database } = direct.storage;
       calls = storeOn({
@@ -182,7 +182,7 @@ describe('calls in the database', () => {
       expect((await Promise.all(answers)).map(({ kind }) => kind)).to.deep.equal(['replayed', 'campaign-refused', 'unauthorized']);
     });
 
-    it('change where changes are written, and are looked up elsewhere, but for what a batch has just written', async () => {
+    it('are changed on the writing connection and read on another, except for what a batch has just written', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       calls = storeOn(database);
       const ranFor = async (...asking: Promise<unknown>[]) => {
@@ -199,7 +199,7 @@ describe('calls in the database', () => {
       expect(await ranFor(calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 
-    it('note the use of a key that is active, whatever it is refused, and of no other', async () => {
+    it('record the use of an active key even if its request is refused, but of no other key', async () => {
       expect(await place('r', {}, { campaignId: tenants.otherCampaign.id })).to.deep.equal({ kind: 'campaign-refused' });
       expect(await place('r', {}, { by: 'no key' })).to.deep.equal({ kind: 'unauthorized' });
       expect(seen).to.deep.equal([
@@ -218,7 +218,7 @@ describe('calls in the database', () => {
     for (const by of ['requestId', 'contactId'] as const) {
       const reference = (requestId: string) => (by === 'requestId' ? { requestId } : { contactId: `contact of ${requestId}` });
 
-      it(`are cancelled by their ${by}, and say so again`, async () => {
+      it(`are cancelled by their ${by}, and return the same again`, async () => {
         await place('r');
         seen = [];
         const cancelled = { kind: 'cancelled', contactId: 'contact of r', requestId: 'r', cancelledAt: now + 5 };
@@ -235,7 +235,7 @@ describe('calls in the database', () => {
         ]);
       });
 
-      it(`are not cancelled by their ${by} once they were dialed, nor by a key without access, nor where there is none`, async () => {
+      it(`aren't cancelled by their ${by} if they were dialed, don't exist, or the key has no access`, async () => {
         await place('r');
         await place('dialed');
         await direct.storage.database.write('calls').where({ request_id: 'dialed' }).update({ state: 'dialing', handoff: 'open' });
@@ -253,7 +253,7 @@ describe('calls in the database', () => {
       });
     }
 
-    it('of one name in two campaigns are cancelled together, each with its own answer', async () => {
+    it('with the same request ID in two campaigns are cancelled together, each with its own result', async () => {
       const campaigns = [tenants.campaign.id, tenants.siblingCampaign.id];
       for (const campaignId of campaigns) await place('r', { contactId: `in ${campaignId}` }, { campaignId, by: partnerDigest });
       const cancelled = await Promise.all(
@@ -262,7 +262,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it('need a key that is active', async () => {
+    it('need an active key', async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -276,7 +276,7 @@ describe('calls in the database', () => {
       expect(seen).to.deep.equal([['look up', 4]]);
     });
 
-    it('say of a key whether it may place any', async () => {
+    it('check whether a key may place calls', async () => {
       expect([
         await calls.authorize(request()),
         await calls.authorize(request({ campaignId: tenants.otherCampaign.id })),
@@ -284,7 +284,7 @@ describe('calls in the database', () => {
       ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
     });
 
-    it('are written in one order in every process: two batches of the same calls would deadlock otherwise', async () => {
+    it('are written in the same order by every process, since two batches of the same calls would otherwise deadlock', async () => {
       const { database } = direct.storage;
       const written: unknown[] = [];
       const watch =
@@ -320,7 +320,7 @@ describe('calls in the database', () => {
       expect(written).to.deep.equal([inOrder, inOrder]);
     });
 
-    it('that change between statement and look-up are tried again, five times at most', async () => {
+    it('that change between statement and look-up are retried up to five times', async () => {
       const { database } = direct.storage;
       let tries = 0;
       const never =
@@ -346,7 +346,7 @@ describe('calls in the database', () => {
     });
 
     if (kind === 'sqlite') {
-      it('are acknowledged only when another connection sees them; otherwise the writer is closed', async () => {
+      it('are acknowledged only if another connection sees them; otherwise the writer is closed', async () => {
         const { database } = direct.storage;
         const asked: unknown[] = [];
         const discarded: string[] = [];
@@ -397,7 +397,7 @@ describe('calls in the database', () => {
 });
 
 describe('on PostgreSQL', () => {
-  itOnPostgres('each statement finds keys by their digests, however many there are', async () => {
+  itOnPostgres('finds keys by their digests in each statement, however many there are', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
     const direct = await openDirect(database, fakeClock());
     const { account, partner, users } = tenants;

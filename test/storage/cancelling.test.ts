@@ -60,7 +60,7 @@ describe('queued calls', () => {
     const viewer = () => ({ ...tenants.users.account, tenancy: null });
     const revoke = (id: string) => revokeApiKey(direct.ports, viewer(), operator, id, true);
 
-    it('of a revoked key are cancelled in steps, between which others write', async () => {
+    it('of a revoked key are cancelled in steps, between which others can write', async () => {
       await addKey('goes');
       await addKey('stays');
       await addCalls('goes', 95);
@@ -81,7 +81,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ cancelled: 95, queued: 5 });
     });
 
-    it('of a revoked key are cancelled wherever in the queue they are, however many are due at one instant', async () => {
+    it('of a revoked key are cancelled wherever they are in the queue, however many are due at the same instant', async () => {
       await addCalls('goes', 25);
       await addCalls('stays', 25);
       await addCalls('goes-later', 25, { api_key_id: 'goes', due_at: clock.millis() + day, not_before: clock.millis() + day });
@@ -92,7 +92,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ cancelled: 52, queued: 25, dialing: 1 });
     });
 
-    it('of a revoked key are all cancelled when the revoke is answered, and of a deleted user, too', async () => {
+    it('of a revoked key or deleted user are all cancelled before the request returns', async () => {
       await addKey('one');
       await addKey('two');
       await addCalls('one', 2_500);
@@ -120,7 +120,7 @@ describe('queued calls', () => {
       await core.close();
     });
 
-    it('are all that is cancelled with a key: calls that are dialed or have ended stay as they are', async () => {
+    it('are the only calls cancelled with a key: calls being dialed or already ended are unchanged', async () => {
       await addKey('goes');
       const others: Partial<CallRow>[] = [
         ...(['open', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),
@@ -140,7 +140,7 @@ describe('queued calls', () => {
       expect(await states()).to.include({ cancelled: 2 });
     });
 
-    it('of a revoked key that were being handed off are cancelled if the provider does not take them', async () => {
+    it("of a revoked key that are being handed off are cancelled if the provider doesn't accept them", async () => {
       await addKey('goes');
       await addCalls('goes', 3);
       const { dialing, apiKeys } = direct.ports.stores;
@@ -157,7 +157,7 @@ describe('queued calls', () => {
       expect([await states(), await unfinished()]).to.deep.equal([{ dialing: 2, cancelled: 1 }, []]);
     });
 
-    it('of a key that is revoked alone stay', async () => {
+    it('of a key revoked without cancelling stay queued', async () => {
       await addKey('goes');
       await addCalls('goes', 3);
       await revokeApiKey(direct.ports, viewer(), operator, 'goes', false);
@@ -165,7 +165,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ queued: 3 });
     });
 
-    it('of a revoked key are left to housekeeping where others write for too long, which the answer says', async () => {
+    it('of a revoked key are left to housekeeping if others write for too long, and the response says so', async () => {
       await addKey('goes');
       await addCalls('goes', 1);
       direct.storage.database.awaitWriters = async () => false;
@@ -181,7 +181,7 @@ describe('queued calls', () => {
     });
 
     if (kind === 'postgres') {
-      it('of a revoked key are cancelled where somebody else has locked one of them, and that one once it is free', async () => {
+      it("of a revoked key are cancelled even if one of them is locked, and that one once it's released", async () => {
         await addCalls('goes', 3);
         const { database: db } = direct.storage;
         let cancelling: Promise<number> | undefined;
@@ -194,7 +194,7 @@ describe('queued calls', () => {
       });
     }
 
-    it('of a revoked key are counted as housekeeping cancels them, with those that were placed meanwhile', async () => {
+    it('of a revoked key are counted as housekeeping cancels them, including those placed in the meantime', async () => {
       await addKey('goes');
       const { database: db } = direct.storage;
       const { awaitWriters } = db;
@@ -210,7 +210,7 @@ describe('queued calls', () => {
     });
 
     if (kind === 'sqlite') {
-      it('are found in the index of the queue, and not among all calls that there ever were, after an ANALYZE, too', async () => {
+      it("are found in the queue's index instead of among all calls, even after an ANALYZE", async () => {
         await addCalls('one', 50);
         await direct.storage.database.write.raw('ANALYZE');
         // Connections read what ANALYZE has found when they open.
@@ -231,7 +231,7 @@ describe('queued calls', () => {
       });
     }
 
-    it('are counted by key, before they are dialed', async () => {
+    it("are counted by key before they're dialed", async () => {
       await addCalls('two', 1);
       await addCalls('two-between-tries', 1, { api_key_id: 'two', state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('one', 1);
@@ -240,7 +240,7 @@ describe('queued calls', () => {
       expect(Object.fromEntries(counted)).to.deep.equal({ two: 2, one: 1 });
     });
 
-    it('stop being cancelled where a signal says so', async () => {
+    it('stop being cancelled when a signal aborts', async () => {
       await addCalls('goes', 2);
       const stop = AbortSignal.abort(new Error('Stop.'));
       const cancelling = cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), stop);
@@ -248,7 +248,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ queued: 2 });
     });
 
-    it('lapse when their notAfter has passed, with the dialer off, and end then, however late that is noticed', async () => {
+    it("lapse after their notAfter even if the dialer is off, and end at that time, however late it's noticed", async () => {
       const notAfter = clock.millis() + 1_000;
       await addCalls('past', 2, { not_after: notAfter });
       await addCalls('past-between-tries', 1, { not_after: notAfter, state: 'dialing', handoff: 'retry', provider: 'webhook' });
@@ -262,7 +262,7 @@ describe('queued calls', () => {
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
-    it('that a clock which was ahead has put off are due once it has stepped back', async () => {
+    it("that a fast clock had postponed are due again once it's set back", async () => {
       const now = clock.millis();
       const ahead = now + 400 * day;
       await addCalls('ahead', 2, { placed_at: ahead, due_at: ahead });
@@ -284,7 +284,7 @@ describe('queued calls', () => {
       });
     });
 
-    it('lapse thirty days after they were due if they name no end, and none before', async () => {
+    it('without a notAfter lapse thirty days after they were due, but not before', async () => {
       const due = clock.millis();
       await addCalls('endless', 2);
       await addCalls('later', 1, { due_at: due + day, not_before: due + day });
@@ -301,7 +301,7 @@ describe('queued calls', () => {
       expect(ends).to.deep.equal([due + 30 * day, due + 30 * day]);
     });
 
-    it('that are overdue are changed no more at a time than asked for, so that others can write in between', async () => {
+    it('that are overdue are changed in batches, so that others can write in between', async () => {
       const { write } = direct.storage.database;
       const now = clock.millis();
       for (const [change, call] of [
@@ -316,7 +316,7 @@ describe('queued calls', () => {
       }
     });
 
-    it('that a provider refused for now lapse when no dialer tries again for thirty days', async () => {
+    it('that a provider refused temporarily lapse if no dialer retries them for thirty days', async () => {
       const due = clock.millis();
       await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
       clock.advance({ days: 30, milliseconds: 1 });
@@ -325,7 +325,7 @@ describe('queued calls', () => {
       expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'lapsed', ended_at: due + 30 * day })));
     });
 
-    it('that have lapsed are not handed off, marked or not', async () => {
+    it("that have lapsed aren't handed off, whether or not they're marked", async () => {
       const due = clock.millis();
       await addCalls('endless', 1);
       await addCalls('many', 600, { not_after: due + 1 });
@@ -337,7 +337,7 @@ describe('queued calls', () => {
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
     });
 
-    it('that nobody ever dialed are erased in time, at the first look, with what a provider wrote', async () => {
+    it('that were never dialed are erased on time, at the first check, together with what a provider wrote', async () => {
       // Before PostgreSQL's own clock, which a core's must not be ahead of.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });
@@ -353,7 +353,7 @@ describe('queued calls', () => {
       }
     });
 
-    it('are not erased before their retention is over', async () => {
+    it("aren't erased before the end of their retention", async () => {
       const { retention } = direct.ports.stores;
       expect(await retention.countErasable(clock.now())).to.deep.equal({ erasable: 0, oldestEndedAt: null });
       await addCalls('past', 1, { not_after: clock.millis() });
@@ -368,7 +368,7 @@ describe('queued calls', () => {
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(1);
     });
 
-    it('that have ended are counted for as long as charts show them, and their keys, too', async () => {
+    it('that have ended are counted for as long as charts show them, and so are their keys', async () => {
       const { write } = direct.storage.database;
       const quarters = [clock.millis() - 1, clock.millis()];
       await write('api_key_usage').insert(quarters.map((quarter_at) => ({ api_key_id: 'key', quarter_at, placed: 1, cancelled: 0 })));

@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import { inChunks, inShortTransactions } from '../../core/storage/engine/chunks.ts';
 import { instant, instantOrNull, required } from '../../core/storage/engine/columns.ts';
 
-describe('what is done in parts', () => {
-  it('comes in chunks of 500, in its order', () => {
+describe('work in chunks', () => {
+  it('is split into chunks of 500, in order', () => {
     const items = Array.from({ length: 1_001 }, (_, n) => n);
     const chunks = [...inChunks(items)];
     expect([chunks.map(({ length }) => length), chunks.flat()]).to.deep.equal([[500, 500, 1], items]);
     expect([[...inChunks([])], [...inChunks(items.slice(0, 500))].length]).to.deep.equal([[], 1]);
   });
 
-  it('goes on until a step does less than it may, and says how much was done', async () => {
+  it('continues until a step does less than its limit, and returns the total', async () => {
     const left = [10, 10, 9, 10];
     const sizes: number[] = [];
     const step = async (size: number) => {
@@ -20,7 +20,7 @@ describe('what is done in parts', () => {
     expect([await inShortTransactions(step, 10), sizes]).to.deep.equal([29, [10, 10, 10]]);
   });
 
-  it('ends between two steps where its signal says so', async () => {
+  it('stops between two steps when its signal aborts', async () => {
     const stop = new AbortController();
     let steps = 0;
     const step = async () => {
@@ -33,8 +33,8 @@ describe('what is done in parts', () => {
   });
 });
 
-describe("a row's columns", () => {
-  it('hold instants as epoch milliseconds', () => {
+describe('database columns', () => {
+  it('hold timestamps in epoch milliseconds', () => {
     expect([instant(1_500).toISO(), instantOrNull(1_500)?.toISO(), instantOrNull(null)]).to.deep.equal([
       '1970-01-01T00:00:01.500Z',
       '1970-01-01T00:00:01.500Z',
@@ -43,7 +43,7 @@ describe("a row's columns", () => {
     expect(() => instant(9e15)).to.throw(RangeError, "9000000000000000 isn't a valid timestamp.");
   });
 
-  it('are not empty where they never are', () => {
+  it("must not be null if they're required", () => {
     expect(required(0, 'at')).to.equal(0);
     expect(() => required(null, 'at')).to.throw('A database row is missing at.');
   });

@@ -47,7 +47,7 @@ describe('a user with thousands of API keys', () => {
     });
     afterEach(() => direct.close());
 
-    it('is deleted at once for all who ask, though the rows of the keys go in steps', async () => {
+    it("is deleted immediately for every reader, while the keys' rows go in steps", async () => {
       const deleted = await remove();
       expect([deleted.apiKeys, await left()]).to.deep.equal([many, many + 1 - 1_000]);
       expect(await Promise.all([1, many].map(authorize))).to.deep.equal(['unauthorized', 'unauthorized']);
@@ -60,7 +60,7 @@ describe('a user with thousands of API keys', () => {
       expect(await ports.stores.apiKeys.findAll({ kind: 'all' }, ['k1', 'k0'])).to.have.length(1);
     });
 
-    it('is worked off to the last row, and leaves the keys of others and right counts', async () => {
+    it("is deleted down to the last row, leaving other users' keys and correct counts", async () => {
       await remove();
       expect(await finish()).to.equal(many - 1_000);
       expect(await direct.storage.database.read('api_keys').pluck('id')).to.deep.equal(['k0']);
@@ -70,12 +70,12 @@ describe('a user with thousands of API keys', () => {
       expect(await direct.storage.database.read('retired_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
     });
 
-    it('has the queued calls of all keys cancelled before the deletion is answered', async () => {
+    it('has the queued calls of all keys cancelled before the request returns', async () => {
       await remove(true);
       expect(await statesOfCalls()).to.deep.equal(['queued', 'cancelled', 'cancelled']);
     });
 
-    it('is finished by the next core that starts, where the process died on the way, with the queued calls', async () => {
+    it('is finished by the next core that starts if the process died, including the queued calls', async () => {
       direct.storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       expect(await remove(true).catch(({ code }) => code)).to.equal('unavailable');
       await direct.storage.database
@@ -89,7 +89,7 @@ describe('a user with thousands of API keys', () => {
       await core.close();
     });
 
-    it('stays deleted, and frees the e-mail address at once', async () => {
+    it('stays deleted, and frees the email address immediately', async () => {
       await remove();
       const { email, name, userType } = tenants.users.account;
       await createUser(direct.ports, operator, { email, name, userType, accountId: tenants.account.id, partnerId: null }, null);

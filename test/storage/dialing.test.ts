@@ -47,7 +47,7 @@ describe('claiming and settling calls', () => {
       expect(await call('c')).to.deep.equal(between);
     });
 
-    it('settles for the claim that holds the call, and no other call', async () => {
+    it('settles only the claimed call', async () => {
       await addCall('c');
       const claimed = await claimOne();
       await addCall('other');
@@ -58,7 +58,7 @@ describe('claiming and settling calls', () => {
       expect(await call('other')).to.deep.equal(other);
     });
 
-    it('settles nothing once the provider has reported an outcome', async () => {
+    it('settles nothing after the provider has reported an outcome', async () => {
       await addCall('c');
       const claimed = await claimOne();
       await store.reportOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now);
@@ -66,20 +66,20 @@ describe('claiming and settling calls', () => {
       expect(await call('c')).to.include({ state: 'busy' });
     });
 
-    it('leaves a claimed call to its dialer until the lease is over', async () => {
+    it('leaves a claimed call to its dialer until the lease expires', async () => {
       await addCall('c');
       await claimOne();
       expect(await claim(1, { at: now + lease - 1 })).to.deep.equal([]);
       expect(await claim(1, { at: now + lease })).to.have.length(1);
     });
 
-    it('holds a call in doubt whose claim was never settled, for the provider that may have it', async () => {
+    it('keeps an unsettled call in doubt for the provider that may have it', async () => {
       await addCall('c');
       await claimOne({ provider: 'simulated' });
       expect(await claimOne({ provider: 'webhook', at: now + lease })).to.include({ handoff: 'doubt', provider: 'simulated', attempt: 2 });
     });
 
-    it('keeps a call in doubt that a provider has refused for the moment', async () => {
+    it('keeps a call in doubt that a provider has refused temporarily', async () => {
       await addCall('c');
       await claimOne();
       const doubtful = await claimOne({ at: now + lease });
@@ -87,20 +87,20 @@ describe('claiming and settling calls', () => {
       expect(await claimOne({ at: now + 2 * lease })).to.include({ handoff: 'doubt' });
     });
 
-    it('gives a call to another provider if the one before has not taken it', async () => {
+    it("gives a call to another provider if the previous one didn't accept it", async () => {
       await addCall('c');
       await store.settle(await claimOne({ provider: 'simulated' }), { event: 'not-taken', to: 'retry', dueAt: now });
       expect(await claimOne({ provider: 'webhook' })).to.include({ handoff: 'open', provider: 'webhook' });
     });
 
-    it('claims the oldest due call of an account first', async () => {
+    it("claims an account's oldest due call first", async () => {
       for (const [contactId, age] of Object.entries({ younger: 1, oldest: 9, older: 5 })) await addCall(contactId, { due_at: now - age });
       const claimed: string[] = [];
       for (let turn = 0; turn < 3; turn++) claimed.push((await claimOne()).contactId);
       expect(claimed).to.deep.equal(['oldest', 'older', 'younger']);
     });
 
-    it('serves accounts in turn, those beyond the first claims, too', async () => {
+    it('serves accounts in turn across several claims', async () => {
       const accounts = new Set<string>();
       for (let n = 0; n < 5; n++) {
         const { id } = await createAccount(direct.ports, operator, `Account ${n}`, tenants.partner.id);
@@ -113,7 +113,7 @@ describe('claiming and settling calls', () => {
       expect(new Set(served)).to.deep.equal(accounts);
     });
 
-    it('serves accounts in turn, however many a claim takes', async () => {
+    it('serves accounts in turn, whatever the size of a claim', async () => {
       const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id);
       for (const id of accounts) for (let one = 0; one < 4; one++) await addCall(`${id}/${one}`, { account_id: id });
       const served: string[] = [];
@@ -122,12 +122,12 @@ describe('claiming and settling calls', () => {
     });
 
     for (const handoff of ['open', 'doubt', 'taken'] as const)
-      it(`claims a call that is ${handoff} though its time is over: only a dialer can end it`, async () => {
+      it(`claims a call with the hand-off ${handoff} after its time is over, since only a dialer can end it`, async () => {
         await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: now - 1 });
         expect(await claimOne()).to.include({ contactId: 'c' });
       });
 
-    it('claims a call with all that a hand-off needs', async () => {
+    it('claims a call with everything that a hand-off needs', async () => {
       const more = { name: 'Ada', time_zone: 'UTC', variables: '[["a","1"]]', not_before: 1, not_after: now + 9, request_id: 'r' };
       await addCall('c', { ...more, placed_at: 2 });
       expect(await claimOne()).to.deep.equal({
@@ -139,7 +139,7 @@ describe('claiming and settling calls', () => {
       expect(await claimOne()).to.deep.include({ contactId: 'bare', variables: {}, name: null });
     });
 
-    it('claims as many as it may, one of each account in turn', async () => {
+    it('claims up to its limit, one call per account in turn', async () => {
       const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id).toSorted();
       for (const [n, id] of accounts.entries())
         for (let call = 0; call < 3; call++) await addCall(`${n}-${call}`, { account_id: id, due_at: now - 9 + call });
@@ -151,14 +151,14 @@ describe('claiming and settling calls', () => {
       expect(await claim(100)).to.have.length(5);
     });
 
-    it('claims nothing where all that is due has lapsed, and lapses it', async () => {
+    it('claims no lapsed calls, and lapses them', async () => {
       await addCall('late', { not_after: now - 1 });
       await addCall('future', { due_at: now + 1 });
       expect(await claim(1)).to.deep.equal([]);
       expect([(await call('late'))?.state, (await call('future'))?.state]).to.deep.equal(['lapsed', 'queued']);
     });
 
-    it('keeps what a settlement says', async () => {
+    it('stores everything from a settlement', async () => {
       await addCall('c');
       await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', dueAt: now + 1 });
       expect(await call('c')).to.include({ state: 'dialing', handoff: 'retry', due_at: now + 1 });
@@ -169,7 +169,7 @@ describe('claiming and settling calls', () => {
       expect(await call('c')).to.include({ state: 'busy', due_at: null, detail: 'Busy.', ended_at: now + 4, duration_seconds: 5 });
     });
 
-    it('takes one outcome of a call that was handed off, which then was dialed at its first attempt', async () => {
+    it('accepts one outcome of a call that was handed off, and sets its dialing time to the first attempt', async () => {
       const outcome = { state: 'completed', detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 } as const;
       await addCall('c');
       const report = (contactId: string) => store.reportOutcome(contactId, outcome, now + 10);
@@ -189,7 +189,7 @@ describe('claiming and settling calls', () => {
 
     const late = { detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 };
 
-    it('lets the first outcome replace unknown, however late, and of two that race, one', async () => {
+    it('lets the first outcome replace unknown, however late, and only one of two concurrent ones', async () => {
       await addCall('c');
       const fenced = await claimOne();
       const claimed = await claimOne({ at: now + lease });
@@ -208,7 +208,7 @@ describe('claiming and settling calls', () => {
       expect(await call('c')).to.deep.equal(ended);
     });
 
-    it('leaves a call as it is that was erased before its outcome came, or ended in another state', async () => {
+    it('ignores an outcome for a call that was erased or has ended in another state', async () => {
       const rows: Partial<CallRow>[] = [
         { state: 'unknown', handoff: 'doubt', phone: null },
         { state: 'cancelled', handoff: 'retry' },
@@ -221,7 +221,7 @@ describe('claiming and settling calls', () => {
       expect(await all()).to.deep.equal(before);
     });
 
-    it('says how many calls wait for a dialer, and since when', async () => {
+    it('reports how many calls are waiting for a dialer, and since when', async () => {
       expect(await store.queue(now)).to.deep.equal({ due: 0, oldestDueAt: null });
       await addCall('queued', { due_at: now });
       await addCall('later', { due_at: now + 1 });

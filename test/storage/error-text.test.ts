@@ -5,46 +5,46 @@ const sqlite = { kind: 'sqlite', filename: '/data/callkey.db' } as const;
 const postgres = { kind: 'postgres', url: 'postgres://ada:hunter2@db.example:5432/callkey?password=hunter2' } as const;
 const failure = (message: string, more: object) => Object.assign(new Error(message), more);
 
-describe('the text of a database error', () => {
+describe('the message for a database error', () => {
   for (const [what, error, location, text] of [
     [
-      'a file in the path, which mkdir reports as one that exists',
+      'a file in the path, which mkdir reports as already existing',
       failure('EEXIST', { code: 'EEXIST', syscall: 'mkdir' }),
       sqlite,
       "Can't use the database /data/callkey.db: part of its path isn't a folder (EEXIST). Check the path.",
     ],
     [
-      'the first of several addresses that refuse',
+      'the first of several addresses that refused',
       Object.assign(new AggregateError([failure('no', { address: '::1', port: 5432 })]), { code: 'ECONNREFUSED' }),
       postgres,
       "Can't use the database callkey at db.example:5432: connection refused at ::1:5432 (ECONNREFUSED). Start PostgreSQL there, or fix the address.",
     ],
     [
-      'no address where there is none',
+      'no address if there is none',
       Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
       postgres,
       "Can't use the database callkey at db.example:5432: connection refused (ECONNREFUSED). Start PostgreSQL there, or fix the address.",
     ],
     [
-      'no address for a socket in the file system, which has no port',
+      'no address for a Unix socket, which has no port',
       failure('no', { code: 'ENOENT', address: '/run/postgresql/.s.PGSQL.5432' }),
       postgres,
       "Can't use the database callkey at db.example:5432: no such file or folder (ENOENT). Check the path.",
     ],
     [
-      'what else mkdir reports as it is',
+      'other mkdir errors unchanged',
       failure('EACCES', { code: 'EACCES', syscall: 'mkdir' }),
       sqlite,
       "Can't use the database /data/callkey.db: permission denied (EACCES). Give this user read and write access to the file and its folder.",
     ],
     [
-      "PostgreSQL's own words, without the statement",
+      "PostgreSQL's own message without the statement",
       failure('select * from users - permission denied for table users', { code: '42501', severity: 'ERROR' }),
       postgres,
       "Can't use the database callkey at db.example:5432: permission denied for table users (42501). Grant the user that permission.",
     ],
     [
-      'a password that is missing',
+      'a missing password',
       new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
       postgres,
       "Can't use the database callkey at db.example:5432: PostgreSQL requires a password, and none is set. Add it to DATABASE_URL.",
@@ -56,7 +56,7 @@ describe('the text of a database error', () => {
       "Can't use the database callkey at db.example:5432: no response (ETIMEDOUT). Check the address and any firewalls in between.",
     ],
   ] as const) {
-    it(`says ${what}`, () => {
+    it(`shows ${what}`, () => {
       expect(databaseErrorText(error, location)).to.equal(text);
     });
   }
@@ -111,12 +111,12 @@ describe('the text of a database error', () => {
     });
   }
 
-  it('has no advice for what only PostgreSQL knows', () => {
+  it('gives no advice for an error that is specific to PostgreSQL', () => {
     const error = failure('insert - odd thing in public.calls.\nmore', { code: 'odd', severity: 'FATAL' });
     expect(databaseErrorText(error, sqlite)).to.equal("Can't use the database /data/callkey.db: odd thing in public.calls (odd).");
   });
 
-  it('says that there was no answer where a time is over', () => {
+  it("says that the database didn't respond if the time is up", () => {
     const text = "Can't use the database /data/callkey.db: no response. Check the address and any firewalls in between.";
     const pool = failure('x', { name: 'KnexTimeoutError' });
     expect([new Error('Timed out'), new Error('a timeout'), pool].map((error) => databaseErrorText(error, sqlite))).to.deep.equal([
@@ -127,14 +127,14 @@ describe('the text of a database error', () => {
     expect(databaseErrorText(failure('a timeout', { code: 'odd' }), sqlite)).to.equal(undefined);
   });
 
-  it('names the database of a server without a host in its address', () => {
+  it('names the database if the address has no host', () => {
     const location = { kind: 'postgres', url: 'postgres:///callkey' } as const;
     expect(databaseErrorText(failure('x', { code: 'EIO' }), location)).to.equal(
       "Can't use the database callkey: the disk is failing (EIO). Check the disk.",
     );
   });
 
-  it('is absent for an error of another kind', () => {
+  it('is absent for any other error', () => {
     const others = [
       new TypeError('x is not a function'),
       failure('EEXIST', { code: 'EEXIST', syscall: 'open' }),

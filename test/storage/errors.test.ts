@@ -23,8 +23,8 @@ const codes = [
 ];
 const thoseThatAre = (is: (error: unknown) => boolean) => codes.filter((code) => is(failure(code)));
 
-describe("what a database's error means", () => {
-  it('an outage, by the codes of SQLite, sockets and PostgreSQL', () => {
+describe('classifying a database error', () => {
+  it('recognizes an outage by the codes of SQLite, sockets and PostgreSQL', () => {
     const outages = [
       ...codes.slice(0, 11),
       ...codes.slice(16, 24),
@@ -50,34 +50,34 @@ describe("what a database's error means", () => {
     'Unable to acquire a connection',
     'The statement was aborted',
   ]) {
-    it(`an outage, where there is no code and the message is "${message}"`, () => {
+    it(`recognizes an outage without a code by the message "${message}"`, () => {
       expect([isOutage(new Error(message)), isOutage(failure('42601', message)), isOutage(message)]).to.deep.equal([true, false, false]);
     });
   }
 
-  it('an outage, where the pool had no connection', () => {
+  it('recognizes an outage if the pool had no connection', () => {
     expect(isOutage(Object.assign(new Error('x'), { name: 'KnexTimeoutError' }))).to.equal(true);
     expect(isOutage(new Error('x'))).to.equal(false);
   });
 
-  it('that the database refused a value', () => {
+  it('recognizes a value that the database refused', () => {
     const refused = [...codes.slice(11, 16), '40001', '22001', '23505', '54000'];
     expect(thoseThatAre(isDataError)).to.deep.equal(refused);
   });
 
-  it('that one row of a batch may be at fault, also by a lock', () => {
+  it('recognizes that one row of a batch may be at fault, even because of a lock', () => {
     expect(thoseThatAre(isFaultOfOne)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
   });
 
-  it("that another process holds SQLite's lock", () => {
+  it('recognizes that another process holds the SQLite lock', () => {
     expect(thoseThatAre(isLocked)).to.deep.equal(['SQLITE_BUSY', 'SQLITE_LOCKED']);
   });
 
   for (const [what, is, state, message] of [
-    ['something is there already', isUniqueViolation, '23505', 'SQLITE_CONSTRAINT: UNIQUE constraint failed: users.email'],
-    ['something is missing', isForeignKeyViolation, '23503', 'SQLITE_CONSTRAINT: FOREIGN KEY constraint failed'],
+    ['a row already exists', isUniqueViolation, '23505', 'SQLITE_CONSTRAINT: UNIQUE constraint failed: users.email'],
+    ['a referenced row is missing', isForeignKeyViolation, '23503', 'SQLITE_CONSTRAINT: FOREIGN KEY constraint failed'],
   ] as const) {
-    it(`that ${what}`, () => {
+    it(`recognizes that ${what}`, () => {
       expect([is(failure(state)), is(failure('SQLITE_CONSTRAINT', message))]).to.deep.equal([true, true]);
       const others = [
         failure('23502'),
@@ -89,7 +89,7 @@ describe("what a database's error means", () => {
     });
   }
 
-  it('that the user of a request is gone', () => {
+  it('recognizes that the user of a request no longer exists', () => {
     expect(() => rejectOrphan(failure('23503')))
       .to.throw(Problem, 'This request needs valid credentials.')
       .with.property('code', 'unauthorized');
@@ -104,7 +104,7 @@ describe('a store that reports outages', () => {
       .find('x')
       .catch((caught: unknown) => caught);
 
-  it('answers as the store does', async () => {
+  it('returns what the store returns', async () => {
     expect(await reportingOutages({ find: async (id: string, more: string) => id + more }).find('a', 'b')).to.equal('ab');
   });
 
@@ -112,14 +112,14 @@ describe('a store that reports outages', () => {
     ['SQLITE_BUSY', 'The database is busy with another process.'],
     ['ECONNREFUSED', "The database can't be reached or written to."],
   ] as const) {
-    it(`asks the caller to try again after ${code}`, async () => {
+    it(`asks the caller to retry after ${code}`, async () => {
       const cause = failure(code);
       const problem = await thrown(cause);
       expect(problem).to.include({ code: 'unavailable', retryAfter: 2, message: `${what} Try again shortly.`, cause });
     });
   }
 
-  it('throws any other error as it is', async () => {
+  it('rethrows any other error', async () => {
     const error = failure('42601');
     expect(await thrown(error)).to.equal(error);
   });

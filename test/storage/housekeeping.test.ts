@@ -122,7 +122,7 @@ describe('a running core', () => {
       await until(async () => logged(/sealed/) > sealed && (await left()).always.length === 0);
     }
 
-    it('sweeps everything each minute or hour, once its time has come', async () => {
+    it("runs every sweep once it's due, each minute or hour", async () => {
       await start();
       const all = await left();
       await passAnHour();
@@ -133,7 +133,7 @@ describe('a running core', () => {
       expect(logged(/failed/)).to.equal(0);
     });
 
-    it('ends and deletes nothing by a clock that is too far ahead, and does so once an administrator has accepted it', async () => {
+    it('ends and deletes nothing while its clock is too far ahead, unless an administrator has accepted it', async () => {
       await start();
       const all = await left();
       clock.advance(longestPause.plus({ days: 24 }));
@@ -151,7 +151,7 @@ describe('a running core', () => {
       expect(logged(/^the clock is trusted again$/)).to.equal(1);
     });
 
-    it('is not kept from its work by a clock that is behind, or that stood still for a week', async () => {
+    it("isn't stopped by a clock that is behind or that stood still for a week", async () => {
       await start();
       clock.advance(longestPause);
       await passAnHour();
@@ -163,7 +163,7 @@ describe('a running core', () => {
       expect(logged(/^The clock/)).to.equal(0);
     });
 
-    it('keeps sessions that begin while the step before theirs takes long', async () => {
+    it('keeps sessions that start while the previous step takes long', async () => {
       await start();
       const { ports } = harness.direct;
       const log = pino({ level: 'silent' });
@@ -191,7 +191,7 @@ describe('a running core', () => {
       ]);
     });
 
-    it('places and cancels while the clock is too far ahead, dials nothing, and dials what is left once the clock is right', async () => {
+    it('places and cancels while its clock is too far ahead, and dials only once the clock is right', async () => {
       harness = await openCore({ kind, clock, environment: { DIALER: 'simulated' } });
       const { core, tenants } = harness;
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
@@ -216,7 +216,7 @@ describe('a running core', () => {
     });
 
     if (kind === 'postgres')
-      itOnPostgres("trusts no clock that is more than five minutes ahead of PostgreSQL's, and nobody can accept it", async () => {
+      itOnPostgres("accepts no clock that is more than five minutes ahead of PostgreSQL's, even from an administrator", async () => {
         clock = fakeClock(new Date().toISOString());
         await start();
         clock.advance({ hours: 1, minutes: 6 });

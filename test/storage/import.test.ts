@@ -19,7 +19,7 @@ const user = { externalId: 'u1', email: 'new@example.com', name: 'New', userType
 const all = { partners, accounts, campaigns, users: [user] };
 const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-describe('what an import finds and writes', () => {
+describe('imported entries', () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     beforeEach(async () => {
@@ -43,7 +43,7 @@ describe('what an import finds and writes', () => {
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
-    it('comes back as it was written, each kind with its own fields', async () => {
+    it('are read back as they were written, each kind with its own fields', async () => {
       await run(all);
       const none = { partnerId: null, accountId: null, email: null, userType: null };
       const [p1, a1, c1, u1] = [
@@ -60,7 +60,7 @@ describe('what an import finds and writes', () => {
       expect((await run(all)).users).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
     });
 
-    it('lets a new user in with the one-time password, until it ends', async () => {
+    it('let a new user sign in with the one-time password until it expires', async () => {
       const { passwords } = await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
       const verified = await direct.ports.passwords.verify(async () => credentials, passwords[0]?.password ?? '', {
@@ -72,21 +72,21 @@ describe('what an import finds and writes', () => {
       expect(days).to.be.within(6.9, 7);
     });
 
-    it('is an event for each thing, in activity', async () => {
+    it('each cause an event', async () => {
       await run({ partners });
       await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
       const events: string[] = await direct.storage.database.read('audit_events').orderBy('id').pluck('action');
       expect(events).to.deep.equal(['partner.added', 'partner.added', 'partner.changed']);
     });
 
-    it('is found among more things than one statement takes', async () => {
+    it('are found even if there are more than fit in one statement', async () => {
       await run({ partners: ids('p', 501).map((externalId) => ({ externalId, name: externalId })) });
       const found = await direct.storage.imports.find('partners', ids('p', 501));
       expect([...found.keys()]).to.have.members(ids('p', 501));
       expect(await direct.storage.imports.find('partners', ['nobody'])).to.deep.equal(new Map());
     });
 
-    it('knows whose an e-mail address is, also of users who were not imported', async () => {
+    it("include the owner of an email address, even a user who wasn't imported", async () => {
       await createTenants(direct.ports);
       await run(all);
       const owners = await direct.storage.imports.findEmails([user.email, 'ada@example.com', 'nobody@example.com']);
@@ -96,7 +96,7 @@ describe('what an import finds and writes', () => {
       ]);
     });
 
-    it('moves a user’s keys to the new partner, and back to the partner they were created in when the user becomes staff', async () => {
+    it('move a user’s keys to the new partner, and back to the partner they were created in when the user becomes staff', async () => {
       await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
       if (!credentials) throw new Error('The user was not imported.');
@@ -115,7 +115,7 @@ describe('what an import finds and writes', () => {
       expect([await partnerOfKey(), (await find('users', 'u1')).partnerId]).to.deep.equal([(await find('partners', 'p1')).id, null]);
     });
 
-    it('is refused where somebody else has taken the same address meanwhile, and nothing of it is left', async () => {
+    it('are refused completely if someone else has taken the same email address in the meantime', async () => {
       await run(all);
       const taken = { ...(await find('users', 'u1')), externalId: 'u2', id: 'u2' };
       const others = { ...taken, externalId: 'u3', id: 'u3', email: 'other@example.com' };
@@ -124,12 +124,12 @@ describe('what an import finds and writes', () => {
       expect(await direct.storage.imports.find('users', ['u2', 'u3'])).to.deep.equal(new Map());
     });
 
-    it('is refused where a change takes the address of somebody else', async () => {
+    it("are refused if a change takes another user's email address", async () => {
       await run({ ...all, users: [user, { ...user, externalId: 'u2', email: 'other@example.com' }] });
       expect(await change('users', { ...(await find('users', 'u2')), email: user.email }).catch(conflict)).to.equal(meanwhile);
     });
 
-    it('is refused where somebody else has deleted what it changes', async () => {
+    it('are refused if someone else has deleted what they change', async () => {
       await run(all);
       const thing = await find('users', 'u1');
       const credentials = await direct.ports.stores.users.findByEmail(user.email);

@@ -3,7 +3,7 @@ import { narrowToVisible } from '../../core/storage/keys/api-keys.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
-describe('how many keys there are in all', () => {
+describe('the total number of keys', () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     let tenants: Tenants;
@@ -56,18 +56,18 @@ describe('how many keys there are in all', () => {
       expect(listed).to.deep.equal(counted);
     }
 
-    it('is right after keys were created', async () => {
+    it('is correct after keys are created', async () => {
       await expectToBeRight();
       expect((await listedAndCounted()).listed).to.include.members([13, 4, 3, 0]);
     });
 
-    it('is right after rows were deleted, several at once and one alone', async () => {
+    it('is correct after rows are deleted, several at once or one at a time', async () => {
       await write()('api_keys').where({ creator_id: tenants.users.partner.id }).delete();
       await write()('api_keys').where({ id: 'key-1' }).delete();
       await expectToBeRight();
     });
 
-    it('follows creators to other partners, and out of any', async () => {
+    it('follows creators to other partners, or to none', async () => {
       const creatorOf = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
       await creatorOf('account').update({ creator_partner_id: tenants.otherPartner.id });
       await creatorOf('sibling').update({ creator_partner_id: null });
@@ -75,7 +75,7 @@ describe('how many keys there are in all', () => {
       await expectToBeRight();
     });
 
-    it('is as before after what was rolled back', async () => {
+    it('is unchanged after a rollback', async () => {
       const before = await listedAndCounted();
       const undone = write().transaction(async (trx) => {
         await trx('api_keys').where({ creator_id: tenants.users.account.id }).delete();
@@ -85,7 +85,7 @@ describe('how many keys there are in all', () => {
       expect(await listedAndCounted()).to.deep.equal(before);
     });
 
-    it('stays right when the tallies are summed up, by two cores at once, and while keys come and go', async () => {
+    it('stays correct when two cores compact the counts at the same time, and while keys come and go', async () => {
       const { compactCounts } = direct.ports.stores.apiKeys;
       await Promise.all([
         compactCounts(),

@@ -9,7 +9,7 @@ import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 
-describe('what a key did', () => {
+describe('the use of a key', () => {
   onEachDatabase((kind) => {
     let clock: FakeClock;
     let direct: DirectAccess;
@@ -34,7 +34,7 @@ describe('what a key did', () => {
       throw error;
     };
 
-    it('is counted by the quarter of an hour in which the request came', async () => {
+    it('is counted in the quarter of an hour when the request arrived', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       use.note(key.digest, clock.millis(), 'placed');
       clock.advance({ milliseconds: 1 });
@@ -47,7 +47,7 @@ describe('what a key did', () => {
     });
 
     for (const failing of ['last_used_at', 'api_key_usage']) {
-      it(`is kept while ${failing} cannot be written, and written once with what came meanwhile and since`, async () => {
+      it(`is kept while ${failing} can't be written, and then written once together with newer use`, async () => {
         const errors: unknown[] = [];
         let isDown = true;
         const { database } = direct.storage;
@@ -75,7 +75,7 @@ describe('what a key did', () => {
       });
     }
 
-    it('says for how long its oldest use has not been written', async () => {
+    it('reports how long its oldest entry has been waiting to be written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       expect(use.lag()).to.equal(0);
       use.note(key.digest, clock.millis());
@@ -88,7 +88,7 @@ describe('what a key did', () => {
       expect(use.lag()).to.equal(0);
     });
 
-    it('is last used at its latest request, in whatever order they were noted, and never before what another core has written', async () => {
+    it('has the latest time of all requests in any order, and never an earlier one than another core has written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       for (const at of [5, 9, 7]) use.note(key.digest, at);
       await use.close();
@@ -98,7 +98,7 @@ describe('what a key did', () => {
       expect([await lastUsedAt(), await written()]).to.deep.equal([9, []]);
     });
 
-    it('is written where changes are, and nothing of a key that changed nothing but its last use', async () => {
+    it('is written on the writing connection, and only as last_used_at if nothing else changed', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);
       use.note(key.digest, clock.millis());
@@ -109,7 +109,7 @@ describe('what a key did', () => {
       expect(ran.slice(1)).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO']);
     });
 
-    it('is not written any more once all is closed', async () => {
+    it('is no longer written after closing', async () => {
       mock.timers.enable({ apis: ['setInterval'] });
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);
@@ -121,7 +121,7 @@ describe('what a key did', () => {
       expect(ran).to.deep.equal([]);
     });
 
-    it('is left out once the key is revoked, and brings no key back', async () => {
+    it("is dropped if the key is revoked, and doesn't restore the key", async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       use.note(key.digest, clock.millis(), 'placed');
       await revokeApiKey(direct.ports, viewer, operator, key.id, false);

@@ -10,7 +10,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { problemOf } from '../support/ports.ts';
 import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
 
-describe('the lanes of a database', () => {
+describe("a database's connection lanes", () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     let tenants: Tenants;
@@ -40,7 +40,7 @@ describe('the lanes of a database', () => {
     const place = (requestId: string) =>
       placeCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId, contact: { phone: '+493012345678' } });
 
-    it('let keys place, cancel and be looked up while all other connections are taken', async () => {
+    it('let keys place, cancel and be looked up while all other connections are in use', async () => {
       const { database } = direct.storage;
       const { lists, 'sign-in': signIn, background } = database.lanes;
       for (const { read } of [database, lists, signIn, background]) await occupy(read, read.client.pool.max);
@@ -50,7 +50,7 @@ describe('the lanes of a database', () => {
       expect(await findActiveKey(direct.ports, callerOf(digest))).to.deep.equal({ expiresAt: null });
     });
 
-    it('interrupt a list that takes too long, with a problem that says to narrow the search, and go on', async () => {
+    it('cancel a list query that takes too long, with advice to narrow the search, and stay usable', async () => {
       const { lists } = direct.storage.database.lanes;
       const slow = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT count(*) FROM n';
       const list = reportingOutages({ slow: () => lists.query(slow) });
@@ -78,7 +78,7 @@ describe('the lanes of a database', () => {
     });
 
     if (kind === 'sqlite') {
-      it('take turns on the one connection that writes: keys first, eight times at most, and the others in turn', async () => {
+      it('share the one connection that writes: keys first, up to eight times in a row, then the others in turn', async () => {
         const { database } = direct.storage;
         const { keys, 'sign-in': signIn, background } = database.lanes;
         await occupy(database.write);

@@ -8,7 +8,7 @@ import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { callerOf, createTenants, type DirectAccess, openDirect, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describe('the last use of a key', () => {
+describe("a key's last use", () => {
   onEachDatabase((kind) => {
     let clock: FakeClock;
     let direct: DirectAccess;
@@ -34,14 +34,14 @@ describe('the last use of a key', () => {
     /** As long as this, and no longer, a sweep comes after a use. */
     const sweep = () => mock.timers.tick(10_000);
 
-    it('is written within ten seconds of placing a call, while the core runs', async () => {
+    it('is written within ten seconds of placing a call while the core is running', async () => {
       const usedAt = clock.millis();
       await place();
       sweep();
       await isWritten(usedAt);
     });
 
-    it('is written again within a minute, and no more often than every 45 seconds', async () => {
+    it('is written again within a minute, and at most every 45 seconds', async () => {
       const first = clock.millis();
       await place();
       sweep();

@@ -39,7 +39,7 @@ describe('sessions in the database', () => {
     /** A session of a user, with the password that all of them have. */
     const startOf = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
 
-    it('start for a user whose password has not changed, and are noted as their last sign-in, with an event', async () => {
+    it("start if the user's password hasn't changed, and are recorded as their last sign-in, with an event", async () => {
       const leaving = event();
       expect(await start('s', { leaving })).to.equal(true);
       expect(await sessions.find('s')).to.deep.equal({
@@ -50,7 +50,7 @@ describe('sessions in the database', () => {
       expect((await user(tenants.users.sibling.id))?.last_sign_in_at).to.equal(null);
     });
 
-    it('do not start for another password, a user who is disabled, or none', async () => {
+    it("don't start for a different password, a disabled user or a missing user", async () => {
       expect(await start('s', { withHash: 'another' })).to.equal(false);
       expect(await start('s', { of: 'nobody' })).to.equal(false);
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ disabled_at: 1 });
@@ -59,19 +59,19 @@ describe('sessions in the database', () => {
       expect([await ids(), await events()]).to.deep.equal([[], []]);
     });
 
-    it('are none where none was started', async () => {
+    it("aren't found if they were never started", async () => {
       await start('s');
       expect(await sessions.find('other')).to.equal(null);
     });
 
-    it('say that a password chosen by somebody else is to be changed', async () => {
+    it('require a password change if someone else chose the password', async () => {
       await start('s');
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: 5 });
       expect(await sessions.find('s')).to.include({ passwordChangeDue: true });
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: null });
     });
 
-    it('note when they were last seen, and no ended one comes back by that', async () => {
+    it('record when they were last seen, without restoring an ended one', async () => {
       await start('s');
       await start('other');
       const startedAt = clock.now();
@@ -83,7 +83,7 @@ describe('sessions in the database', () => {
       expect(await ids()).to.deep.equal(['other', 's']);
     });
 
-    it('keep the tenancy that a staff user has selected, until another one or none', async () => {
+    it('keep the tenancy that staff have selected until they select another one or none', async () => {
       await startOf('s', tenants.users.staff.id);
       await startOf('other', tenants.users.staff.id);
       const { account, partner } = tenants;
@@ -103,7 +103,7 @@ describe('sessions in the database', () => {
       expect((await sessions.find('s'))?.tenancy).to.equal(null);
     });
 
-    it('that have ended select no tenancy, and leave no event by trying', async () => {
+    it('that have ended select no tenancy, and record no event when trying', async () => {
       expect(await sessions.selectTenancy('s', null, event())).to.equal(false);
       expect(await events()).to.deep.equal([]);
     });
@@ -118,7 +118,7 @@ describe('sessions in the database', () => {
       ]);
     });
 
-    it('all end of one user, who has none of another', async () => {
+    it("of one user can all be ended without ending anyone else's", async () => {
       await start('s');
       await start('t');
       await startOf('other', tenants.users.sibling.id);
@@ -126,7 +126,7 @@ describe('sessions in the database', () => {
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });
 
-    it('are swept where they started or were last seen out of bounds', async () => {
+    it('are swept if they started or were last seen too early or too late', async () => {
       const [early, now, late] = ['2026-11-21T08:59:59.999Z', '2026-11-21T09:00:00.000Z', '2026-11-21T09:00:00.001Z'];
       for (const [id, startedAt, seenAt] of [
         ['kept', now, now],

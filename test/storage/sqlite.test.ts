@@ -63,7 +63,7 @@ describe('the writer of a SQLite file', () => {
     return () => new Promise((resolve) => statement.finalize(() => resolve()));
   }
 
-  it('acknowledges no call that other connections do not see, and continues on a new connection', async () => {
+  it("acknowledges no call that other connections don't see, and continues on a new connection", async () => {
     const end = await holdCommitsBack();
     // The statement that holds it back will commit it, when it ends.
     expect(await place('held-back')).to.equal('ResultUnknown');
@@ -72,7 +72,7 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.include('after');
   });
 
-  it('refuses a call that goes with its connection, for certain', async () => {
+  it("reports that a call certainly wasn't placed if it was lost with its connection", async () => {
     const { client } = direct.storage.database.write;
     const connection: Connection = await client.acquireConnection();
     await new Promise<void>((resolve, reject) => connection.exec('BEGIN', (error) => (error ? reject(error) : resolve())));
@@ -82,13 +82,13 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['after']);
   });
 
-  it('is not ready while it cannot commit', async () => {
+  it("isn't ready while it can't commit", async () => {
     const end = await holdCommitsBack();
     expect(await direct.storage.isReady()).to.equal(false);
     await end();
   });
 
-  it('is ready again after a commit has failed, and keeps what it acknowledges', async () => {
+  it('is ready again after a failed commit, and keeps what it has acknowledged', async () => {
     const end = await holdCommitsBack();
     await direct.storage.isReady();
     await end();
@@ -97,18 +97,18 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['later']);
   });
 
-  it('gives up a statement in the time that requests leave for one, also after the log was emptied', async () => {
+  it('limits the wait for a lock to the time that requests leave for it, even after the WAL was emptied', async () => {
     await emptyLog(direct.storage.database);
     const rows: { timeout: number }[] = await direct.storage.database.write.raw('PRAGMA busy_timeout');
     expect(rows).to.deep.equal([{ timeout: deadlines.lock }]);
   });
 
-  it('leaves a statement its time after the wait for the connection', () => {
+  it('leaves enough time for a statement after the wait for a connection', () => {
     const { acquireConnectionTimeout } = direct.storage.database.read.client.config;
     for (const wait of [acquireConnectionTimeout, longestTurn]) expect(wait + deadlines.statement).to.be.at.most(deadlines.answer);
   });
 
-  it('places nothing into a file that was moved away, and goes on when it is back', async () => {
+  it("places nothing in a file that was moved away, and continues when it's back", async () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
     expect([await place('while-away'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
@@ -118,7 +118,7 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['after', 'before']);
   });
 
-  it('leaves what it has acknowledged in the file that was moved away', async () => {
+  it('leaves acknowledged calls in the file that was moved away', async () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
     await place('while-away');
@@ -128,13 +128,13 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['before']);
   });
 
-  it('places nothing into a file that was deleted', async () => {
+  it('places nothing in a deleted file', async () => {
     expect(await place('before')).to.equal('placed');
     rmSync(filename());
     expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
   });
 
-  it('places nothing into a WAL that was deleted, and puts what was in it into the database as it ends', async () => {
+  it('places nothing in a deleted WAL, and saves its content to the database on closing', async () => {
     expect(await place('before')).to.equal('placed');
     rmSync(`${filename()}-wal`);
     rmSync(`${filename()}-shm`);
@@ -152,7 +152,7 @@ describe('the writer of a SQLite file', () => {
     ['file was truncated', (file: string) => ['truncate', '-s', '8192', file]],
     ['file was emptied', (file: string) => ['truncate', '-s', '0', file]],
   ] as const)
-    it(`places nothing where the ${attack}, and says so`, async () => {
+    it(`places nothing if the ${attack}, and says so`, async () => {
       await direct.storage.database.read.raw('VACUUM INTO ?', [`${filename()}.backup`]);
       expect(await place('before')).to.equal('placed');
       const [name = '', ...args] = command(filename());
@@ -160,7 +160,7 @@ describe('the writer of a SQLite file', () => {
       expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
     });
 
-  it('is not opened again after it was overwritten, until a backup is restored', async () => {
+  it("isn't opened again after it was overwritten until a backup is restored", async () => {
     expect(await place('before')).to.equal('placed');
     execFileSync('truncate', ['-s', '8192', filename()]);
     await place('after');
@@ -173,7 +173,7 @@ describe('the writer of a SQLite file', () => {
     direct = await openDirect(await freshDatabase('sqlite'));
   });
 
-  it('is not opened with a second name, nor where it is mounted by itself (needs root)', async function () {
+  it("isn't opened with a second hard link, or if the file itself is a mount (needs root)", async function () {
     await direct.close();
     const refusal = () =>
       openDirect(database).then(
@@ -195,7 +195,7 @@ describe('the writer of a SQLite file', () => {
     expect(await refusal().finally(() => execFileSync('umount', [point]))).to.match(/is mounted by itself.+ Mount its folder instead\./);
   });
 
-  it('leaves nothing in its files of a contact that was erased', async () => {
+  it('leaves no trace of an erased contact in its files', async () => {
     expect(await place('erased')).to.equal('placed');
     const { write, read } = direct.storage.database;
     const variables = JSON.stringify([['note', 'a secret note '.repeat(1_000)]]);
@@ -207,7 +207,7 @@ describe('the writer of a SQLite file', () => {
     expect([has(String(phone)), has('a secret note')]).to.deep.equal([false, false]);
   });
 
-  it('takes no more calls once another core has noticed that it was overwritten', async () => {
+  it('accepts no more calls once another core has noticed that it was overwritten', async () => {
     expect(await place('before')).to.equal('placed');
     writeFileSync(`${filename()}-overwritten`, '');
     expect([await place('after'), await direct.storage.isReady()]).to.deep.equal(['unavailable', false]);
@@ -216,7 +216,7 @@ describe('the writer of a SQLite file', () => {
     direct = await openDirect(await freshDatabase('sqlite'));
   });
 
-  it('is not taken for overwritten while checkpoints write it, its own or those of another process', async () => {
+  it("isn't mistaken for overwritten during checkpoints by this or another process", async () => {
     const other = await openDirect(database);
     for (let round = 0; round < 20; round++) {
       expect(await place(`call-${round}`)).to.equal('placed');
@@ -228,7 +228,7 @@ describe('the writer of a SQLite file', () => {
     expect(await place('last')).to.equal('placed');
   });
 
-  it('places nothing where another file has taken the place of the database', async () => {
+  it('places nothing if another file has replaced the database', async () => {
     const other = await freshDatabase('sqlite');
     await (await openDirect(other)).close();
     renameSync(other.slice('sqlite:'.length), filename());

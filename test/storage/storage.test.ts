@@ -23,7 +23,7 @@ const locate = (url: string) => {
 
 describe('storage', () => {
   onEachDatabase((kind) => {
-    it('is migrated once by many at once, and not again', async () => {
+    it('is migrated once, even by many processes at the same time', async () => {
       const location = locate(await emptyDatabase(kind));
       const databases = Array.from({ length: 4 }, () => openDatabase(location, 'make'));
       const migrated = await Promise.all(databases.map((database) => migrate(database)));
@@ -33,7 +33,7 @@ describe('storage', () => {
       expect(again.flatMap(({ applied }) => applied)).to.deep.equal([]);
     });
 
-    it('is left as it was by a migration that is cut off', async () => {
+    it('is unchanged after an interrupted migration', async () => {
       const location = locate(await emptyDatabase(kind));
       const database = openDatabase(location, 'make');
       const cutOff = database.write
@@ -48,7 +48,7 @@ describe('storage', () => {
       await database.close();
     });
 
-    it('refuses a database that a newer program has migrated', async () => {
+    it('refuses a database that a newer release has migrated', async () => {
       const database = openDatabase(locate(await freshDatabase(kind)), 'make');
       await migrate(database);
       await database.write('schema_migrations').insert({ name: '999-future', batch: 2, migration_time: new Date() });
@@ -57,7 +57,7 @@ describe('storage', () => {
       expect(refused).to.match(/newer/);
     });
 
-    it('rolls a change back together with its audit event', async () => {
+    it('rolls back a change together with its audit event', async () => {
       const clock = fakeClock();
       const direct = await openDirect(await freshDatabase(kind), clock);
       const tenants = await createTenants(direct.ports);
@@ -79,7 +79,7 @@ describe('storage', () => {
       await direct.close();
     });
 
-    it('does not let a last use bring a revoked key back', async () => {
+    it("doesn't restore a revoked key when its last use is written", async () => {
       const clock = fakeClock();
       const database = await freshDatabase(kind);
       const direct = await openDirect(database, clock);
@@ -111,7 +111,7 @@ describe('storage', () => {
     });
   });
 
-  describe('a key that is revoked on PostgreSQL while a call is being placed with it', () => {
+  describe('a key revoked on PostgreSQL while it places a call', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let stuck: pg.Client;
@@ -158,24 +158,24 @@ describe('storage', () => {
       return { placed: requestId === 'one', states };
     }
 
-    itOnPostgres('cancels that call if its queued calls are cancelled, too', async () => {
+    itOnPostgres('also cancels that call if its queued calls are cancelled', async () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, true));
       expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    itOnPostgres('cancels that call if its creator is deleted and queued calls are cancelled', async () => {
+    itOnPostgres('also cancels that call if its creator is deleted and queued calls are cancelled', async () => {
       const { ports } = direct;
       const deleted = await placeWhile((viewer) => deleteUser(ports, operator, viewer, true));
       expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    itOnPostgres('leaves that call queued if queued calls are not cancelled', async () => {
+    itOnPostgres("leaves that call queued if queued calls aren't cancelled", async () => {
       const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, false));
       expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
     });
   });
 
-  itOnPostgres('claims the other due calls at once where somebody else has locked one of them on PostgreSQL', async () => {
+  itOnPostgres('claims the other due calls immediately if one of them is locked on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
     const { campaign, account } = await createTenants(direct.ports);
@@ -199,7 +199,7 @@ describe('storage', () => {
     expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
   });
 
-  itOnPostgres('cancels the other calls of a batch where somebody else has locked one of them on PostgreSQL', async () => {
+  itOnPostgres('cancels the other calls of a batch if one of them is locked on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
     const { users, campaign } = await createTenants(direct.ports);
@@ -218,7 +218,7 @@ describe('storage', () => {
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  itOnPostgres('writes the use of keys from two cores in one order, so that neither loses any', async () => {
+  itOnPostgres('writes the use of keys from two cores in the same order, so that neither is lost', async () => {
     const database = await freshDatabase('postgres');
     const clock = fakeClock();
     const errors: unknown[] = [];
@@ -242,7 +242,7 @@ describe('storage', () => {
   });
 
   itOnPostgres(
-    'never reads a whole PostgreSQL table for a batch, not even where the statement was prepared while the table was small',
+    'never scans a whole PostgreSQL table for a batch, even if the statement was prepared while the table was small',
     async () => {
       const database = await freshDatabase('postgres');
       const readThrough = async () => {
@@ -272,7 +272,7 @@ describe('storage', () => {
     },
   );
 
-  it('asks prepared SQLite statements with all, never with get, and runs none that returns rows', () => {
+  it('runs prepared SQLite statements with all instead of get, and no other statement that returns rows', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const using = sources.filter((name) =>

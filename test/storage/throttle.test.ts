@@ -30,7 +30,7 @@ describe('the counters of attempts', () => {
     };
     const take = (at = now, ...which: (typeof one)[]) => throttle.take(which.length === 0 ? [one, other] : which, at);
 
-    it('let so many attempts through, and are then full until their window is over', async () => {
+    it('allow a certain number of attempts and are then full until their window is over', async () => {
       expect([await take(), await throttle.blockedUntil([one, other], now)]).to.deep.equal([true, null]);
       expect([await take(now + 1), await take(now + 2)]).to.deep.equal([true, false]);
       expect(await points()).to.deep.equal({ one: 2, other: 2 });
@@ -38,7 +38,7 @@ describe('the counters of attempts', () => {
       expect([await throttle.blockedUntil([other], now + 2), await throttle.blockedUntil([one], now + window)]).to.deep.equal([null, null]);
     });
 
-    it('open again when the last full one does', async () => {
+    it('allow attempts again when the last full one does', async () => {
       await counters().insert([
         { key: 'one', points: 2, expire: now + window },
         { key: 'other', points: 3, expire: now + 2 * window },
@@ -46,14 +46,14 @@ describe('the counters of attempts', () => {
       expect(await throttle.blockedUntil([one, other], now)).to.equal(now + 2 * window);
     });
 
-    it('restart when their own window is over', async () => {
+    it('restart when their window is over', async () => {
       await take();
       await take();
       expect(await take(now + window)).to.equal(true);
       expect(await points()).to.deep.equal({ one: 1, other: 3 });
     });
 
-    it('restart if the clock has stepped back by more than their window', async () => {
+    it('restart if the clock was set back by more than their window', async () => {
       await take(now + 400 * 86_400_000);
       await take(now + 400 * 86_400_000);
       expect(await throttle.blockedUntil([one], now)).to.equal(null);
@@ -61,7 +61,7 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ one: 1, other: 1 });
     });
 
-    it('refuse, and do not count, what has passed a limit together with other attempts', async () => {
+    it('refuse without counting an attempt that exceeded a limit together with concurrent ones', async () => {
       // As PostgreSQL has it, where each statement sees the counters as they were before the others.
       const { database } = direct.storage;
       const { take: takeWithOthers } = throttleStore({
@@ -80,7 +80,7 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ one: 2, other: 2 });
     });
 
-    it('are counted where changes are written, and looked at elsewhere', async () => {
+    it('are changed on the writing connection and read on another', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const { take: takeOne, blockedUntil } = throttleStore(database);
       await takeOne([one], now);
@@ -88,7 +88,7 @@ describe('the counters of attempts', () => {
       expect(ran).to.deep.equal(['write WITH asked', 'read SELECT max(kept.expire)']);
     });
 
-    it('take an attempt back, and never one that was not counted', async () => {
+    it("take back an attempt, but never one that wasn't counted", async () => {
       await take();
       await throttle.giveBack('one');
       await throttle.giveBack('one');
@@ -96,13 +96,13 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ one: 0, other: 1 });
     });
 
-    it('are reset one by one', async () => {
+    it('are reset one at a time', async () => {
       await take();
       await throttle.reset('one');
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it('are swept when they are over, or end later than any window from now', async () => {
+    it("are swept when they're over, or if they end later than any window starting now", async () => {
       const expires = { over: now, live: now + 1, longest: now + longestWindow, ahead: now + longestWindow + 1 };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
       await throttle.sweep(now);
@@ -110,7 +110,7 @@ describe('the counters of attempts', () => {
     });
 
     if (kind === 'postgres') {
-      it('are swept but for those that an attempt has locked, for which nobody waits', async () => {
+      it('are swept without waiting for those locked by an attempt', async () => {
         await counters().insert(['locked', 'over'].map((key) => ({ key, points: 1, expire: now })));
         await direct.storage.database.write.transaction(async (trx) => {
           await trx('sign_in_attempts').where({ key: 'locked' }).forUpdate().first();
@@ -120,7 +120,7 @@ describe('the counters of attempts', () => {
       });
     }
 
-    it('are bounded during a flood: each thousandth attempt keeps those that counted most, and of equals those that end last', async () => {
+    it('are bounded during a flood: every thousandth attempt keeps those with the highest counts, and among equals those that end last', async () => {
       const expire = now + window;
       const series =
         kind === 'sqlite'

@@ -5,13 +5,13 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { timeLimits } from '../../core/storage/engine/postgres/postgres-connection.ts';
 
-describe('time limits of storage and dialer', () => {
+describe('time limits of the storage and dialer', () => {
   const lease = dialingLimits.lease.toMillis();
   const ordered: [string, number, number][] = [
-    ['a request is answered after the longest wait for PostgreSQL', timeLimits.connection + timeLimits.batch, deadlines.answer],
+    ["a request's deadline is longer than the longest wait for PostgreSQL", timeLimits.connection + timeLimits.batch, deadlines.answer],
     ["PostgreSQL's own limit ends a statement first", timeLimits.server, timeLimits.statement],
-    ['connecting to a provider is a part of its answer', timeouts.connect, timeouts.answer],
-    ['a lease outlives a hand-off and the slowest statement that settles it', timeouts.answer + timeLimits.statement + settleEvery, lease],
+    ["a provider's time to respond includes connecting", timeouts.connect, timeouts.answer],
+    ['a lease outlasts a hand-off and the slowest statement that settles it', timeouts.answer + timeLimits.statement + settleEvery, lease],
   ];
   for (const [rule, shorter, longer] of ordered) it(rule, () => expect(shorter).to.be.below(longer));
 });

@@ -41,7 +41,7 @@ const call = (number: number, more: Partial<CallRow> = {}): Omit<CallRow, 'told_
 const user = { name: 'Pat', user_type: 'partner' as const, partner_id: 'partner', password_hash: '', created_at: 1 };
 const key = { name: 'A key', creator_id: 'user', creator_partner_id: 'partner', partner_id: 'partner', created_at: 1 };
 
-describe('a database of an earlier release', () => {
+describe('a database from an earlier release', () => {
   onEachDatabase((kind) => {
     let database: OpenedDatabase;
     const calls = [
@@ -72,7 +72,7 @@ describe('a database of an earlier release', () => {
       for (const row of calls) await database.write('calls').insert(row);
     });
     afterEach(() => database.close());
-    it('says how many keys there were already', async () => {
+    it('has a count of its existing keys', async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
@@ -85,7 +85,7 @@ describe('a database of an earlier release', () => {
       ]);
     });
 
-    it('lets partners see the keys that staff made for them, in use and revoked, and counts them', async () => {
+    it('lets partners see the keys that staff created for them, active or revoked, and counts them', async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
       await write('users').insert({ ...user, id: 'user', email: 'stan@example.com', user_type: 'staff', partner_id: null });
@@ -101,7 +101,7 @@ describe('a database of an earlier release', () => {
       expect(Number(counted?.keys)).to.equal(2);
     });
 
-    it('chains the audit events that there were already, in their order', async () => {
+    it('chains its existing audit events in order', async () => {
       const event = { actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'user' };
       const ids = Array.from({ length: 250 }, (_, n) => `event-${String(n).padStart(3, '0')}`);
       for (const id of ids) await database.write('audit_events').insert({ ...event, id, at: 1, subject_name: 'Ada', address: 'local' });
@@ -118,14 +118,14 @@ describe('a database of an earlier release', () => {
         .select(Object.keys(call(0)))
         .orderBy('placed_at');
 
-    it('keeps every call as it was', async () => {
+    it('keeps every call unchanged', async () => {
       const before = await stored();
       expect(await migrate(database)).not.to.deep.equal([]);
       expect(await stored()).to.deep.equal(before);
       expect(await isMigrated(database)).to.equal(true);
     });
 
-    it('erases what a provider wrote of calls whose contact data was erased before', async () => {
+    it('erases what a provider wrote about calls whose contact data was already erased', async () => {
       const ended = { state: 'failed', due_at: null, ended_at: 1, detail: 'Ada has moved.' } as const;
       await database.write('calls').insert([call(300, { ...ended, phone: null }), call(301, ended)]);
       await migrate(database);
@@ -133,7 +133,7 @@ describe('a database of an earlier release', () => {
       expect(await details).to.deep.equal([null, 'Ada has moved.']);
     });
 
-    it('counts by quarters of an hour what keys did and how calls ended in the last month, and goes on counting', async () => {
+    it("counts last month's key use and call outcomes by quarter of an hour, and continues counting", async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
@@ -153,14 +153,14 @@ describe('a database of an earlier release', () => {
       expect(await counted()).to.deep.equal([before[0], { ...before[1], calls: 2 }]);
     });
 
-    it('finds what a key has queued, and cancels it', async () => {
+    it('finds and cancels the queued calls of a key', async () => {
       await migrate(database);
       const before = await countQueued(database, ['key', 'another']);
       const cancelled = await cancelQueued(database, { ids: ['key'] }, 1_795_000_100_000);
       expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 
-    it('still has one call for a request id, and one for a hand-off', async () => {
+    it('still has one call per request ID, and one per hand-off', async () => {
       await migrate(database);
       const refusals: string[] = [];
       for (const again of [
@@ -180,7 +180,7 @@ describe('a database of an earlier release', () => {
       expect(refusals).to.deep.equal(['refused', 'refused']);
     });
 
-    it('is as it was after a migration that was cut off, and can then be migrated', async () => {
+    it('is unchanged after an interrupted migration, and can then be migrated', async () => {
       const before = await stored();
       const cutOff = database.write.transaction(async (trx) => {
         await migrate({ ...database, write: trx });
