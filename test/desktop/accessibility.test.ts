@@ -3,8 +3,8 @@ import { rulesOfColour, violationsOn } from '../support/axe.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { openInElectron, walkThrough } from '../support/screen-walkthrough.ts';
 
-describeDesktop('the accessibility of the console', () => {
-  it('has no axe violation on any screen, in either theme', async function () {
+describeDesktop("the console's accessibility", () => {
+  it('has no axe violations on any screen in either theme', async function () {
     this.timeout(180_000);
     const found: string[] = [];
     let stops = 0;

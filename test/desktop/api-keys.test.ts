@@ -41,7 +41,7 @@ describeDesktop('API keys in the console', () => {
     return harness.page.getByLabel('Key value').inputValue();
   }
 
-  it('creates a key whose value works, and is shown once', async () => {
+  it('creates a key whose value works and is shown once', async () => {
     await signInAs(harness, 'account');
     await harness.page.getByText('No API keys yet').waitFor();
     const keyValue = await create('Practice software', 'No expiration');
@@ -52,7 +52,7 @@ describeDesktop('API keys in the console', () => {
     expect(await harness.page.content()).not.to.include(keyValue);
   });
 
-  it('offers the expirations of the specification', async () => {
+  it('offers the specified expirations', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     const choices = await harness.page.getByRole('group', { name: 'Expiration' }).locator('.choice > span:first-of-type').allInnerTexts();
@@ -87,7 +87,7 @@ describeDesktop('API keys in the console', () => {
     });
   }
 
-  it('asks for a name and an expiration, and goes to the first that is missing', async () => {
+  it('asks for a name and an expiration, and focuses the first one missing', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     await button('Create Key').click();
@@ -96,7 +96,7 @@ describeDesktop('API keys in the console', () => {
     await focusIn(harness.page.getByLabel('Name', { exact: true }));
   });
 
-  it('counts a name in characters, not in UTF-16 units, up to 200', async () => {
+  it('counts a name in characters, not UTF-16 units, up to 200', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     const name = harness.page.getByLabel('Name', { exact: true });
@@ -107,7 +107,7 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByText('Must be at most 200 characters.').waitFor();
   });
 
-  it('lists expiry, last use and the Expired badge with its date', async () => {
+  it('lists the expiration, last use and the Expired badge with its date', async () => {
     const { account } = harness.tenants.users;
     await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
     await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
@@ -116,7 +116,7 @@ describeDesktop('API keys in the console', () => {
     expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 })));
   });
 
-  it('shows the exact instant with its zone on hover and on focus', async () => {
+  it('shows the exact time with its zone on hover and on focus', async () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Fallen due', {
       on: '2025-03-03T08:00:00.000Z',
       expiration: { kind: 'years', years: 1 },
@@ -151,7 +151,7 @@ describeDesktop('API keys in the console', () => {
     });
     const rows = () => harness.page.locator('tbody tr').count();
 
-    it('pages by 10, 20 and 50', async () => {
+    it('shows pages of 10, 20 and 50', async () => {
       expect(await harness.page.getByLabel('Rows').getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']);
       for (const [size, pages] of [
         ['10', 6],
@@ -177,7 +177,7 @@ describeDesktop('API keys in the console', () => {
       await harness.page.getByText('1–20 of 58 keys').waitFor();
     });
 
-    it('filters keys that expire within 30 days, and keys unused for 90', async () => {
+    it('filters keys that expire within 30 days, and keys unused for 90 days', async () => {
       await button(/^Expiring within 30 days/).click();
       await harness.page.getByText('1–1 of 1 key').waitFor();
       await row('Zahnärzte-Portal').waitFor();
@@ -186,7 +186,7 @@ describeDesktop('API keys in the console', () => {
     });
   });
 
-  it('says that it lists the newest 500, finds an older key by its value, and lists the older ones, too', async () => {
+  it('says that it lists the newest 500, finds an older key by its value, and loads older ones', async () => {
     const { direct, tenants } = harness;
     const oldest = await createKeyOn(harness, tenants.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
     const [model] = await direct.storage.database.read('api_keys').where({ id: oldest.id });
@@ -223,7 +223,7 @@ describeDesktop('API keys in the console', () => {
     expect(await harness.page.getByText('Newest').count()).to.equal(0);
   });
 
-  it('finds the key of a pasted value, and scrolls to its row', async () => {
+  it('finds the key for a pasted value and scrolls to its row', async () => {
     for (let index = 0; index < 30; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
     await signInAs(harness, 'account');
@@ -260,7 +260,7 @@ describeDesktop('API keys in the console', () => {
   });
 
   describe('revoking', () => {
-    it('focuses Cancel first; a revoked key is refused at its very next request', async () => {
+    it("focuses Cancel first; the revoked key's very next request is refused", async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
       await signInAs(harness, 'account');
@@ -274,7 +274,7 @@ describeDesktop('API keys in the console', () => {
       await focusIn(row('Website form'));
     });
 
-    it('revokes nothing on Cancel, and moves the focus back to the row', async () => {
+    it('revokes nothing on Cancel, and returns the focus to the row', async () => {
       await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
@@ -296,7 +296,7 @@ describeDesktop('API keys in the console', () => {
       expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
     });
 
-    it('says that the key is gone if somebody else revoked it first', async () => {
+    it('says that the key is gone if someone else revoked it first', async () => {
       const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
@@ -315,7 +315,7 @@ describeDesktop('API keys in the console', () => {
     ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
   ];
   for (const [user, owners] of tags) {
-    it(`tags keys with their owner ${owners ? `for a ${user} user` : `not for a user who sees only their own`}`, async () => {
+    it(`${owners ? `labels keys with their owner for a ${user} user` : `shows no owners to a user who sees only their own keys`}`, async () => {
       for (const name of ['account', 'teammate', 'tied'] as const)
         await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
       await signInAs(harness, user);
@@ -326,7 +326,7 @@ describeDesktop('API keys in the console', () => {
   }
 });
 
-describeDesktop('with the keyboard alone, the console', () => {
+describeDesktop('using only the keyboard, the console', () => {
   // The focus begins in the first field only where no address is remembered.
   beforeEach(async () => {
     harness = await openConsole();

@@ -5,7 +5,7 @@ import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 
-describeBrowser('a page that nobody touches', () => {
+describeBrowser('an idle page', () => {
   let harness: CoreHarness;
   let context: BrowserContext;
   let page: Page;
@@ -27,7 +27,7 @@ describeBrowser('a page that nobody touches', () => {
     await row('Practice software').waitFor();
   }
 
-  it('refreshes its list when the user comes back to the window', async () => {
+  it('refreshes its list when the user returns to the window', async () => {
     await page.clock.install();
     await open();
     await createKeyOn(harness, harness.tenants.users.account, 'Made meanwhile');
@@ -37,7 +37,7 @@ describeBrowser('a page that nobody touches', () => {
     await row('Made meanwhile').waitFor();
   });
 
-  it('runs no timer every second, neither on the sign-in form nor beside a list', async () => {
+  it('runs no timer every second, either on the sign-in form or next to a list', async () => {
     await page.clock.install();
     await page.addInitScript(() => {
       const counted = window as unknown as { runs: number };
@@ -67,7 +67,7 @@ describeBrowser('a page that nobody touches', () => {
     expect(await runsInAMinute()).to.be.below(50);
   });
 
-  it('shows the tooltip of what Tab leads to, also where that scrolls', async () => {
+  it('shows the tooltip of an element focused with Tab, even if that scrolls the page', async () => {
     await open();
     await row('Practice software').click();
     const panel = page.getByRole('complementary');

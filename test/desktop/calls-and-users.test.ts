@@ -27,7 +27,7 @@ describeDesktop('calls and users in the console', () => {
     return texts.map((text) => text.replace(/\s+/g, ' ').trim());
   };
 
-  it('shows state and outcome of each call, and whose key placed it', async () => {
+  it("shows each call's state and outcome, and the owner of the key that placed it", async () => {
     const { tenants } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), {
       state: 'no_answer',
@@ -43,7 +43,7 @@ describeDesktop('calls and users in the console', () => {
     await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
   });
 
-  it('shows a call’s window and variables in its details, and outcomes of a day', async () => {
+  it("shows a call’s time window and variables in its details, and the day's outcomes", async () => {
     const { tenants, core, page } = harness;
     const window = { notBefore: '2099-01-01T08:00:00.000Z', notAfter: '2099-01-02T08:00:00.000Z' };
     await placeCall(core.url, tenants.campaign.id, keyValue, {
@@ -68,7 +68,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0 %').waitFor();
   });
 
-  it('does not name a teammate’s key to an account user', async () => {
+  it("doesn't show the name of a teammate’s key to an account user", async () => {
     await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
     await signInAs(harness, 'account');
     await button('Calls').click();
@@ -86,7 +86,7 @@ describeDesktop('calls and users in the console', () => {
     await row('Ada Lovelace').getByText('Completed').waitFor();
   });
 
-  it('filters by state and by search, and says that no call matches', async () => {
+  it('filters by state and search, and says if no call matches', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
@@ -104,7 +104,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByText('No matching calls').waitFor();
   });
 
-  it('shows older calls on demand', async () => {
+  it('loads older calls on request', async () => {
     const { tenants, page, core } = harness;
     for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'tied');
@@ -114,7 +114,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByText('60 calls').waitFor();
   });
 
-  it('shows outcomes of the calls of all campaigns together, and the calls of each', async () => {
+  it('shows the outcomes of all campaigns together, and the calls of each', async () => {
     const { tenants, page, direct, core } = harness;
     const { keyValue: partnerKey } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
     for (let index = 0; index < 3; index++) await placeCall(core.url, tenants.campaign.id, partnerKey);
@@ -139,7 +139,7 @@ describeDesktop('calls and users in the console', () => {
     await row('Recalls').waitFor();
   });
 
-  it('keeps the list when older calls fail to load, and follows calls again afterwards', async () => {
+  it('keeps the list if older calls fail to load, and follows new calls again afterwards', async () => {
     const { tenants, page, core } = harness;
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -183,7 +183,7 @@ describeDesktop('calls and users in the console', () => {
     ]);
   });
 
-  it('ties a user whom a tied partner user creates to the same account', async () => {
+  it("limits a user to the creator's account if the creator is limited to it", async () => {
     const { page } = harness;
     await signInAs(harness, 'tied');
     await button('Users').click();
@@ -193,7 +193,7 @@ describeDesktop('calls and users in the console', () => {
     expect(await page.getByLabel('Limited to').inputValue()).to.equal(harness.tenants.account.id);
   });
 
-  it('marks a user who is disabled', async () => {
+  it('marks a disabled user', async () => {
     const { page, tenants, direct } = harness;
     await disableUser(direct.ports, operator, tenants.users.sibling);
     await signInAs(harness, 'partner');
@@ -202,7 +202,7 @@ describeDesktop('calls and users in the console', () => {
     expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1);
   });
 
-  it('lists the keys that a deletion revokes, with their last use, and then deletes', async () => {
+  it('lists the keys that a deletion revokes, with their last use, before deleting', async () => {
     const { page, tenants, core } = harness;
     for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'partner');
@@ -217,7 +217,7 @@ describeDesktop('calls and users in the console', () => {
     expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
   });
 
-  it('does not offer viewers to delete themselves', async () => {
+  it("doesn't offer users to delete themselves", async () => {
     await signInAs(harness, 'partner');
     await button('Users').click();
     await row('Pat Partner').waitFor();

@@ -54,7 +54,7 @@ describeBrowser('a partner user', () => {
     expect(await place()).to.equal(202);
   });
 
-  it('renames a user, and moves them to another account of the partner', async () => {
+  it("renames a user, and moves them to another of the partner's accounts", async () => {
     await button('Edit…').click();
     await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Thomas');
     await page.getByRole('dialog').getByLabel('Account', { exact: true }).selectOption(harness.tenants.siblingAccount.name);

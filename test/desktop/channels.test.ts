@@ -11,7 +11,7 @@ describeDesktop('the bridge to the page', () => {
   });
   after(() => running.close());
 
-  it('has these functions and no others', async () => {
+  it('has exactly these functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
       'capabilities',
       'changePassword',
@@ -61,7 +61,7 @@ describeDesktop('the bridge to the page', () => {
     ]);
   });
 
-  it('is the only global that the page has beyond any other page', async () => {
+  it("is the only global that the page has in addition to a normal page's", async () => {
     const plain = await running.app.evaluate(async ({ BrowserWindow }) => {
       const window = new BrowserWindow({ show: false });
       await window.loadURL('app://callkey/index.html');
@@ -74,14 +74,14 @@ describeDesktop('the bridge to the page', () => {
     expect(own.filter((name) => !plain.includes(name) && !/playwright/i.test(name))).to.deep.equal(['callkey']);
   });
 
-  it('exposes nothing of Node or Electron', async () => {
+  it('exposes nothing from Node or Electron', async () => {
     const found = await running.page.evaluate(() =>
       ['require', 'process', 'module', 'Buffer', 'global', 'electron', 'ipcRenderer'].filter((name) => name in window),
     );
     expect(found).to.deep.equal([]);
   });
 
-  it('cannot be changed by the page', async () => {
+  it("can't be changed by the page", async () => {
     const isSame = await running.page.evaluate(() => {
       const { getStartupState } = window.callkey;
       const attempts = [
@@ -106,7 +106,7 @@ describeDesktop('the bridge to the page', () => {
     const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
 
     for (const name of Object.values(channelNames)) {
-      it(`${name} refuses an input of the wrong shape without quoting it`, async () => {
+      it(`${name} refuses input with the wrong shape without repeating it`, async () => {
         const outcomes = await running.page.evaluate(
           ([channel, inputs]) =>
             Promise.all(
@@ -125,7 +125,7 @@ describeDesktop('the bridge to the page', () => {
       });
     }
 
-    it('ignores inputs after the first', async () => {
+    it('ignores extra arguments', async () => {
       const answer = await running.page.evaluate(() =>
         (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
       );
@@ -133,15 +133,15 @@ describeDesktop('the bridge to the page', () => {
     });
   });
 
-  describe('who may call', () => {
+  describe('allowed callers', () => {
     const refusal = "Error invoking remote method 'getStartupState': Error: This frame isn’t allowed to make calls.";
     const call = `callkey.getStartupState().then(() => 'answered', (error) => error.message)`;
 
-    it('is the page of the app', async () => {
+    it("include the app's page", async () => {
       expect(await running.page.evaluate(call)).to.equal('answered');
     });
 
-    it('is not a second window with the same page and the same preload', async () => {
+    it('exclude a second window with the same page and preload script', async () => {
       const outcome = await running.app.evaluate(
         async ({ app, BrowserWindow }, [preload, code]) => {
           const window = new BrowserWindow({ show: false, webPreferences: { preload: `${app.getAppPath()}${preload}`, sandbox: true } });
@@ -155,7 +155,7 @@ describeDesktop('the bridge to the page', () => {
       expect(outcome).to.equal(refusal);
     });
 
-    it('is not a frame within the page', async () => {
+    it('exclude a frame within the page', async () => {
       const outcome = await running.app.evaluate(async ({ BrowserWindow, ipcMain }) => {
         const [window] = BrowserWindow.getAllWindows();
         await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
@@ -176,7 +176,7 @@ describeDesktop('the bridge to the page', () => {
 
     for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
       // A window of its own for each: one that goes back to the app's page may still load it when the next test begins.
-      it(`is not ${address} in the window of the app`, async () => {
+      it(`exclude ${address} in the app's window`, async () => {
         const own = await launchConsole();
         const outcome = await own.app.evaluate(
           async ({ BrowserWindow }, [url, code]) => {

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { CommandQueue } from '../../desktop/command-queue.ts';
 import type { Command } from '../../desktop/ipc.ts';
 
-describe('the queue of menu commands', () => {
+describe('the menu command queue', () => {
   const heard: string[] = [];
   const listener = (name: string) => (command: Command) => void heard.push(`${name} ${command}`);
   beforeEach(() => heard.splice(0));
 
-  it('keeps commands until something listens, and delivers them once, in order', () => {
+  it('keeps commands until someone listens, and delivers them once, in order', () => {
     const queue = new CommandQueue();
     queue.push('show-calls');
     queue.push('find');
@@ -16,7 +16,7 @@ describe('the queue of menu commands', () => {
     expect(heard).to.deep.equal(['first show-calls', 'first find']);
   });
 
-  it('delivers to the newest listener only', () => {
+  it('delivers only to the newest listener', () => {
     const queue = new CommandQueue();
     queue.listen(listener('first'));
     queue.listen(listener('second'));
@@ -24,7 +24,7 @@ describe('the queue of menu commands', () => {
     expect(heard).to.deep.equal(['second refresh']);
   });
 
-  it('keeps commands again after the listener has stopped', () => {
+  it('keeps commands again after the listener is removed', () => {
     const queue = new CommandQueue();
     queue.listen(listener('first'))();
     queue.push('refresh');
@@ -32,7 +32,7 @@ describe('the queue of menu commands', () => {
     expect(heard).to.deep.equal(['second refresh']);
   });
 
-  it('still delivers when a replaced listener stops', () => {
+  it('still delivers when a replaced listener is removed', () => {
     const queue = new CommandQueue();
     const stop = queue.listen(listener('first'));
     queue.listen(listener('second'));

@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
-describeDesktop('choosing when a key ends', () => {
+describeDesktop('choosing when a key expires', () => {
   const start = '2026-11-21T22:58:30.000Z';
   const clock = fakeClock(start);
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
@@ -33,7 +33,7 @@ describeDesktop('choosing when a key ends', () => {
     return key?.expires_at ?? Number.NaN;
   }
 
-  it('shows the end that the core then computes, for each choice', async () => {
+  it('shows the same expiration that the core then computes, for each choice', async () => {
     const ends: readonly (readonly [string, string])[] = [
       ['1 Year', 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 365 days)'],
       ['4 Years', 'Works until 21 Nov 2030, 23:59:59 Europe/Berlin (in 1,461 days)'],
@@ -73,7 +73,7 @@ describeDesktop('choosing when a key ends', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland').toMillis());
   });
 
-  it('keeps the focus when the other zone’s field appears again', async () => {
+  it('keeps the focus when the other zone’s field reappears', async () => {
     const { page } = harness;
     await choose('1 Year');
     await page.getByRole('button', { name: 'Use another time zone' }).click();
@@ -89,7 +89,7 @@ describeDesktop('choosing when a key ends', () => {
     expect(await oneYear.evaluate((element) => element === document.activeElement)).to.equal(true);
   });
 
-  it('updates the end at midnight while the dialog is open', async () => {
+  it('updates the expiration at midnight while the dialog is open', async () => {
     await choose('1 Year');
     await harness.page.getByText('Works until 21 Nov 2027').waitFor();
     clock.advance({ minutes: 2 });
@@ -99,7 +99,7 @@ describeDesktop('choosing when a key ends', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin').toMillis());
   });
 
-  it('says when midnight has made the chosen date too early', async () => {
+  it('says so if the chosen date is too early after midnight', async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     await harness.page.getByText('Works until 22 Nov 2026').waitFor();
@@ -109,7 +109,7 @@ describeDesktop('choosing when a key ends', () => {
     expect(await lastDay().getAttribute('min')).to.equal('2026-11-23');
   });
 
-  it('shows the core’s message if the core is already in the next day', async () => {
+  it("shows the core’s message if it's already the next day there", async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     clock.advance({ hours: 20 });

@@ -40,7 +40,7 @@ describeBrowser('a new administrator', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
 
-  it('can see the password that they type', async () => {
+  it('can show the password while typing it', async () => {
     const field = page.getByLabel('New password', { exact: true });
     await field.fill(password);
     expect(await field.getAttribute('type')).to.equal('password');
@@ -51,7 +51,7 @@ describeBrowser('a new administrator', () => {
     await button('Change password').click();
   });
 
-  it('names organization, account and campaign on one page, and hears what is wrong with a name', async () => {
+  it('names the organization, account and campaign on one page, and is told what is wrong with a name', async () => {
     await heading('Set up Callkey').waitFor();
     expect(await violationsOn(page)).to.deep.equal([]);
     await page.getByLabel('Account', { exact: true }).fill(' ');
@@ -63,7 +63,7 @@ describeBrowser('a new administrator', () => {
     await page.getByText('Blue Clinic').first().waitFor();
   });
 
-  it('makes a key, and places a call with the command as it was copied', async () => {
+  it('creates a key, and places a call with the copied command', async () => {
     await button('Create your first key').click();
     await page.getByLabel('Name', { exact: true }).fill('First');
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
@@ -80,7 +80,7 @@ describeBrowser('a new administrator', () => {
     await page.getByRole('row', { name: /\+12025550143|12025550143/ }).waitFor();
   });
 
-  it('creates, finds, renames and opens what is in the directory', async () => {
+  it('creates, finds, renames and opens entries in the directory', async () => {
     await button('Directory').click();
     await page.getByRole('grid', { name: 'Partners' }).waitFor();
     await page.getByRole('row', { name: 'My organization' }).click();

@@ -33,7 +33,7 @@ describeBrowser('the screens in a browser', () => {
   const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
     .map((each) => each.scrollWidth - each.clientWidth))`;
 
-  it('have no axe violation, break no policy and scroll in no width sideways, in any state', async function () {
+  it('have no axe violations, follow the content security policy and never scroll sideways, in any state', async function () {
     this.timeout(240_000);
     const found: string[] = [];
     let refused: string[] = [];
@@ -132,14 +132,14 @@ describeBrowser('the console in a browser', () => {
     return page.getByLabel('Key value').inputValue();
   }
 
-  it('asks for email and password alone', async () => {
+  it('asks only for the email address and password', async () => {
     await page.goto(harness.core.url);
     await page.getByLabel('Email').waitFor();
     expect(await page.locator('form input').count()).to.equal(2);
     await page.getByText('You stay signed in to this browser').waitFor();
   });
 
-  it('keeps session and device in cookies that no script and no other site gets', async () => {
+  it('keeps the session and device in cookies that no script or other site can read', async () => {
     await signInOnForm('account');
     const cookies = await context.cookies();
     expect(cookies.map(({ name }) => name)).to.include.members(['callkey_session', 'callkey_device']);
@@ -149,7 +149,7 @@ describeBrowser('the console in a browser', () => {
     await heading('API keys').waitFor();
   });
 
-  it('over https, holds the cookie to this host (with a certificate made by openssl)', async function () {
+  it('limits the cookie to this host over HTTPS (with a certificate from openssl)', async function () {
     if (!hasOpenssl) skip(this, 'there is no openssl');
     const secure = await openCore({ environment: selfSignedCertificate() });
     const browser = await sharedBrowser();
@@ -166,7 +166,7 @@ describeBrowser('the console in a browser', () => {
     await secure.close();
   });
 
-  it('can be used with the keyboard alone, from the sign-in form to a new key', async () => {
+  it('can be used with only the keyboard, from the sign-in form to a new key', async () => {
     await page.goto(harness.core.url);
     await page.getByLabel('Email').waitFor();
     await page.keyboard.type(harness.tenants.users.account.email);
@@ -188,7 +188,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByText('By keyboard is ready to use.').waitFor();
   });
 
-  it('shows hostile names as the text that they are', async () => {
+  it('shows names with markup as plain text', async () => {
     const names = [
       '<img src=x onerror=alert(1)>',
       '</script><script>alert(1)</script>',
@@ -205,7 +205,7 @@ describeBrowser('the console in a browser', () => {
     expect(await page.locator('main img, body script').count()).to.equal(0);
   });
 
-  it('has the core filter calls and activity, by day, outcome, key, user and action', async () => {
+  it('lets the core filter calls and activity by day, outcome, key, user and action', async () => {
     const { core, direct, tenants } = harness;
     const { keyValue, id } = await createKeyOn(harness, tenants.users.account, 'Orders');
     for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -249,7 +249,7 @@ describeBrowser('the console in a browser', () => {
   });
 
   describe('the address', () => {
-    it('names the screen, and Back and Forward go through the screens', async () => {
+    it('contains the screen, and Back and Forward move between screens', async () => {
       await open();
       expect(await path()).to.equal('/#/api-keys');
       await button('Calls').click();
@@ -264,7 +264,7 @@ describeBrowser('the console in a browser', () => {
       expect(await page.evaluate('document.activeElement.textContent')).to.equal('Calls');
     });
 
-    it('names the campaign whose calls show, and Back leads to all campaigns', async () => {
+    it('contains the campaign whose calls are shown, and Back returns to all campaigns', async () => {
       await open(harness.core.url, 'partner');
       await button('Calls').click();
       await page.getByLabel('Campaign').selectOption('Appointment reminders');
@@ -286,7 +286,7 @@ describeBrowser('the console in a browser', () => {
       await heading('Users').waitFor();
     });
 
-    it('of a screen that the user may not open, or of none, leads home', async () => {
+    it('opens the home screen if its screen is unknown or not allowed', async () => {
       for (const hash of ['#/users', '#/nothing', '#//evil.example']) {
         await open(`${harness.core.url}/${hash}`);
         await page.waitForURL(/#\/api-keys$/);
@@ -295,7 +295,7 @@ describeBrowser('the console in a browser', () => {
       }
     });
 
-    it('stays when Back closes a dialog', async () => {
+    it('stays the same when Back closes a dialog', async () => {
       await open();
       await goHomeFromCalls();
       await button('Create API Key').click();
@@ -306,7 +306,7 @@ describeBrowser('the console in a browser', () => {
   });
 
   describe('a key value', () => {
-    it('is not lost by Back, nor by leaving the page: both ask first', async () => {
+    it("isn't lost by Back or by leaving the page: both ask first", async () => {
       await open();
       await goHomeFromCalls();
       const keyValue = await createKey();
@@ -324,7 +324,7 @@ describeBrowser('the console in a browser', () => {
       await page.goto('about:blank');
     });
 
-    it('is copied, and the dialog says that the page cannot clear the clipboard', async () => {
+    it("can be copied, and the dialog says that the page can't clear the clipboard", async () => {
       await context.grantPermissions(['clipboard-read', 'clipboard-write']);
       await open();
       const keyValue = await createKey();
@@ -334,7 +334,7 @@ describeBrowser('the console in a browser', () => {
       expect(await clipboardText()).to.equal(keyValue);
     });
 
-    it('is selected for copying by hand where the browser refuses to copy', async () => {
+    it('is selected for copying by hand if the browser blocks copying', async () => {
       await open();
       const keyValue = await createKey();
       await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
@@ -343,7 +343,7 @@ describeBrowser('the console in a browser', () => {
       expect(await page.evaluate('getSelection().toString()')).to.equal(keyValue);
     });
 
-    it('is in no storage, address, history, log or heap once the dialog is closed', async () => {
+    it('is in no storage, address, history, log or heap after the dialog is closed', async () => {
       await open();
       const secret = (await createKey()).slice('svc_sk_live_'.length);
       await button("I've Saved It").click();
@@ -365,7 +365,7 @@ describeBrowser('the console in a browser', () => {
       expect(await heapOf(page), 'the heap of the page').not.to.include(secret);
     });
 
-    it('of a user, through each button that shows a one-time password, is nowhere once it is closed either', async () => {
+    it('or one-time password from any of the buttons that show one is gone after the dialog is closed', async () => {
       await open(harness.core.url, 'partner');
       const secrets = await showOneTimePasswords(page, 'Blue Clinic');
       const places = await page.evaluate(
@@ -379,7 +379,7 @@ describeBrowser('the console in a browser', () => {
       }
     });
 
-    it('that was found is hashed in the page: the core gets the hash alone', async () => {
+    it('is hashed in the page when searching for its key: the core gets only the hash', async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log');
       await open();
       await button('Which key is this?').click();
@@ -391,7 +391,7 @@ describeBrowser('the console in a browser', () => {
     });
   });
 
-  it('saves what is listed as a download', async () => {
+  it('saves the list as a download', async () => {
     await open();
     const started = page.waitForEvent('download');
     await button('Export CSV').click();
@@ -411,7 +411,7 @@ describeBrowser('the console in a browser', () => {
     expect(await clipboardText()).to.equal(id);
   });
 
-  it('takes an announcement away when a dialog opens, whose buttons it would cover', async () => {
+  it("hides an announcement when a dialog opens, so that it doesn't cover the buttons", async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open();
     await page.getByRole('row', { name: 'Practice software' }).first().click();
@@ -444,7 +444,7 @@ describeBrowser('the console in a browser', () => {
 
     // At any time, one of them at least has another day than the machine and UTC.
     for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
-      it(`count a call on its day where the viewer is, in ${timezoneId}`, async () => {
+      it(`count a call on its day in the viewer's time zone, ${timezoneId}`, async () => {
         await context.close();
         context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
         page = await context.newPage();
@@ -469,7 +469,7 @@ describeBrowser('the console in a browser', () => {
   });
 
   describe('several tabs', () => {
-    it('share a session: signing in, another tenancy and signing out show in all of them', async () => {
+    it('share a session: signing in, selecting a tenancy and signing out show up in all of them', async () => {
       const other = await context.newPage();
       await other.goto(harness.core.url);
       await other.getByLabel('Email').waitFor();
@@ -490,7 +490,7 @@ describeBrowser('the console in a browser', () => {
       await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });
 
-    it('each act in the tenancy that they show, whatever another one has selected meanwhile', async () => {
+    it('each act in the tenancy that they show, even if another one has selected a different one since', async () => {
       await open(harness.core.url, 'staff');
       await button('Choose').click();
       await page.getByRole('dialog').getByRole('combobox').fill('blue');
@@ -509,7 +509,7 @@ describeBrowser('the console in a browser', () => {
       expect(made?.account_id).to.equal(harness.tenants.account.id);
     });
 
-    it('leave a key value on the screen until it is saved', async () => {
+    it("keep a key value on the screen until it's saved", async () => {
       await signInOnForm('account');
       const keyValue = await createKey();
       const other = await context.newPage();
@@ -522,14 +522,14 @@ describeBrowser('the console in a browser', () => {
     });
   });
 
-  it('says so when the core does not hear that the user signs out', async () => {
+  it("says so if the core couldn't be told that the user signed out", async () => {
     await open();
     await page.route('**/console/session', (route) => route.abort());
     await button('Sign out').click();
     await page.getByText('your session wasn’t ended').waitFor();
   });
 
-  it('over http from another machine, says that others can read along, and hashes and copies nothing', async () => {
+  it('over HTTP from another machine, warns that others can read along, and neither hashes nor copies', async () => {
     const address = harness.core.url.replace('127.0.0.1', 'calls.callkey.test');
     await signInOnForm('account', address);
     await button('Which key is this?').click();

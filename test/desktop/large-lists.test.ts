@@ -7,7 +7,7 @@ import { signIn } from '../support/tenants.ts';
 
 const count = 700;
 
-describeBrowser('the console, where there are more campaigns, users and calls than a page holds', () => {
+describeBrowser('the console with more campaigns, users and calls than fit on a page', () => {
   let harness: CoreHarness;
   let context: BrowserContext;
   let page: Page;
@@ -47,7 +47,7 @@ describeBrowser('the console, where there are more campaigns, users and calls th
     await page.getByRole('navigation').waitFor();
   };
 
-  it('finds a user on the server, and loads more at a press', async () => {
+  it('searches for users on the server, and loads more on request', async () => {
     await open('#/users');
     await page.getByText('500 users so far').waitFor();
     await page.getByLabel('Search by name or email').fill('user 0699');
@@ -58,7 +58,7 @@ describeBrowser('the console, where there are more campaigns, users and calls th
     await page.getByText('705 users', { exact: true }).waitFor();
   });
 
-  it('shows how many keys a deletion ends, and offers to cancel their calls', async () => {
+  it('shows how many keys a deletion revokes, and offers to cancel their calls', async () => {
     await open('#/users');
     await page.getByLabel('Search by name or email').fill('user 0001');
     await button('Delete Üser 0001').click();
@@ -77,7 +77,7 @@ describeBrowser('the console, where there are more campaigns, users and calls th
     expect(await page.getByLabel('Account', { exact: true }).inputValue()).to.equal('a699');
   });
 
-  it('finds a campaign on the server, shows its calls, and finds it again at its address', async () => {
+  it('searches for a campaign on the server, shows its calls, and opens it again from its address', async () => {
     await open('#/calls');
     await button('Choose a campaign…').click();
     await page.getByRole('combobox', { name: 'Find a campaign' }).fill('reminder 0699');
@@ -89,7 +89,7 @@ describeBrowser('the console, where there are more campaigns, users and calls th
     await page.getByText('No calls yet').waitFor();
   });
 
-  it('lists outcomes by page, and searches all campaigns', async () => {
+  it('lists outcomes in pages, and searches all campaigns', async () => {
     await open('#/calls');
     await page.getByText('500 campaigns so far').waitFor();
     await page.getByLabel('Search by campaign or account').fill('reminder 0699');
@@ -99,7 +99,7 @@ describeBrowser('the console, where there are more campaigns, users and calls th
     await row('Recalls').waitFor();
   });
 
-  it('says how far a search for calls came, and continues it at a press', async () => {
+  it('says how far back a call search went, and continues it on request', async () => {
     const { id } = harness.tenants.campaign;
     let asked = 0;
     // The first answer is one that ran out of time.
@@ -122,7 +122,7 @@ describeBrowser('the console, where there are more campaigns, users and calls th
     expect(asked).to.be.at.least(3);
   });
 
-  it('asks for no list again while it is loading, and rests after a slow one', async () => {
+  it("doesn't reload a list that is still loading, and waits after a slow one", async () => {
     const { id } = harness.tenants.campaign;
     await page.clock.install();
     const requests: (() => void)[] = [];

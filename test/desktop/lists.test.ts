@@ -34,7 +34,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByRole('grid').waitFor();
   }
 
-  it('are one tab stop each; arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
+  it('are one tab stop each: arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
     await list(['One', 'Two', 'Three']);
     expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1);
     await row('One').focus();
@@ -52,7 +52,7 @@ describeDesktop('the lists of the console', () => {
     await focusIn(row('One'));
   });
 
-  it('reach what is in a row with left and right, and the heads with up', async () => {
+  it('move to controls in a row with left and right, and to the column headers with up', async () => {
     await list(['One', 'Two']);
     await row('One').focus();
     await press('ArrowRight');
@@ -63,7 +63,7 @@ describeDesktop('the lists of the console', () => {
     await focusIn(harness.page.getByLabel('Select all on this page'));
   });
 
-  it('sort by a column, and keep sort and search while the user is elsewhere', async () => {
+  it('can be sorted by column, and keep the order and search when the user returns', async () => {
     await list(['Beta 10', 'beta 9', 'Alpha']);
     await button('Name').click();
     expect(await names()).to.deep.equal(['Alpha', 'beta 9', 'Beta 10']);
@@ -77,7 +77,7 @@ describeDesktop('the lists of the console', () => {
     expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA');
   });
 
-  it('keep every row in one line and every action in sight, whatever the names', async () => {
+  it('keep every row on one line and every action visible, however long the names', async () => {
     await list(hostileNames, 'partner');
     const heights = await harness.page.locator('tbody tr').evaluateAll((rows) => rows.map((each) => each.getBoundingClientRect().height));
     expect(new Set(heights).size).to.equal(1);
@@ -87,7 +87,7 @@ describeDesktop('the lists of the console', () => {
     }
   });
 
-  it('show all of a name that does not fit on hover', async () => {
+  it('show a truncated name in full on hover', async () => {
     await list(hostileNames);
     await row('WWW').locator('.clip').first().hover();
     await harness.page
@@ -96,7 +96,7 @@ describeDesktop('the lists of the console', () => {
       .waitFor();
   });
 
-  it('save what is listed as a file, without formulas', async () => {
+  it('can be saved as a file without formulas', async () => {
     await list(hostileNames);
     await harness.desktop.app.evaluate(({ dialog: native }, filePath) => {
       native.showSaveDialog = async () => ({ canceled: false, filePath });
@@ -106,7 +106,7 @@ describeDesktop('the lists of the console', () => {
     expect(readFileSync(`${harness.desktop.userData}/keys.csv`, 'utf8')).to.include('"\'=HYPERLINK(""https://example.com"")"');
   });
 
-  it('warn of keys that end within 30 days', async () => {
+  it('warn about keys that expire within 30 days', async () => {
     const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
     await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { on: soon, expiration: { kind: 'years', years: 1 } });
     await list(['Endless']);
@@ -118,7 +118,7 @@ describeDesktop('the lists of the console', () => {
       .waitFor();
   });
 
-  it('stay on the screen when the core is away, also after leaving and coming back', async () => {
+  it('stay on the screen while the core is unreachable, even after leaving and coming back', async () => {
     const network = await faultyProxy(harness.core.url);
     await createKeyOn(harness, harness.tenants.users.account, 'One');
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
@@ -131,7 +131,7 @@ describeDesktop('the lists of the console', () => {
     await row('One').waitFor();
   });
 
-  it('show what a key has access to, its calls by day and its activity', async () => {
+  it("show a key's access, its calls by day and its activity", async () => {
     await list(['One']);
     await row('One').click();
     await panel().getByText('All campaigns in Blue Clinic').waitFor();
@@ -139,7 +139,7 @@ describeDesktop('the lists of the console', () => {
     await panel().getByText('Created by Ada Account').waitFor();
   });
 
-  it('say what a key has access to when it is saved, and before it is revoked', async () => {
+  it("show a key's access when it's saved, and before it's revoked", async () => {
     await list(['One']);
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');
@@ -151,7 +151,7 @@ describeDesktop('the lists of the console', () => {
     await dialog('Revoke API Key?').getByText('It has access to all campaigns in Blue Clinic.').waitFor();
   });
 
-  it('revoke several keys at once, and name each with its creator', async () => {
+  it('revoke several keys at once, naming each with its creator', async () => {
     await list(['One', 'Two', 'Three'], 'partner');
     for (const name of ['One', 'Three']) {
       await row(name).focus();
@@ -170,7 +170,7 @@ describeDesktop('the lists of the console', () => {
     expect(await names()).to.deep.equal(['Two']);
   });
 
-  it('keep a selection over the pages, and name each key of it before they are revoked', async () => {
+  it('keep a selection across pages, and name each selected key before revoking', async () => {
     for (let index = 0; index < 12; index++) {
       const on = `2026-01-${10 + index}T08:00:00.000Z`;
       await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
@@ -193,7 +193,7 @@ describeDesktop('the lists of the console', () => {
     expect(left).to.deep.equal(Array.from({ length: 10 }, (_, index) => `Key ${index + 1}`));
   });
 
-  it('ask for the number before they revoke more than ten keys', async () => {
+  it('ask for the number before revoking more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     await list([]);
     await harness.page.getByLabel('Select all on this page').check();
@@ -206,7 +206,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('No API keys yet').waitFor();
   });
 
-  it('replace a key by one of the same name and choice, and show both', async () => {
+  it('replace a key with one of the same name and expiration, and show both', async () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { expiration: { kind: 'years', years: 2 } });
     await list([]);
     await row('Zapier').click();
@@ -220,7 +220,7 @@ describeDesktop('the lists of the console', () => {
     expect(await names()).to.deep.equal(['Zapier', 'Zapier']);
   });
 
-  it('say of an expired key that it no longer works', async () => {
+  it('say that an expired key no longer works', async () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Old', {
       on: '2024-01-01T00:00:00.000Z',
       expiration: { kind: 'years', years: 1 },
@@ -233,7 +233,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('Old was revoked.', { exact: true }).waitFor();
   });
 
-  it('warn of a name that is taken, and keep a filled form when its backdrop is pressed', async () => {
+  it('warn about a name that is taken, and keep a filled-in form when its backdrop is clicked', async () => {
     await list(['Zapier']);
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
@@ -242,7 +242,7 @@ describeDesktop('the lists of the console', () => {
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ZAPIER');
   });
 
-  it('go anywhere from the palette, and find a key by its name', async () => {
+  it('can be reached from the palette, which also finds a key by its name', async () => {
     await list(['One', 'Two']);
     const palette = harness.page.getByRole('dialog', { name: 'Go to' });
     await chooseCommand(harness.desktop, 'palette');
@@ -256,13 +256,13 @@ describeDesktop('the lists of the console', () => {
     await focusIn(row('Two'));
   });
 
-  it('name the server and the account in the title of the window', async () => {
+  it('show the server and the account in the window title', async () => {
     await list(['One']);
     const host = new URL(harness.core.url).host;
     await until(async () => (await harness.page.title()) === `API keys · Blue Clinic · ${host}`);
   });
 
-  it('offer in the menu what can be done, and nothing while a dialog is open', async () => {
+  it('offer possible actions in the menu, and none while a dialog is open', async () => {
     await list(['One']);
     const offered = (name: string) =>
       harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
@@ -272,7 +272,7 @@ describeDesktop('the lists of the console', () => {
     await until(async () => (await offered('new-api-key')) === false);
   });
 
-  it('read the time zone again whenever a dialog opens', async () => {
+  it('use the current time zone whenever a dialog opens', async () => {
     await list(['One']);
     const devtools = await harness.page.context().newCDPSession(harness.page);
     await devtools.send('Emulation.setTimezoneOverride', { timezoneId: 'Pacific/Auckland' });
@@ -282,7 +282,7 @@ describeDesktop('the lists of the console', () => {
     await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });
   });
 
-  it('put the focus into the password when it was wrong', async () => {
+  it('focus the password after a wrong one', async () => {
     const { page, core, tenants } = harness;
     await page.getByLabel('Server address').fill(core.url);
     await page.getByLabel('Email').fill(tenants.users.account.email);
@@ -302,7 +302,7 @@ describeDesktop('the lists of the console', () => {
     expect(await names()).to.deep.equal(['Signed in']);
   });
 
-  it('give a user a new one-time password, which ends their sessions', async () => {
+  it("reset a user's password, which ends their sessions", async () => {
     await signInAs(harness, 'partner');
     await button('Users').click();
     await row('Tom Teammate').click();
@@ -313,7 +313,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('The password of Tom Teammate was reset.').waitFor();
   });
 
-  it('ask for the email address before they delete a user with more than ten keys', async () => {
+  it('ask for the email address before deleting a user with more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Key ${index}`);
     await signInAs(harness, 'partner');
     await button('Users').click();

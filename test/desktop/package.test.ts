@@ -25,9 +25,9 @@ function filesIn(archive: string): string[] {
   return walk(files, '');
 }
 
-describeDesktop('the packed console', () => {
+describeDesktop('the packaged console', () => {
   if (process.platform !== 'linux') {
-    it.skip('is not tested: packages of this system are signed, and have another layout');
+    it.skip("isn't tested: packages for this system are signed and have a different layout");
     return;
   }
   const folder = freshDirectory();
@@ -42,7 +42,7 @@ describeDesktop('the packed console', () => {
     await promisify(execFile)(process.execPath, [builder, ...args], { cwd: root });
   });
 
-  it('contains the built files and nothing else', () => {
+  it('contains only the built files', () => {
     const files = filesIn(join(packed, 'resources/app.asar'));
     const others = files.filter((file) => !/^\/(?:dist\/desktop\/(?:main|preload|renderer)\/|package\.json$)/.test(file));
     expect(others).to.deep.equal([]);
@@ -53,7 +53,7 @@ describeDesktop('the packed console', () => {
     ]);
   });
 
-  it('has the language of the console alone, and Chromium’s licences compressed', () => {
+  it('contains only English language files, and compressed Chromium licenses', () => {
     expect(readdirSync(join(packed, 'locales'))).to.deep.equal(['en-US.pak']);
     expect(readdirSync(packed).filter((name) => name.startsWith('LICENSE'))).to.deep.equal([
       'LICENSE.electron.txt',
@@ -62,7 +62,7 @@ describeDesktop('the packed console', () => {
     expect(gunzipSync(readFileSync(join(packed, 'LICENSES.chromium.html.gz'))).toString()).to.include('The Chromium Authors');
   });
 
-  it('has Electron’s dangerous fuses off', async () => {
+  it('has Electron’s dangerous fuses turned off', async () => {
     const fuses = await getCurrentFuseWire(program);
     const isOn = (fuse: FuseV1Options) => fuses[fuse] === FuseState.ENABLE;
     expect({

@@ -4,14 +4,14 @@ import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { openapiText } from '../support/openapi.ts';
 
-describeBrowser('the page on the management listener', () => {
+describeBrowser('the reference page on the management listener', () => {
   let core: RunningCore;
   before(async () => {
     core = await startCoreHere(await freshDatabase('sqlite'));
   });
   after(() => core.close());
 
-  it('shows every operation, and breaks no rule of its policy', async () => {
+  it('shows every operation, and follows its content security policy', async () => {
     const page = await (await sharedBrowser()).newPage();
     const complaints: string[] = [];
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));

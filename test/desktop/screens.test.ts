@@ -5,29 +5,29 @@ import { isShowCommand, screens, screensFor, showCommand } from '../../desktop/s
 
 describe('the screens', () => {
   for (const property of ['name', 'label', 'icon', 'shortcut'] as const) {
-    it(`have each their own ${property}`, () => {
+    it(`each have a unique ${property}`, () => {
       expect(new Set(screens.map((screen) => screen[property])).size).to.equal(screens.length);
     });
   }
 
-  it('have each a command of the menu', () => {
+  it('each have a menu command', () => {
     const own = screens.map(({ name }) => showCommand(name));
     expect(commands).to.include.members(own);
     expect(commands.filter(isShowCommand)).to.deep.equal(own);
   });
 
   for (const userType of userTypes) {
-    it(`begin with the same home for users of type ${userType}`, () => {
+    it(`start with the same home screen for ${userType} users`, () => {
       expect(screensFor({ userType, account: null })[0]).to.equal(screens[0]);
     });
   }
 
-  it('leave out the users for an account user, who manages none', () => {
+  it('exclude the users for account users, who manage none', () => {
     const names = screensFor({ userType: 'account', account: { id: 'a1', name: 'A' } }).map(({ name }) => name);
     expect(names).not.to.include('users');
   });
 
-  it('leave out the directory for a partner user who is limited to one account', () => {
+  it('exclude the directory for a partner user limited to one account', () => {
     const namesFor = (account: { id: string; name: string } | null) => screensFor({ userType: 'partner', account }).map(({ name }) => name);
     expect(namesFor(null)).to.include('directory');
     expect(namesFor({ id: 'a1', name: 'A' })).not.to.include('directory');

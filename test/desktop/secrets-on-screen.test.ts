@@ -34,10 +34,10 @@ describeDesktop('a key value in the console', () => {
   for (const [way, dismiss] of [
     ['Escape', () => harness.page.keyboard.press('Escape')],
     ['Escape, twice', () => harness.page.keyboard.press('Escape').then(() => harness.page.keyboard.press('Escape'))],
-    ['a press on the backdrop', () => harness.page.mouse.click(5, 5)],
+    ['a click on the backdrop', () => harness.page.mouse.click(5, 5)],
     ['closing the window', closeWindow],
   ] as const) {
-    it(`is not lost by ${way}: it asks first`, async () => {
+    it(`isn't lost by ${way}: the console asks first`, async () => {
       const keyValue = await create();
       await dismiss();
       await harness.page.getByText('Close without saving?').waitFor();
@@ -46,7 +46,7 @@ describeDesktop('a key value in the console', () => {
     });
   }
 
-  it('is not lost by a double click on Create Key', async () => {
+  it("isn't lost by double-clicking Create Key", async () => {
     await button('Create API Key').click();
     // The longest name makes the largest dialog.
     await harness.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
@@ -58,7 +58,7 @@ describeDesktop('a key value in the console', () => {
     await saveDialog().waitFor();
   });
 
-  it('closes the window after the user confirms', async () => {
+  it('closes with the window after the user confirms', async () => {
     await create();
     await closeWindow();
     const closed = harness.page.waitForEvent('close');
@@ -71,7 +71,7 @@ describeDesktop('a key value in the console', () => {
     ]);
   });
 
-  it('is copied, announced, and cleared from the clipboard on quitting', async () => {
+  it('can be copied, is announced, and is cleared from the clipboard on quitting', async () => {
     const keyValue = await create();
     await button('Copy').click();
     // Inside the dialog: screen readers ignore what is outside a modal one.
@@ -79,7 +79,7 @@ describeDesktop('a key value in the console', () => {
     expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
   });
 
-  it('protects the window from capture while it is visible', async function () {
+  it("protects the window from screen capture while it's visible", async function () {
     if (process.platform === 'linux') skip(this, 'Linux has no such protection');
     await create();
     expect(await isProtected()).to.equal(true);
@@ -88,7 +88,7 @@ describeDesktop('a key value in the console', () => {
     expect(await isProtected()).to.equal(false);
   });
 
-  it('is nowhere a minute after the dialog closed: no file, no storage, no heap, no output', async function () {
+  it('is gone from files, storage, heap and output a minute after the dialog is closed', async function () {
     this.timeout(120_000);
     // Moves the page's clock instead of waiting.
     const keyValue = await create();
@@ -110,7 +110,7 @@ describeDesktop('a key value in the console', () => {
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
 
-  it('and a one-time password, through each button that shows one, are nowhere once they are closed', async function () {
+  it('or one-time password from any of the buttons that show one is gone after the dialog is closed', async function () {
     this.timeout(120_000);
     await button('Sign out').click();
     await signInAs(harness, 'partner');

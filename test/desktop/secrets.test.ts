@@ -50,7 +50,7 @@ describeDesktop('secrets', () => {
   };
   afterEach(() => running.close());
 
-  it('the session’s cookie stays in the main process: no page and no file has it', async () => {
+  it('keeps the session’s cookie in the main process, out of every page and file', async () => {
     await launch();
     const answer = await signIn(running, network.url, true);
     expect(answer.ok).to.equal(true);
@@ -71,7 +71,7 @@ describeDesktop('secrets', () => {
     for (const secret of [...values, password]) expect(places.filter((text) => text.includes(secret))).to.deep.equal([]);
   });
 
-  it('only the address and the e-mail of a server are remembered', async () => {
+  it('remembers only the address of a server and the email address', async () => {
     await launch();
     await signIn(running, core.url, true);
     await running.close();
@@ -80,7 +80,7 @@ describeDesktop('secrets', () => {
     expect(settings.servers).to.deep.equal([{ address: core.url, email: 'ada@example.com' }]);
   });
 
-  it('without a keyring, the console does not store the session, and says why', async () => {
+  it("says why it doesn't store the session without a keyring", async () => {
     await launch();
     const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
     expect(persistence).to.deep.equal({
@@ -91,14 +91,14 @@ describeDesktop('secrets', () => {
     expect(readdirSync(running.userData)).not.to.include('session');
   });
 
-  it('a stored session that cannot be read counts as none', async () => {
+  it('treats an unreadable stored session as none', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
     await launch({ userData });
     expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
   });
 
-  describe('while a key value shows', () => {
+  describe('while a key value is visible', () => {
     const showKeyValue = async () => {
       await launch();
       await signIn(running, core.url, false);
@@ -132,7 +132,7 @@ describeDesktop('secrets', () => {
       await endOf(running);
     });
 
-    it('a crash says that the value is lost, and lets the window close', async () => {
+    it('a crash says that the value was lost, and lets the window close', async () => {
       const keyValue = await showKeyValue();
       const detail = running.app.evaluate(
         ({ BrowserWindow, dialog }) =>
@@ -187,7 +187,7 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('');
     });
 
-    it('is cleared alone: a text that is no secret stays', async () => {
+    it('is the only thing cleared: other text stays', async () => {
       await launch();
       await holdTimers();
       await running.page.evaluate(() => window.callkey.copyText('an id'));
@@ -195,7 +195,7 @@ describeDesktop('secrets', () => {
       expect(await runLastTimer()).to.equal(0);
     });
 
-    it('does not clear what was copied since', async () => {
+    it("isn't cleared if something else was copied since", async () => {
       await launch();
       await holdTimers();
       await copy(secret);
@@ -226,7 +226,7 @@ describeDesktop('secrets', () => {
       expect(await clipboardAtTheEnd()).to.equal('');
     });
 
-    it('does not clear what was copied since when the app quits', async () => {
+    it("isn't cleared when the app quits if something else was copied since", async () => {
       await launch();
       await copy(secret);
       await copyElsewhere('a shopping list');
@@ -236,7 +236,7 @@ describeDesktop('secrets', () => {
 
   describe('with the system’s keyring', () => {
     if (noKeyring !== undefined) {
-      it.skip(`are not tested: ${noKeyring}`);
+      it.skip(`isn't tested: ${noKeyring}`);
       return;
     }
     const args = ['--password-store=gnome-libsecret'];
@@ -272,7 +272,7 @@ describeDesktop('secrets', () => {
       expect(readdirSync(userData)).not.to.include('session');
     });
 
-    it('keeps the user signed in to several servers, but not where they did not ask for it', async () => {
+    it('keeps the user signed in to several servers, but only where they asked for it', async () => {
       const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
       await launch({ args });
       const { userData } = running;

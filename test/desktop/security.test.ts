@@ -38,7 +38,7 @@ describeDesktop('the restrictions on the page', () => {
 
   describe('navigation', () => {
     for (const path of ['/', 'https://example.com/', 'app://callkey/nothing', 'app://other/index.html']) {
-      it(`leaves the page where it is when it goes to ${path}`, async () => {
+      it(`leaves the page unchanged when it navigates to ${path}`, async () => {
         await running.app.evaluate(({ BrowserWindow }) => {
           const stopped = new Promise((resolve) => {
             BrowserWindow.getAllWindows()[0]?.webContents.once('will-frame-navigate', (event) => resolve(event.defaultPrevented));
@@ -56,7 +56,7 @@ describeDesktop('the restrictions on the page', () => {
     }
 
     for (const url of ['data:text/html,Not ours', 'file:///etc/hostname', 'javascript:document.write("Not ours")']) {
-      it(`leaves the page as it is when it goes to ${url}`, async () => {
+      it(`leaves the page unchanged when it navigates to ${url}`, async () => {
         const title = await running.page.evaluate((address) => {
           location.href = address;
           return new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(document.title))));
@@ -65,7 +65,7 @@ describeDesktop('the restrictions on the page', () => {
       });
     }
 
-    it('loads no remote page, not even for the main process', async () => {
+    it('loads no remote page, even for the main process', async () => {
       const load = (url: string) =>
         running.app.evaluate(async ({ BrowserWindow }, address) => {
           const window = new BrowserWindow({ show: false });
@@ -118,7 +118,7 @@ describeDesktop('the restrictions on the page', () => {
     });
   });
 
-  describe('the browser', () => {
+  describe('external links', () => {
     const openDialog = (what: () => Promise<unknown>) => async () => {
       await running.app.evaluate(({ shell }) => {
         const addresses: string[] = [];
@@ -129,12 +129,12 @@ describeDesktop('the restrictions on the page', () => {
       return running.app.evaluate(() => (globalThis as unknown as { openDialog: string[] }).openDialog);
     };
 
-    it('opens a listed link', async () => {
+    it("open if they're listed", async () => {
       const addresses = openDialog(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
       expect(await addresses()).to.deep.equal(['https://www.iana.org/time-zones']);
     });
 
-    it('opens no other link', async () => {
+    it("don't open otherwise", async () => {
       const others = [
         site.url,
         'https://www.iana.org/',
@@ -147,7 +147,7 @@ describeDesktop('the restrictions on the page', () => {
       expect(await addresses()).to.deep.equal([]);
     });
 
-    it('opens the links of the Help menu', async () => {
+    it('open from the Help menu', async () => {
       const addresses = openDialog(() =>
         running.app.evaluate(({ Menu }) => {
           for (const item of Menu.getApplicationMenu()?.items.at(-1)?.submenu?.items ?? [])
@@ -161,8 +161,8 @@ describeDesktop('the restrictions on the page', () => {
     });
   });
 
-  describe('the policy', () => {
-    it('is exactly this', async () => {
+  describe('the content security policy', () => {
+    it('has exactly these directives', async () => {
       const headers = await running.app.evaluate(async ({ net }) =>
         Object.fromEntries((await net.fetch('app://callkey/index.html')).headers),
       );
@@ -185,7 +185,7 @@ describeDesktop('the restrictions on the page', () => {
         script.remove();
         if (!('didRun' in window)) throw new Error('It did not run.');
       },
-      'a handler in the markup': async () => {
+      'an inline event handler': async () => {
         const button = document.createElement('button');
         button.setAttribute('onclick', 'window.didRun = true');
         button.click();
@@ -242,12 +242,12 @@ describeDesktop('the restrictions on the page', () => {
       'HTML from a string': async () => {
         document.createElement('div').innerHTML = '<b>not ours</b>';
       },
-      'a policy of Trusted Types': async () => {
+      'a Trusted Types policy': async () => {
         (window as unknown as { trustedTypes: { createPolicy(name: string, rules: object): void } }).trustedTypes.createPolicy('mine', {});
       },
     };
     for (const [what, attempt] of Object.entries(refused)) {
-      it(`refuses ${what}`, async () => {
+      it(`blocks ${what}`, async () => {
         const outcome = await running.page.evaluate<unknown, string>(attempt, site.url).then(
           () => 'done',
           () => 'refused',
@@ -256,7 +256,7 @@ describeDesktop('the restrictions on the page', () => {
       });
     }
 
-    it('refuses to evaluate a string', async () => {
+    it('blocks evaluating a string', async () => {
       const outcome = await running.page.evaluate(
         () =>
           new Promise((resolve) => {
@@ -273,7 +273,7 @@ describeDesktop('the restrictions on the page', () => {
       expect(outcome).to.equal('EvalError');
     });
 
-    it('sends no form', async () => {
+    it('submits no form', async () => {
       await running.page.evaluate((url) => {
         const form = document.createElement('form');
         form.action = url;
@@ -299,7 +299,7 @@ describeDesktop('the restrictions on the page', () => {
     });
   });
 
-  it('lets no WebRTC connection out', async () => {
+  it('allows no outgoing WebRTC connection', async () => {
     const socket = createSocket('udp4');
     const heard: Buffer[] = [];
     socket.on('message', (message) => heard.push(message));
@@ -319,7 +319,7 @@ describeDesktop('the restrictions on the page', () => {
     expect(heard).to.deep.equal([]);
   });
 
-  it('resolves no name', async () => {
+  it('resolves no host name', async () => {
     const outcome = await running.app.evaluate(({ session }) =>
       session.defaultSession.resolveHost('localhost').then(
         () => 'found',
@@ -329,7 +329,7 @@ describeDesktop('the restrictions on the page', () => {
     expect(outcome).to.equal('not found');
   });
 
-  it('grants no permission that the page asks for', async () => {
+  it('denies every permission that the page requests', async () => {
     const outcomes = await running.page.evaluate(async () => {
       const outcomeOf = (asked: () => Promise<unknown>) =>
         Promise.resolve()
@@ -354,7 +354,7 @@ describeDesktop('the restrictions on the page', () => {
     expect(new Set(Object.values(outcomes)), JSON.stringify(outcomes)).to.deep.equal(new Set(['denied']));
   });
 
-  it('has no permission when the page checks', async () => {
+  it('denies every permission that the page checks', async () => {
     const states = await running.page.evaluate(async () => {
       const names = ['notifications', 'camera', 'microphone', 'geolocation', 'clipboard-read', 'clipboard-write', 'midi', 'idle-detection'];
       const query = async (name: string) => (await navigator.permissions.query({ name: name as PermissionName })).state;
@@ -363,7 +363,7 @@ describeDesktop('the restrictions on the page', () => {
     expect(new Set(Object.values(states)), JSON.stringify(states)).to.deep.equal(new Set(['denied']));
   });
 
-  describe('the files of the app', () => {
+  describe("the app's files", () => {
     const statusOf = (url: string, method = 'GET') =>
       running.app.evaluate(
         async ({ net }, [address, verb]) => {
@@ -397,19 +397,19 @@ describeDesktop('the restrictions on the page', () => {
       '/constructor',
       '/__proto__',
     ]) {
-      it(`do not include ${path}`, async () => {
+      it(`exclude ${path}`, async () => {
         expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'File not found.']);
       });
     }
 
     for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
-      it(`are not served at ${host}`, async () => {
+      it(`aren't served at ${host}`, async () => {
         expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'File not found.']);
       });
     }
 
     for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
-      it(`are not served to ${method}`, async () => {
+      it(`aren't served for ${method}`, async () => {
         expect((await statusOf('app://callkey/index.html', method))[0]).to.equal(404);
       });
     }

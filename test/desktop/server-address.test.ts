@@ -7,7 +7,7 @@ describe('a typed server address', () => {
     return found.ok ? found.address : found.problem;
   };
 
-  it('without a scheme is https, but http for this very machine', () => {
+  it('defaults to HTTPS without a scheme, but to HTTP for the local machine', () => {
     expect(['calls.example.com', ' calls.example.com/api/ ', '192.0.2.7:8080'].map(read)).to.deep.equal([
       'https://calls.example.com',
       'https://calls.example.com/api',

@@ -42,7 +42,7 @@ describeDesktop('several servers', () => {
     await row('Key of the second').waitFor();
   }
 
-  it('are switched in place: each keeps its session, and what the user set there', async () => {
+  it("can be switched without restarting: each keeps its session and the user's settings", async () => {
     await signInAs({ ...first, page: desktop.page }, 'account');
     await row('Key of the first').waitFor();
     await desktop.page.getByLabel('Search by name').fill('another');
@@ -58,7 +58,7 @@ describeDesktop('several servers', () => {
     expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1);
   });
 
-  it('sign out one by one', async () => {
+  it('are signed out of one by one', async () => {
     await signInToBoth();
     await button('Sign out').click();
     await desktop.page.getByLabel('Email').waitFor();
@@ -68,7 +68,7 @@ describeDesktop('several servers', () => {
     await row('Key of the first').waitFor();
   });
 
-  it('are remembered with their e-mail, the last one first, and no other can be selected', async () => {
+  it('are remembered with their email address, the latest first, and only these can be selected', async () => {
     await signInToBoth();
     await desktop.page.evaluate(() => window.callkey.selectServer('http://127.0.0.1:1'));
     const remembered = await desktop.page.evaluate(() => window.callkey.listServers());
@@ -79,7 +79,7 @@ describeDesktop('several servers', () => {
     ]);
   });
 
-  it('are forgotten with their session', async () => {
+  it('can be forgotten together with their session', async () => {
     const sessions = async () => (await first.direct.storage.database.read('sessions').select('id')).length;
     await signInToBoth();
     const before = await sessions();
@@ -98,7 +98,7 @@ describeDesktop('several servers', () => {
     ]);
   });
 
-  it('begin with the one that release 0.1.0 remembered', async () => {
+  it('start with the one remembered by release 0.1.0', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
     const later = await launchConsole({ userData });

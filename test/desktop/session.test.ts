@@ -6,7 +6,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeDesktop('a session of the console', () => {
+describeDesktop("the console's session", () => {
   const open = sharedConsole();
   let harness: ConsoleHarness;
   let network: FaultyProxy;
@@ -29,7 +29,7 @@ describeDesktop('a session of the console', () => {
   /** Waits for the first list, so that the next request is the test's. */
   const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
-  it('asks to sign in again after it has ended, and loses no typed text', async () => {
+  it('asks the user to sign in again after it ends, and keeps what they typed', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await listed();
@@ -74,7 +74,7 @@ describeDesktop('a session of the console', () => {
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
   });
 
-  it('can be discarded for another one', async () => {
+  it('can be discarded to sign in as someone else', async () => {
     await signInAs(harness, 'account');
     await listed();
     await endSessions();
@@ -84,7 +84,7 @@ describeDesktop('a session of the console', () => {
     expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
-  it('is not ended by a slow sign-out from the previous one', async () => {
+  it("isn't ended by the previous session's slow sign-out", async () => {
     const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
     const signIn = () => harness.page.evaluate((given) => window.callkey.signIn(given), input);
     await signIn();
@@ -98,7 +98,7 @@ describeDesktop('a session of the console', () => {
     expect((await harness.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
   });
 
-  it('says that it cannot reach the core, and continues automatically when it can', async () => {
+  it("says that the core is unreachable, and continues automatically when it's back", async () => {
     await harness.page.getByLabel('Server address').waitFor();
     await through();
     network.faults.push({ status: 503 }, { status: 503 });
@@ -109,7 +109,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
-  it('keeps the list while it cannot reach the core, and says that the list is old', async () => {
+  it('keeps the list while the core is unreachable, and says that the list is old', async () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
     await chooseCommand(harness.desktop, 'refresh');
@@ -120,7 +120,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
   });
 
-  it('keeps a form’s input when sending it fails', async () => {
+  it('keeps a form’s input if sending it fails', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
@@ -151,7 +151,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
-  it('detects a core that became too new while a form is open, and loses no typed text', async () => {
+  it('detects a newer, incompatible core while a form is open, and keeps what was typed', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
@@ -177,7 +177,7 @@ describeDesktop('a session of the console', () => {
     await closed;
   });
 
-  it('does not close the form while a key is being created', async () => {
+  it("doesn't close the form while a key is being created", async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
@@ -192,7 +192,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
 
-  it('says that a key may have been created if the answer is lost', async () => {
+  it('says that a key may have been created if the response is lost', async () => {
     await through();
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
@@ -203,7 +203,7 @@ describeDesktop('a session of the console', () => {
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 
-  it('does not let a late answer close another form', async () => {
+  it("doesn't let a late response close another form", async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found late');
     await through();
     await button('Which key is this?').click();
@@ -220,7 +220,7 @@ describeDesktop('a session of the console', () => {
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 
-  it('distinguishes a core that became too new from one that does not answer', async () => {
+  it("distinguishes a newer, incompatible core from one that doesn't respond", async () => {
     await through();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Activity').click();

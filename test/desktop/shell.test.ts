@@ -35,7 +35,7 @@ describeDesktop('the window', () => {
   });
   after(() => running.close());
 
-  it('shows the page of the app', async () => {
+  it("shows the app's page", async () => {
     expect(running.page.url()).to.equal('app://callkey/index.html');
     expect(await running.page.title()).to.equal('Callkey');
   });
@@ -59,7 +59,7 @@ describeDesktop('the window', () => {
   });
 
   for (const theme of ['dark', 'light'] as const) {
-    it(`opens in the page’s own colour if the system is ${theme}, without a flash`, async () => {
+    it(`opens in the page’s own color without a flash if the system is ${theme}`, async () => {
       const colour = await running.app.evaluate(async ({ BrowserWindow, nativeTheme }, source) => {
         const updated = new Promise<void>((resolve) => nativeTheme.once('updated', () => resolve()));
         nativeTheme.themeSource = source;
@@ -73,7 +73,7 @@ describeDesktop('the window', () => {
     });
   }
 
-  it('offers the editing commands that apply on a right click', async () => {
+  it('offers the applicable editing commands on right-click', async () => {
     const offered = await running.app.evaluate(({ BrowserWindow, Menu }) => {
       const shown: string[][] = [];
       Menu.prototype.popup = function popup() {
@@ -146,7 +146,7 @@ describeDesktop('the window', () => {
       });
     }
 
-    it('disables the commands that can do nothing now', async () => {
+    it("disables commands that aren't available", async () => {
       await running.page.evaluate(() => window.callkey.offerCommands({ commands: ['refresh'] }));
       const enabled = await running.app.evaluate(
         ({ Menu }, names) => names.filter((name) => Menu.getApplicationMenu()?.getMenuItemById(name)?.enabled),
@@ -155,13 +155,13 @@ describeDesktop('the window', () => {
       expect(enabled).to.deep.equal(['refresh']);
     });
 
-    it('has F5 to refresh', async () => {
+    it('has F5 for refresh', async () => {
       await press('F5', []);
       await hearsOne();
       expect(await heard()).to.deep.equal(['refresh']);
     });
 
-    it('keeps commands that come while the page loads, and delivers them in order', async () => {
+    it('keeps commands while the page loads, and delivers them in order', async () => {
       const { app, page } = running;
       await page.addInitScript(() => {
         const heard: string[] = [];
@@ -179,7 +179,7 @@ describeDesktop('the window', () => {
       expect(await heard()).to.deep.equal(['show-calls', 'find']);
     });
 
-    it('has no way to reload the page', async () => {
+    it("can't reload the page", async () => {
       const roles = await running.app.evaluate(({ Menu }) =>
         (Menu.getApplicationMenu()?.items ?? []).flatMap(({ submenu }) => submenu?.items.map(({ role }) => role ?? '') ?? []),
       );
@@ -199,7 +199,7 @@ describeDesktop('the window', () => {
     });
   });
 
-  describe('while a key value shows', () => {
+  describe('while a key value is visible', () => {
     before(async () => {
       await running.app.evaluate(({ BrowserWindow }) => {
         const [window] = BrowserWindow.getAllWindows();
@@ -215,7 +215,7 @@ describeDesktop('the window', () => {
     const create = () =>
       running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
 
-    it('protects the window from capture before the value arrives, until it is gone', async () => {
+    it("protects the window from screen capture from before the value arrives until it's gone", async () => {
       await create();
       expect(await protection()).to.deep.equal([true, false]);
     });
@@ -223,7 +223,7 @@ describeDesktop('the window', () => {
 });
 
 describeDesktop('a second instance', () => {
-  it('shows the first one’s window, and ends', async () => {
+  it('shows the first one’s window, and exits', async () => {
     const running = await launchConsole();
     await running.app.evaluate(({ BrowserWindow }) => {
       const [window] = BrowserWindow.getAllWindows();
@@ -239,7 +239,7 @@ describeDesktop('a second instance', () => {
   });
 });
 
-describeDesktop('the bounds of the window', () => {
+describeDesktop('the window bounds', () => {
   const boundsOf = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
 
   it('are kept between starts', async () => {
@@ -257,7 +257,7 @@ describeDesktop('the bounds of the window', () => {
     await second.close();
   });
 
-  it('are on a screen even if the last one is gone', async () => {
+  it('are on a screen even if the previous one is gone', async () => {
     const userData = freshDirectory();
     const window = { x: 9000, y: 9000, width: 900, height: 640, isMaximized: false };
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ window }));
@@ -308,11 +308,11 @@ describeDesktop('crash recovery', () => {
   const inPage = (code: string): Promise<unknown> =>
     running.app.evaluate(({ BrowserWindow }, script) => BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(script), code);
 
-  describe('of an app that goes on', () => {
+  describe('of an app that continues', () => {
     before(launch);
     after(() => running.close());
 
-    it('says that the page has crashed, and opens it again', async () => {
+    it('says that the page crashed, and reopens it', async () => {
       const questions = await answerQuestions(running, 0);
       await crash();
       expect(await questions()).to.deep.equal([
@@ -321,7 +321,7 @@ describeDesktop('crash recovery', () => {
       expect(await inPage('callkey.getStartupState().then(({ session }) => session)')).to.equal(null);
     });
 
-    it('asks again if the page crashes while it opens', async () => {
+    it('asks again if the page crashes while reopening', async () => {
       const questions = await answerQuestions(running, 0);
       await running.app.evaluate(({ BrowserWindow }) => {
         Object.assign(globalThis, { isReopened: false });
@@ -339,7 +339,7 @@ describeDesktop('crash recovery', () => {
       expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
     });
 
-    it('asks about a page that hangs, and withdraws the question when the page responds again', async () => {
+    it('asks about an unresponsive page, and withdraws the question when the page responds again', async () => {
       const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
         const [window] = BrowserWindow.getAllWindows();
         const takenBack = new Promise<boolean>((resolve) => {
@@ -358,7 +358,7 @@ describeDesktop('crash recovery', () => {
       expect(await inPage('document.title')).to.equal('Callkey');
     });
 
-    it('reopens a page that hangs if the user chooses to', async () => {
+    it('reopens an unresponsive page if the user chooses to', async () => {
       await watchReopening();
       await running.app.evaluate(({ BrowserWindow, dialog }) => {
         const asked: string[] = [];
@@ -385,7 +385,7 @@ describeDesktop('crash recovery', () => {
       });
     });
 
-  describe('of an app that ends', () => {
+  describe('of an app that exits', () => {
     beforeEach(launch);
     afterEach(() => running.close());
 
@@ -398,7 +398,7 @@ describeDesktop('crash recovery', () => {
       expect(await ended(child)).to.deep.equal([0, null]);
     });
 
-    it('says that the main process has failed, and restarts', async () => {
+    it('says that the main process failed, and restarts', async () => {
       await answerQuestions(running, 0);
       const child = running.app.process();
       await fail();
@@ -407,7 +407,7 @@ describeDesktop('crash recovery', () => {
       expect(running.output()).not.to.include('a secret');
     });
 
-    it('quits after the main process has failed if the user chooses to', async () => {
+    it('quits after the main process failed if the user chooses to', async () => {
       await answerQuestions(running, 1);
       const child = running.app.process();
       await fail();

@@ -48,7 +48,7 @@ describeDesktop('signing in to the console', () => {
     ['staff', 'Service staff'],
   ];
   for (const [user, description] of viewers) {
-    it(`shows the screens of their type to: ${description}`, async () => {
+    it(`shows the right screens to ${description}`, async () => {
       await signInAs(harness, user);
       const labels = screensFor(harness.tenants.users[user]).map(({ label }) => label);
       const shown = await harness.page.getByRole('navigation').getByRole('button').allInnerTexts();
@@ -58,7 +58,7 @@ describeDesktop('signing in to the console', () => {
     });
   }
 
-  it('says that the address or the password is wrong, and keeps what was typed', async () => {
+  it('says that the email address or password is incorrect, and keeps what was typed', async () => {
     await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
     await harness.page.getByText('Incorrect email address or password.').waitFor();
     expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
@@ -74,12 +74,12 @@ describeDesktop('signing in to the console', () => {
     await harness.page.getByLabel('Server address').and(harness.page.locator(':focus')).waitFor();
   });
 
-  it('sends nothing over plain http to another machine', async () => {
+  it('sends nothing over plain HTTP to another machine', async () => {
     await submit('http://calls.example.com', 'ada@example.com');
     await harness.page.getByText('would cross the network unencrypted').waitFor();
   });
 
-  it('says why it cannot reach a server', async () => {
+  it("says why it can't reach a server", async () => {
     await submit('http://127.0.0.1:1', 'ada@example.com');
     await harness.page
       .getByText('Can’t reach the server. Connection refused. Check the address, and make sure that the server is running.')
@@ -88,15 +88,15 @@ describeDesktop('signing in to the console', () => {
 
   const others: readonly (readonly [string, RequestListener, string])[] = [
     ['a website', (_, response) => response.end('<h1>Hello</h1>'), 'This isn’t a Callkey server'],
-    ['a core from before', (_, response) => response.writeHead(201).end('{}'), 'This server is too old for this console'],
+    ['an older, incompatible core', (_, response) => response.writeHead(201).end('{}'), 'This server is too old for this console'],
     [
-      'a core of the next generation',
+      'a newer, incompatible core',
       (_, response) => response.writeHead(201, { 'Callkey-Contract': '2' }).end('{}'),
       'This server is too new for this console',
     ],
   ];
   for (const [what, answer, title] of others) {
-    it(`recognizes ${what}, and leads back to the form`, async () => {
+    it(`recognizes ${what}, and returns to the form`, async () => {
       const isWebsite = what === 'a website';
       const url = await somethingElse((request, response) => {
         if (isWebsite) response.statusCode = 404;
@@ -138,7 +138,7 @@ describeDesktop('signing in to the console', () => {
     await signOut();
   });
 
-  it('remembers the address and the email, and nothing else, for the next start', async () => {
+  it("remembers only the server's address and the email address for the next start", async () => {
     await signInAs(harness, 'account');
     const { userData } = harness.desktop;
     await harness.desktop.close();

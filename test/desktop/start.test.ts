@@ -13,7 +13,7 @@ describe('npm run desktop', () => {
     return { status, lines: stderr.trim().split('\n') };
   };
 
-  it('says in one sentence that root cannot start the console (as root)', function () {
+  it("says in one sentence that root can't start the console (as root)", function () {
     if (!isRoot) skip(this, 'this user is not root');
     expect(start({})).to.deep.equal({
       status: 1,
@@ -21,7 +21,7 @@ describe('npm run desktop', () => {
     });
   });
 
-  it('says in one sentence that there is no Electron runtime', () => {
+  it('says in one sentence that the Electron runtime is missing', () => {
     const folder = freshDirectory();
     const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
     const env = { ...process.env, ELECTRON_OVERRIDE_DIST_PATH: folder };

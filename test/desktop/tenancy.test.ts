@@ -21,7 +21,7 @@ describeDesktop('the tenancy switcher', () => {
     await harness.page.getByText('Choose an account or partner first').waitFor();
   });
 
-  it('finds an account with the keyboard alone, and everything follows', async () => {
+  it('finds an account using only the keyboard, and everything else follows', async () => {
     const { page } = harness;
     const { keyboard } = page;
     await chooseCommand(harness.desktop, 'switch-tenancy');
@@ -37,7 +37,7 @@ describeDesktop('the tenancy switcher', () => {
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
   });
 
-  it('selects the first match for the typed text even if Enter comes before the search answers', async () => {
+  it('selects the first match for the typed text, even if Enter is pressed before the search returns', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('option').first().waitFor();
@@ -46,7 +46,7 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'Southgate Calling' }).waitFor();
   });
 
-  it('holds the page to what it shows, whatever the session has selected meanwhile', async () => {
+  it('keeps the page in the tenancy that it shows, even if the session has selected another since', async () => {
     const { page, tenants, direct } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('dialog').getByRole('combobox').fill('green');
@@ -81,7 +81,7 @@ describeDesktop('the tenancy switcher', () => {
     await harness.page.getByText('No account or partner matches “no such place”.').waitFor();
   });
 
-  it('says which campaigns a staff key will have access to', async () => {
+  it('shows which campaigns a staff key will have access to', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('dialog').getByRole('combobox').fill('blue');
@@ -91,7 +91,7 @@ describeDesktop('the tenancy switcher', () => {
   });
 });
 
-describeDesktop('a command of the menu', () => {
+describeDesktop('a menu command', () => {
   const open = sharedConsole();
   let harness: ConsoleHarness;
   beforeEach(async () => {
@@ -112,7 +112,7 @@ describeDesktop('a command of the menu', () => {
     await desktop.close();
   });
 
-  it('is dropped on the sign-in screen: the next session must not begin with it', async () => {
+  it("is dropped on the sign-in screen, so that the next session doesn't start with it", async () => {
     const { page, desktop } = harness;
     await page.getByLabel('Server address').waitFor();
     await chooseCommand(desktop, 'sign-out');

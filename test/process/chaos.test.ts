@@ -7,7 +7,7 @@ import { skip } from '../support/skip.ts';
 // The short version of `npm run chaos`. Most of it waits: `npm test` runs parts of it at once, such as "1/2".
 const [part = 1, parts = 1] = (process.env['CHAOS_PART'] ?? '1/1').split('/').map(Number);
 
-describe('nothing acknowledged is lost, nobody is called twice or kept waiting, with', () => {
+describe('no acknowledged call is lost, and no one is called twice or kept waiting, with', () => {
   const attacks = attacksOf(cases, databaseKinds, true).filter((_, index) => index % parts === part - 1);
   const { rowOf, ended } = begin(attacks, { isQuick: true });
   // With --grep, more has begun than is asked about.

@@ -15,7 +15,7 @@ async function holdWriteLock(database: string): Promise<() => Promise<void>> {
   };
 }
 
-describe('a core on SQLite whose file another process has locked', () => {
+describe("a core on SQLite while another process holds the file's lock", () => {
   let database: string;
   let core: CoreProcess;
   let tenants: Tenants;
@@ -63,7 +63,7 @@ describe('a core on SQLite whose file another process has locked', () => {
   }
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    it(`revokes keys after the lock, and loses no call that it acknowledged when it ends by ${signal}`, async () => {
+    it(`revokes keys after the lock, and loses no acknowledged call when it's stopped with ${signal}`, async () => {
       const acknowledged = await placeThroughLock();
       expect(acknowledged).to.include('after-49');
       expect((await ask('DELETE', `${core.url}/console/api-keys/${keyId}`, { cookie })).status).to.equal(204);
@@ -73,7 +73,7 @@ describe('a core on SQLite whose file another process has locked', () => {
     });
   }
 
-  it('answers a whole crowd with 503 while it waits for the lock, and is not ready', async () => {
+  it("returns 503 for a crowd of requests while it waits for the lock, and isn't ready", async () => {
     const release = await holdWriteLock(database);
     const answers = await Promise.all(
       Array.from({ length: 200 }, async () => {

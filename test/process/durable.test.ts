@@ -78,12 +78,12 @@ describe('a core on PostgreSQL', function () {
   // Some change the whole server, or stop it.
   before(() => setUpPostgres());
 
-  describe('that is told to stop while it starts', () => {
+  describe('that is told to stop while starting', () => {
     for (const [what, hold] of [
-      ['waits for the migration of another', `SELECT pg_advisory_xact_lock(${migrationLock})`],
+      ["waits for another core's migration", `SELECT pg_advisory_xact_lock(${migrationLock})`],
       ['migrates', 'CREATE TABLE schema_migrations (n int)'],
     ] as const) {
-      it(`stops at once where it ${what}, and leaves no session on the server`, async () => {
+      it(`stops immediately while it ${what}, and leaves no session on the server`, async () => {
         const database = await emptyDatabase('postgres');
         const holder = await connected(database);
         await holder.query(`BEGIN; ${hold}`);
@@ -112,7 +112,7 @@ describe('a core on PostgreSQL', function () {
     });
 
     for (const mode of ['transaction', 'session'] as const) {
-      it(`in ${mode} mode places, cancels and revokes durably, though the database's default is not durable (needs pgbouncer)`, async function () {
+      it(`places, cancels and revokes durably in ${mode} mode, even if the database's default isn't durable (needs pgbouncer)`, async function () {
         const database = await freshDatabase('postgres');
         const observer = await connected(database);
         const name = new URL(database).pathname.slice(1);
@@ -152,7 +152,7 @@ describe('a core on PostgreSQL', function () {
       });
     }
 
-    it('in statement mode does not start, and says what to change (needs pgbouncer)', async function () {
+    it('refuses to start in statement mode, and says what to change (needs pgbouncer)', async function () {
       pooler = await startPgBouncer(await freshDatabase('postgres'), 'statement');
       if (!pooler) skip(this, 'there is no pgbouncer');
       const core = start(pooler.url);
@@ -161,7 +161,7 @@ describe('a core on PostgreSQL', function () {
     });
   });
 
-  it('is not ready while PostgreSQL takes no writes, and ready again once it does', async () => {
+  it("isn't ready while PostgreSQL is read-only, and is ready again afterwards", async () => {
     const database = await freshDatabase('postgres');
     const name = new URL(database).pathname.slice(1);
     const core = await startCoreHere(database);
@@ -182,7 +182,7 @@ describe('a core on PostgreSQL', function () {
     expect(statuses).to.deep.equal([503, 200]);
   });
 
-  it('is not ready, and acknowledges nothing, while a synchronous standby is missing', async () => {
+  it("isn't ready and acknowledges nothing while a synchronous standby is missing", async () => {
     const database = await freshDatabase('postgres');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
@@ -213,7 +213,7 @@ describe('a core on PostgreSQL', function () {
     await core.close();
   });
 
-  it('is not ready while calls find no room on the disk, and ready again once they do (needs root, to mount one)', async function () {
+  it("isn't ready while the disk is full, and is ready again afterwards (needs root to mount a disk)", async function () {
     const directory = freshDirectory();
     const direct = await freshDatabase('postgres');
     const server = await connected(direct);
@@ -282,7 +282,7 @@ describe('a core on PostgreSQL', function () {
       await observer.end();
     });
 
-    it('answers 503 to each that it has not sent, and nothing to the others, recovers, and has every acknowledged call once', async function () {
+    it('returns 503 for unsent requests and no response for the others, recovers, and has every acknowledged call once', async function () {
       // Far less than a statement may otherwise take.
       this.timeout(11_500);
       const { tenants, key, cookie } = placing;

@@ -98,8 +98,8 @@ async function brokenPromises(database: string, answers: ReadonlyMap<string, num
   );
 }
 
-describe('when the database cannot be asked', () => {
-  it('a core on PostgreSQL answers 503 for no call that it has placed, and 202 for no other, wherever it is cut off', async () => {
+describe('while the database is unavailable', () => {
+  it("a core on PostgreSQL returns 503 only for calls it hasn't placed and 202 only for those it has, wherever it's cut off", async () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
     const core = await startCoreHere(line.url);
@@ -124,7 +124,7 @@ describe('when the database cannot be asked', () => {
     expect(await brokenPromises(database, answers)).to.deep.equal([]);
   });
 
-  it('a core on SQLite answers 503 for no call that it has placed, and 202 for no other, whoever holds the lock', async () => {
+  it("a core on SQLite returns 503 only for calls it hasn't placed and 202 only for those it has, whoever holds the lock", async () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
@@ -139,7 +139,7 @@ describe('when the database cannot be asked', () => {
     expect(await brokenPromises(database, answers)).to.deep.equal([]);
   });
 
-  it('a core on PostgreSQL answers 503 and never a stale yes, and recovers without a restart', async () => {
+  it('a core on PostgreSQL returns 503 instead of a stale success, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
     const core = await startCoreHere(line.url);
@@ -166,7 +166,7 @@ describe('when the database cannot be asked', () => {
     await line.cut();
   });
 
-  it('a core on SQLite answers 503 while another connection holds the file’s lock, and recovers without a restart', async () => {
+  it('a core on SQLite returns 503 while another connection holds the file’s lock, and recovers without a restart', async () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
@@ -178,7 +178,7 @@ describe('when the database cannot be asked', () => {
     await core.close();
   });
 
-  it('a core on a full disk answers 503, keeps what it has acknowledged, and recovers without a restart (needs root, to mount one)', async function () {
+  it('a core on a full disk returns 503, keeps what it has acknowledged, and recovers without a restart (needs root to mount a disk)', async function () {
     const directory = freshDirectory();
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });

@@ -21,13 +21,13 @@ import { buildWebConsole } from '../support/web-build.ts';
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
-describe('the process', () => {
-  it('does not start with a wrong value in the environment, and says which in one line', () => {
+describe('the core process', () => {
+  it('refuses to start with an invalid variable, and names it in one line', () => {
     const { status, stderr } = fails({ PORT: 'http' });
     expect([status, /^PORT: [^\n]+\n$/.test(stderr)], stderr).to.deep.equal([1, true]);
   });
 
-  it('warns of a variable that looks like one of ours and does nothing', () => {
+  it("warns about an unknown variable that looks like one of Callkey's", () => {
     const { stdout } = fails({ SESSION_SECRET: 'canary', DATABASE_URL: 'sqlite:/dev/null/callkey.db', SESSION_SECRETS: 'x'.repeat(32) });
     const warnings = stdout.split('\n').filter((line) => line.includes('"level":"warn"'));
     expect(warnings.map((line) => JSON.parse(line).msg)).to.deep.equal([
@@ -36,7 +36,7 @@ describe('the process', () => {
     expect(stdout).not.to.contain('canary');
   });
 
-  it('shows the first password when a start succeeds after one that failed', async () => {
+  it('shows the first password when it starts successfully after a failed start', async () => {
     const taken = await spawnCore(await freshDatabase('sqlite'));
     const database = await freshDatabase('sqlite');
     fails({ DATABASE_URL: database, PORT: new URL(taken.url).port });
@@ -46,7 +46,7 @@ describe('the process', () => {
     expect(core.stderr.join('\n')).to.contain('one-time password');
   });
 
-  it('goes on serving, and stops when it is told to, with its log on a full disk (needs /dev/full)', async function () {
+  it('keeps serving, and stops when told to, while its log is on a full disk (needs /dev/full)', async function () {
     if (!existsSync('/dev/full')) skip(this, 'there is no /dev/full');
     const port = String(await freePort());
     const log = openSync('/dev/full', 'w');
@@ -64,7 +64,7 @@ describe('the process', () => {
     expect([new Set(answers), (await ended)[0]]).to.deep.equal([new Set([401]), 0]);
   });
 
-  it('makes the first user once, and tells its password on the terminal and not in the log', async () => {
+  it('creates the first user once, and shows the password on the terminal but not in the log', async () => {
     await buildWebConsole();
     const database = await emptyDatabase('sqlite');
     const first = await spawnCore(database);
@@ -83,7 +83,7 @@ describe('the process', () => {
     expect(second.stderr).to.deep.equal([]);
   });
 
-  it('keeps database and session secret from other users of the machine, and sessions over a restart', async () => {
+  it('keeps the database and session secret from other users of the machine, and sessions across a restart', async () => {
     const directory = freshDirectory();
     const database = `sqlite:${join(directory, 'deep', 'callkey.db')}`;
     const first = await spawnCore(database, { SESSION_SECRETS: '' });
@@ -101,7 +101,7 @@ describe('the process', () => {
     }
   });
 
-  it('makes one session secret if several start at the same time, and leaves nothing else behind', async () => {
+  it('creates one session secret if several processes start at the same time, and leaves nothing else behind', async () => {
     const database = await freshDatabase('sqlite');
     const folder = dirname(database.replace('sqlite:', ''));
     const cores = await Promise.all([1, 2, 3].map(() => spawnCore(database, { SESSION_SECRETS: '' })));
@@ -116,7 +116,7 @@ describe('the process', () => {
     expect(readdirSync(folder).filter((name) => name.includes('session-secret'))).to.have.length(1);
   });
 
-  it('takes cookies that an older session secret has signed', async () => {
+  it('accepts cookies signed with an older session secret', async () => {
     const { database } = await databaseWithTenants('sqlite');
     const older = 'the older secret of more than 32 characters';
     const first = await startCoreHere(database, { environment: { SESSION_SECRETS: older } });
@@ -130,7 +130,7 @@ describe('the process', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('serves https when it has a certificate (made with openssl)', async function () {
+  it('serves HTTPS if it has a certificate (created with openssl)', async function () {
     if (!hasOpenssl) skip(this, 'there is no openssl');
     const certificate = selfSignedCertificate();
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: certificate });
@@ -144,7 +144,7 @@ describe('the process', () => {
   });
 
   onEachDatabase((kind) => {
-    it('finishes accepted requests when it is told to stop, and exits with 0', async () => {
+    it("finishes accepted requests when it's told to stop, and exits with 0", async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await spawnCore(database);
       const direct = await openDirect(database);
@@ -169,7 +169,7 @@ describe('the process', () => {
       expect(core.stdout.map((line) => JSON.parse(line).msg)).to.include.members(['draining', 'stopped']);
     });
 
-    it('writes no secret anywhere, whatever it is told to log', async () => {
+    it('writes no secret anywhere, whatever the log level', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await spawnCore(database, { LOG_LEVEL: 'trace' });
       const direct = await openDirect(database);
@@ -204,7 +204,7 @@ describe('the process', () => {
         expect(everything).not.to.contain(secret);
     });
 
-    it('tells its operator whether it lives, whether it is ready, and how it does', async () => {
+    it('reports its health, readiness and metrics to the operator', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await startCoreHere(database);
       const direct = await openDirect(database);
@@ -228,7 +228,7 @@ describe('the process', () => {
     });
   });
 
-  it('does not wait for clients that send nothing more', async () => {
+  it("doesn't wait for clients that send nothing more", async () => {
     const core = await spawnCore(await freshDatabase('sqlite'));
     const { port, hostname } = new URL(core.url);
     const idle = connect(Number(port), hostname).on('error', () => undefined);
@@ -238,13 +238,13 @@ describe('the process', () => {
     expect(code).to.equal(0);
   });
 
-  it('has no management listener when that is off', async () => {
+  it("has no management listener if it's turned off", async () => {
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { MANAGEMENT_PORT: 'off' } });
     await core.close();
     expect(core.managementUrl).to.equal(null);
   });
 
-  it('puts the default database where it is started, in a folder of its own', async () => {
+  it("creates the default database in a separate folder where it's started", async () => {
     const directory = freshDirectory();
     const core = await spawnCore('', { SESSION_SECRETS: '' }, directory);
     await core.stop();

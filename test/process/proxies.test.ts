@@ -21,11 +21,11 @@ async function send({ method, url, headers = {}, body }: Sent) {
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
 }
 
-describe('two cores behind a proxy, as core/deploy configures it', () => {
+describe('two cores behind a proxy configured as in core/deploy', () => {
   after(() => agent.close());
 
   for (const kind of proxyKinds) {
-    it(`lose no request and take none twice while both restart in turn, behind ${kind}`, async function () {
+    it(`lose no request and accept none twice while both restart in turn, behind ${kind}`, async function () {
       this.timeout(120_000);
       if (!hasOpenssl) skip(this, 'openssl is not installed');
       if (!hasProxy(kind)) skip(this, `${kind} is not installed`);

@@ -40,7 +40,7 @@ function expectSentence(text: string, variable: string, parts: string[]): void {
   for (const part of parts) expect(text).to.contain(part);
 }
 
-describe('a start that fails says why in one line, and ends with 1', () => {
+describe('a failed start exits with 1 and a one-line reason for', () => {
   describe('a listener', () => {
     let other: Server;
     let taken: string;
@@ -51,29 +51,29 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     });
     after(() => other.close());
 
-    it('whose PORT is taken', async () => {
+    it('whose PORT is in use', async () => {
       expectRefusedProcess(failToStart({ DATABASE_URL: await freshDatabase('sqlite'), PORT: taken }), 'PORT', taken, 'EADDRINUSE');
     });
 
-    it('whose MANAGEMENT_PORT is taken', async () => {
+    it('whose MANAGEMENT_PORT is in use', async () => {
       const start = startCoreHere(await freshDatabase('sqlite'), { environment: { MANAGEMENT_PORT: taken } });
       await expectRefusal(start, 'MANAGEMENT_PORT', taken, 'EADDRINUSE');
     });
 
-    it('whose port is for root alone (needs root, to become somebody else)', async function () {
+    it('whose port is reserved for root (needs root to switch users)', async function () {
       if (!isRoot) skip(this, 'this user is not root');
       const refused = failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
       if (refused.status === null) skip(this, 'this container lets everybody listen on every port');
       expectRefusedProcess(refused, 'PORT', 'EACCES');
     });
 
-    it('whose address is not of this machine', async () => {
+    it("whose address doesn't belong to this machine", async () => {
       const start = startCoreHere(await freshDatabase('sqlite'), { environment: { HOST: '192.0.2.1' } });
       await expectRefusal(start, 'HOST', '192.0.2.1', 'EADDRNOTAVAIL');
     });
   });
 
-  describe('a certificate (made with openssl)', () => {
+  describe('a certificate (created with openssl)', () => {
     const directory = freshDirectory();
     const file = (name: string) => join(directory, name);
     before(function () {
@@ -87,17 +87,11 @@ describe('a start that fails says why in one line, and ends with 1', () => {
     });
 
     for (const [what, cert, key, variable, part] of [
-      ['with the key of another', 'one.crt', 'two.key', 'TLS_KEY_FILE', "doesn't match the certificate"],
-      ['that is none', 'nonsense', 'one.key', 'TLS_CERT_FILE', "doesn't contain a certificate in PEM format"],
-      ['with a key that is none', 'one.crt', 'one.crt', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
-      [
-        'with a key that is encrypted',
-        'locked.crt',
-        'locked.key',
-        'TLS_KEY_FILE',
-        "doesn't contain an unencrypted private key in PEM format",
-      ],
-      ['that is not there', 'nowhere', 'one.key', 'TLS_CERT_FILE', 'ENOENT'],
+      ["that doesn't match its key", 'one.crt', 'two.key', 'TLS_KEY_FILE', "doesn't match the certificate"],
+      ['that is invalid', 'nonsense', 'one.key', 'TLS_CERT_FILE', "doesn't contain a certificate in PEM format"],
+      ['with an invalid key', 'one.crt', 'one.crt', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
+      ['with an encrypted key', 'locked.crt', 'locked.key', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
+      ["that doesn't exist", 'nowhere', 'one.key', 'TLS_CERT_FILE', 'ENOENT'],
     ] as const) {
       it(what, async () => {
         const start = startCoreHere(await emptyDatabase('sqlite'), {
@@ -109,7 +103,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
   });
 
   describe('a SQLite file', () => {
-    it('that is something else', async () => {
+    it("that isn't a database", async () => {
       const file = join(freshDirectory(), 'photo.jpg');
       writeFileSync(file, 'x'.repeat(10_000));
       await expectRefusal(startCoreHere(`sqlite:${file}`), 'DATABASE_URL', file, 'is not a SQLite database');
@@ -120,7 +114,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
       await expectRefusal(startCoreHere(`sqlite:${folder}`), 'DATABASE_URL', folder, 'it is a folder');
     });
 
-    it('beneath a file', async () => {
+    it('whose parent is a file', async () => {
       const file = join(freshDirectory(), 'file');
       writeFileSync(file, '');
       await expectRefusal(startCoreHere(`sqlite:${file}/callkey.db`), 'DATABASE_URL', file, "part of its path isn't a folder");
@@ -130,7 +124,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
       ['', secrets],
       [', without a place for its secret', {}],
     ] as const) {
-      it(`in a folder that cannot be written${what} (as root, as somebody else)`, () => {
+      it(`in a read-only folder${what} (run as another user if root)`, () => {
         const folder = join(freshDirectory(), 'closed');
         mkdirSync(folder, { mode: 0o755 });
         chmodSync(join(folder, '..'), 0o755);
@@ -144,8 +138,8 @@ describe('a start that fails says why in one line, and ends with 1', () => {
   describe('a stored session secret', () => {
     for (const [what, content, mode, part] of [
       ['that is empty', '\n', 0o600, 'is empty. Delete the file'],
-      ['that is short', 'too short\n', 0o600, 'at least 32 characters. Delete the file'],
-      ['that is of several lines', `${'x'.repeat(40)}\n${'y'.repeat(40)}\n`, 0o600, 'must have one secret'],
+      ['that is too short', 'too short\n', 0o600, 'at least 32 characters. Delete the file'],
+      ['that has several lines', `${'x'.repeat(40)}\n${'y'.repeat(40)}\n`, 0o600, 'must have one secret'],
       ['that everyone can read', `${'x'.repeat(43)}\n`, 0o644, 'Run chmod 600'],
     ] as const) {
       it(what, async () => {
@@ -164,7 +158,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
   describe('a PostgreSQL server', () => {
     const changed = async (change: Partial<URL>) => Object.assign(new URL(await freshDatabase('postgres')), change).href;
 
-    it('that is not running', async () => {
+    it("that isn't running", async () => {
       const port = String(refusedPort);
       await expectRefusal(startCoreHere(await changed({ port })), 'DATABASE_URL', `127.0.0.1:${port}`, 'connection refused');
     });
@@ -174,7 +168,7 @@ describe('a start that fails says why in one line, and ends with 1', () => {
       await expectRefusal(start, 'DATABASE_URL', 'database "nowhere" does not exist', 'createdb');
     });
 
-    it('with another password', async () => {
+    it('with an incorrect password', async () => {
       const refused = failToStart({ DATABASE_URL: await changed({ password: 'a wrong password' }), ...secrets });
       expectRefusedProcess(refused, 'DATABASE_URL', 'password authentication failed for user "postgres"');
       expect(refused.stdout + refused.stderr)
@@ -182,11 +176,11 @@ describe('a start that fails says why in one line, and ends with 1', () => {
         .and.not.to.contain('   at ');
     });
 
-    it('that asks for a password, where there is none', async () => {
+    it('that requires a password when none is given', async () => {
       await expectRefusal(startCoreHere(await changed({ password: '' })), 'DATABASE_URL', 'password');
     });
 
-    it('on a host that nobody knows', async () => {
+    it('on an unknown host', async () => {
       await expectRefusal(
         startCoreHere(await changed({ hostname: 'nowhere.invalid' })),
         'DATABASE_URL',

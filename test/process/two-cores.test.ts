@@ -56,13 +56,13 @@ describe('two cores on one database', () => {
       expect(told()).to.have.length(1);
     });
 
-    it('hash passwords at the cost that OWASP recommends', async () => {
+    it('hash passwords at the cost recommended by OWASP', async () => {
       const [hash]: string[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' }).pluck('password_hash');
       expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
     });
 
     // npm run chaos does it 1,000 times, while the keys are in use.
-    it('a key revoked at one is refused at the very next request to the other, 200 times out of 200', async () => {
+    it('refuse the very next request of a key revoked on the other one, 200 times out of 200', async () => {
       const cookie = await signIn(here.url, 'ada@example.com');
       const results = { before: 0, revoked: 0, refused: 0 };
       const keys = await manyKeys(200);
@@ -77,7 +77,7 @@ describe('two cores on one database', () => {
       expect(results).to.deep.equal({ before: 200, revoked: 200, refused: 200 });
     });
 
-    it('place one call of a hundred with one request id, at once at both', async () => {
+    it('place one call for a hundred concurrent requests with the same request ID', async () => {
       const [key] = await manyKeys(1);
       for (let round = 0; round < 5; round++) {
         const body = { requestId: `both-${round}`, contact: { phone: somePhone() } };
@@ -90,7 +90,7 @@ describe('two cores on one database', () => {
       }
     });
 
-    it('settle many calls with the same request ids in different orders', async () => {
+    it('settle many calls with the same request IDs in different orders', async () => {
       const [key] = await manyKeys(1);
       const ids = Array.from({ length: 200 }, (_, n) => `order-${n}`);
       const phone = somePhone();
@@ -101,7 +101,7 @@ describe('two cores on one database', () => {
       expect(new Set(answers.map((answer) => textAt(answer, 'contactId'))).size).to.equal(200);
     });
 
-    it('a session that ends at one has ended at the other', async () => {
+    it('end a session on both when it ends on one', async () => {
       const cookie = await signIn(here.url, 'pat@example.com');
       expect((await ask('GET', `${there.url}/console/session`, { cookie })).status).to.equal(200);
       await ask('DELETE', `${here.url}/console/session`, { cookie });

@@ -19,12 +19,12 @@ const folder = join(deploy, 'prometheus');
 const promtool = (...args: string[]) => run('promtool', args, { cwd: folder });
 const noPrometheus = "there is no Prometheus here: Debian's package prometheus has it";
 
-describe("Prometheus' alerts", () => {
+describe('the Prometheus alerts', () => {
   before(async function () {
     await promtool('--version').catch(() => skip(this, noPrometheus));
   });
 
-  it('are rules that promtool accepts', async () => {
+  it('are valid according to promtool', async () => {
     expect((await promtool('check', 'rules', 'callkey-alerts.yml')).stdout).to.match(/SUCCESS: \d+ rules found/);
   });
 
@@ -59,12 +59,12 @@ async function startPrometheus(target: string) {
   };
 }
 
-describe("Grafana's dashboard, and the alerts", () => {
+describe('the Grafana dashboard and the alerts', () => {
   before(async function () {
     await run('prometheus', ['--version']).catch(() => skip(this, noPrometheus));
   });
 
-  it('ask for nothing that Prometheus does not find at a core that has worked', async function () {
+  it('query only metrics that Prometheus finds on a core that has done some work', async function () {
     this.timeout(60_000);
     const { database, tenants } = await databaseWithTenants('sqlite');
     const core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });

@@ -6,13 +6,13 @@ import { memoryOver } from '../../scripts/bench/soak.ts';
 import { ratiosOf, slopeOf, slopeWithRange, spreadOf } from '../../scripts/bench/spread.ts';
 import { rowTable, soakSection } from '../../scripts/bench/tables.ts';
 
-describe("the bench's statistics", () => {
-  it('give the middle value, and the mean of the two middle ones of an even number', () => {
+describe('the bench statistics', () => {
+  it('return the median, or the mean of the two middle values', () => {
     expect(spreadOf([10, 2, 9])).to.deep.equal({ median: 9, min: 2, max: 10, values: [10, 2, 9] });
     expect(spreadOf([10, 2, 9, 4]).median).to.equal(6.5);
   });
 
-  it('compare values of the same round', () => {
+  it('compare values from the same round', () => {
     expect(ratiosOf(spreadOf([1, 2, 3]), spreadOf([2, 4, 2])).values).to.deep.equal([0.5, 0.5, 1.5]);
   });
 
@@ -20,17 +20,17 @@ describe("the bench's statistics", () => {
     expect(slopeOf([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
   });
 
-  it('show by the range of a slope that a single step makes it', () => {
+  it("show by a slope's confidence interval that a single step caused it", () => {
     const { slope, min, max } = slopeWithRange(Array.from({ length: 100 }, (_, x) => ({ x, y: x < 95 ? 0 : 100 })));
     expect(min).to.be.lessThan(slope / 2);
     expect(max).to.be.greaterThan(slope);
   });
 });
 
-describe("the bench's look at other work", () => {
+describe("the bench's measurement of other load", () => {
   const line = (user: number, system: number, stolen: number) => `cpu  ${user} 0 ${system} 999 7 50 60 ${stolen} 0 0`;
 
-  it('takes its own processes and those of the kernel from what the processors did', () => {
+  it("subtracts its own and the kernel's processes from the processor time", () => {
     const before = readingOf(line(100, 10, 0), 0, 500, 20);
     const after = readingOf(line(180, 30, 5), 1_000, 1_200, 70);
     // 1 s busy, of which 0.7 s are its own and 0.05 s the kernel's.
@@ -43,7 +43,7 @@ describe("the bench's look at other work", () => {
     expect(otherLoadOf(readingOf(line(0, 0, 0), 0, 0, 0), readingOf(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
   });
 
-  it('takes the lesser of two looks, since one alone may be wrong', () => {
+  it('uses the smaller of two measurements, since one alone may be wrong', () => {
     expect(sustained({ others: 0.9, stolen: 0.1 }, { others: 0.05, stolen: 0.2 })).to.deep.equal({ others: 0.05, stolen: 0.1 });
   });
 
@@ -52,7 +52,7 @@ describe("the bench's look at other work", () => {
     expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 330, ofEnded: 770 });
   });
 
-  it('counts the children of children, and those that have ended', () => {
+  it('counts grandchildren, and children that have ended', () => {
     const process = (pid: number, parent: number, cpu: number, ofEnded = 0) => ({ pid, parent, cpu, ofEnded });
     const all = [process(1, 0, 1_000), process(5, 1, 10), process(6, 5, 20, 5), process(7, 6, 40), process(8, 1, 500)];
     expect(cpuOf(treeOf(5, all))).to.equal(75);
@@ -62,7 +62,7 @@ describe("the bench's look at other work", () => {
 describe("the bench's pages", () => {
   const page = 'Before.\n\n<!-- bench one -->\n\nold\n\n<!-- /bench -->\n\n<!-- bench two -->\n\nkept\n\n<!-- /bench -->\n';
 
-  it('take the new text between the marks of its name', () => {
+  it('get new text between their markers', () => {
     const expected = page.replace('old', '| new |');
     expect(fillIn(page, { one: '| new |\n' })).to.equal(expected);
     expect(fillIn(expected, { one: '| new |\n' })).to.equal(expected);
@@ -79,7 +79,7 @@ describe("the bench's pages", () => {
     expect(missed).to.contain('≥ 0.50, **missed**');
   });
 
-  it('say whether the memory of a soak is flat', () => {
+  it('say whether the memory is flat in a soak test', () => {
     const hour = (rss: (minute: number) => number) =>
       Array.from({ length: 61 }, (_, minute) => ({ seconds: minute * 60, rss: rss(minute) }));
     const early = memoryOver(hour((minute) => (minute < 5 ? 100 + 10 * minute : 150)));

@@ -14,11 +14,11 @@ const written = new Map(
 );
 
 describe('the Bruno collection', () => {
-  it('is what core/openapi.json gives: npm run openapi', () => {
+  it('matches core/openapi.json (to update it, run npm run openapi)', () => {
     expect(Object.fromEntries(written)).to.deep.equal(Object.fromEntries(brunoCollection(JSON.parse(openapiText))));
   });
 
-  it('has every request but the signed ones', () => {
+  it('has every request except the signed ones', () => {
     const ids = openapiText.matchAll(/"operationId": "(\w+)"/g).map(([, id]) => id);
     const names = [...written.keys()].map((path) => path.replace(/^.*\/|\.bru$/g, ''));
     expect(names).to.have.members([...ids.filter((id) => id !== 'reportOutcome' && id !== 'handoff'), 'local', 'bruno.json']);

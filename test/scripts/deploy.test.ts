@@ -24,7 +24,7 @@ describe('the systemd unit (needs systemd-analyze)', () => {
     if (analyze('--version').error) skip(this, 'systemd is not installed');
   });
 
-  it('is valid, with its drop-in for PostgreSQL', () => {
+  it('is valid, together with its drop-in for PostgreSQL', () => {
     const directory = freshDirectory();
     // The check looks for the program, too.
     const unit = readFileSync(join(deploy, 'callkey.service'), 'utf8').replace(/^ExecStart=callkey-core$/m, 'ExecStart=/bin/true');
@@ -36,7 +36,7 @@ describe('the systemd unit (needs systemd-analyze)', () => {
     expect([status, stdout, stderr]).to.deep.equal([0, '', '']);
   });
 
-  it('exposes the service by 2.0 of 10 at most', () => {
+  it('has an exposure score of at most 2.0 out of 10', () => {
     const { status, stdout } = analyze('security', '--offline=true', '--threshold=20', join(deploy, 'callkey.service'));
     expect(status, stdout).to.equal(0);
   });
@@ -52,8 +52,8 @@ while True:
     print(s.recv(4096).decode(), flush=True)
 `;
 
-describe('a core that systemd has started (needs systemd-notify and python3)', () => {
-  it('says when it is ready, not before it answers, and when it stops', async function () {
+describe('a core started by systemd (needs systemd-notify and python3)', () => {
+  it("reports that it's ready only once it responds, and when it stops", async function () {
     if (spawnSync('systemd-notify', ['--version']).status !== 0) skip(this, 'systemd-notify is not installed');
     if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'python3 is not installed');
     const socket = join(freshDirectory(), 'notify');
@@ -75,7 +75,7 @@ describe('a core that systemd has started (needs systemd-notify and python3)', (
     }
   });
 
-  it('has longer to stop than its largest DRAIN_DELAY and what comes after it', () => {
+  it('has more time to stop than its largest DRAIN_DELAY and what follows it', () => {
     const seconds = (file: string, form: RegExp) => Number(form.exec(readFileSync(join(deploy, file), 'utf8'))?.[1]);
     const environment = { DATABASE_URL: 'sqlite:./x', DRAIN_DELAY: '300' };
     const least = readConfig(environment).drainDelay + drainDeadline.as('seconds');
@@ -87,7 +87,7 @@ describe('a core that systemd has started (needs systemd-notify and python3)', (
 
 describe('the script that prepares PostgreSQL for Compose (needs psql)', function () {
   this.timeout(60_000);
-  it('makes a role for the core that is no superuser, and owns its database alone', async function () {
+  it("creates a role for the core that isn't a superuser and owns only its database", async function () {
     const server = await startPostgresOfTools();
     if (!server) skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
     const { hostname, port, password } = new URL(server.url);
@@ -111,8 +111,8 @@ describe('the script that prepares PostgreSQL for Compose (needs psql)', functio
   });
 });
 
-describe('what is built from elsewhere', () => {
-  it('is pinned: actions by commit, images by their exact version', () => {
+describe('external build inputs', () => {
+  it('are pinned: actions by commit, images by exact version', () => {
     const workflows = fileURLToPath(new URL('../../.github/workflows/', import.meta.url));
     const used = readdirSync(workflows).flatMap((file) => [...readFileSync(join(workflows, file), 'utf8').matchAll(/uses: (\S+)/g)]);
     const actions = used.map(([, action = '']) => action).filter((action) => !action.startsWith('./'));

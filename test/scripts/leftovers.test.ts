@@ -27,7 +27,7 @@ describe('a test file', () => {
     ['mocked timer', `process.getBuiltinModule('node:test').mock.timers.enable({ apis: ['setTimeout'] })`, /mocked timers/],
     ['file', `process.getBuiltinModule('fs').writeFileSync(process.env.TMPDIR + '/callkey-left', '')`, /the temporary callkey-left/],
   ] as const) {
-    it(`fails when it leaves a ${what} behind, and says which`, async () => {
+    it(`fails if it leaves a ${what} behind, and says which`, async () => {
       const { failed, stdout } = await report(body);
       expect([failed, stdout.includes('1 passing')]).to.deep.equal([true, true]);
       expect(stdout)
@@ -36,7 +36,7 @@ describe('a test file', () => {
     });
   }
 
-  it('passes when it leaves nothing', async () => {
+  it('passes if it leaves nothing behind', async () => {
     expect((await report('')).failed).to.equal(false);
   });
 });

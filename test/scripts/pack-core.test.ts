@@ -48,14 +48,14 @@ describe("the core's package", () => {
   const run = (name: string, ...args: string[]) =>
     spawnSync(process.execPath, [commandOf(name), ...args], { ...nobody, cwd: state, env: environment(), encoding: 'utf8' });
 
-  it('depends on native and database packages alone, in the versions that were tested', () => {
+  it('depends only on native and database packages, in the tested versions', () => {
     const { dependencies: packed, engines } = packageJson();
     const names = ['argon2', 'knex', 'pg', 'sqlite3'];
     expect(packed).to.deep.equal(Object.fromEntries(names.map((name) => [name, dependencies[name]])));
     expect(engines).to.deep.equal({ node: '>=24' });
   });
 
-  it('says its version, and takes no other argument', () => {
+  it('prints its version, and accepts no other argument', () => {
     for (const name of ['callkey-core', 'callkey-admin'])
       expect(run(name, '--version')).to.include({ status: 0, stdout: `${version}\n`, stderr: '' });
     const { status, stderr } = run('callkey-core', '--port', '8080');
@@ -63,7 +63,7 @@ describe("the core's package", () => {
     expect(stderr).to.contain('environment variables');
   });
 
-  it('says in one sentence which Node.js it needs on an older one', () => {
+  it('says in one sentence which Node.js version it needs on an older one', () => {
     const older = `data:text/javascript,${encodeURIComponent("Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })")}`;
     for (const name of ['callkey-core', 'callkey-admin']) {
       const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', older, commandOf(name)], { encoding: 'utf8' });
@@ -72,7 +72,7 @@ describe("the core's package", () => {
     }
   });
 
-  it('runs as a user who can write into the state folder alone, as the process itself, and stops when told to', async () => {
+  it('runs as a user who can write only to the state folder, as a single process, and stops when told to', async () => {
     const before = readdirSync(folder, { recursive: true });
     const core = spawn(process.execPath, [commandOf('callkey-core')], { ...nobody, cwd: state, env: environment() });
     const ended = once(core, 'close');
@@ -103,13 +103,13 @@ describe("the core's package", () => {
     expect(existsSync(join(state, 'callkey.db'))).to.equal(true);
   });
 
-  it('has admin for the database of a core', () => {
+  it("includes the admin command for a core's database", () => {
     const { stdout } = run('callkey-admin', 'user', 'list');
     expect(stdout).to.contain('admin@localhost');
     expect(run('callkey-admin', '--help').stdout).to.contain('Usage: callkey-admin');
   });
 
-  it('carries what an installation needs', () => {
+  it('contains everything that an installation needs', () => {
     for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'deploy/callkey.service'])
       expect(existsSync(join(folder, file)), file).to.equal(true);
     expect(readFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')).to.contain('koa\n\n');

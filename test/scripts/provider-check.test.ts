@@ -8,7 +8,7 @@ import { signingSecret, startReceiver } from '../support/receiver.ts';
 
 type Ended = { code: number; stdout: string; stderr: string };
 
-describe("the check of a provider's adapter", () => {
+describe('the check of a provider adapter', () => {
   const env = { ...bareEnvironment, DIALER_SECRETS: signingSecret };
   const check = (args: readonly string[], secrets = signingSecret): Promise<Ended> =>
     new Promise((resolve) => {
@@ -21,7 +21,7 @@ describe("the check of a provider's adapter", () => {
     });
   const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^WRONG {2})[^:]+/gm) ?? [];
 
-  it('finds nothing missing in the example of the documentation', async () => {
+  it('finds nothing missing in the example from the documentation', async () => {
     const [port, corePort] = [await freePort(), await freePort()];
     const args = ['scripts/receiver.ts', String(port), `http://127.0.0.1:${corePort}`];
     const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -33,7 +33,7 @@ describe("the check of a provider's adapter", () => {
     expect(ended.stdout.match(/^ok /gm)).to.have.length(11);
   });
 
-  it('says in words what is missing: signatures, outcomes', async () => {
+  it('says in plain words what is missing, such as signatures or outcomes', async () => {
     const receiver = await startReceiver();
     const ended = await check([receiver.url, '--port', '0', '--wait', '0.1']);
     await receiver.close();
@@ -47,7 +47,7 @@ describe("the check of a provider's adapter", () => {
     expect(receiver.received.at(-1)?.handoff.contact).to.include({ timeZone: 'Europe/Berlin' });
   });
 
-  it('says why an adapter cannot be reached, and what is wrong with its arguments', async () => {
+  it("says why an adapter can't be reached, and what is wrong with its arguments", async () => {
     const ended = await check([`http://127.0.0.1:${await freePort()}/`, '--port', '0']);
     expect([ended.code, ended.stdout.includes('WRONG  The adapter can be reached: connection refused')]).to.deep.equal([1, true]);
     for (const [args, secrets, text] of [

@@ -1,26 +1,26 @@
 import { expect } from 'chai';
 import { CookieJar, deviceCookies } from '../../../desktop/main/cookie-jar.ts';
 
-describe('the cookies of a session', () => {
-  it('are those of the core, and no others', () => {
+describe('the cookie jar of a session', () => {
+  it("contains only the core's cookies", () => {
     const jar = new CookieJar({ tracking: 'stored' });
     jar.update(['callkey_session=a; path=/; httponly', 'callkey_session.sig=b', 'tracking=c', 'not a cookie']);
     expect(jar.all()).to.deep.equal({ callkey_session: 'a', 'callkey_session.sig': 'b' });
   });
 
-  it('have a prefix over https', () => {
+  it('uses a prefix over HTTPS', () => {
     const jar = new CookieJar({});
     jar.update('__Host-callkey_session=a; secure');
     expect(jar.header()).to.equal('__Host-callkey_session=a');
   });
 
-  it('outlive it if they are for the known device', () => {
+  it('keeps the cookies of a known device after the session ends', () => {
     const jar = new CookieJar({});
     jar.update(['__Host-callkey_session=a', '__Host-callkey_device=b', '__Host-callkey_device.sig=c']);
     expect(deviceCookies(jar.all())).to.deep.equal({ '__Host-callkey_device': 'b', '__Host-callkey_device.sig': 'c' });
   });
 
-  it('replace those of the same name, and an empty one deletes', () => {
+  it('replaces cookies with the same name, and deletes empty ones', () => {
     const jar = new CookieJar({ callkey_session: 'old', 'callkey_session.sig': 'old' });
     jar.update(['callkey_session=new', 'callkey_session.sig=; expires=Thu, 01 Jan 1970 00:00:00 GMT']);
     expect(jar.header()).to.equal('callkey_session=new');

@@ -3,20 +3,20 @@ import { describeNetworkError } from '../../../desktop/main/network-errors.ts';
 
 const withCode = (code: string) => Object.assign(new Error('connect failed at 10.0.0.7'), { code });
 
-describe('the description of a network error', () => {
+describe('describing a network error', () => {
   it('says what happened and what to check', () => {
     expect(describeNetworkError(withCode('ECONNREFUSED'))).to.equal(
       'Connection refused. Check the address, and make sure that the server is running.',
     );
   });
 
-  it('comes from the cause of an error without a code', () => {
+  it('uses the cause of an error without a code', () => {
     expect(describeNetworkError(new TypeError('fetch failed', { cause: withCode('ENOTFOUND') }))).to.equal(
       'Server not found. Check the address.',
     );
   });
 
-  it('comes from the first address if several were tried', () => {
+  it('uses the first address if several were tried', () => {
     const error = new AggregateError([withCode('ETIMEDOUT'), withCode('ECONNREFUSED')]);
     expect(describeNetworkError(error)).to.match(/^The server took too long to answer\./);
   });
@@ -27,12 +27,12 @@ describe('the description of a network error', () => {
     });
   }
 
-  it('names an unknown code, and never quotes the message', () => {
+  it('names an unknown code, but never quotes the message', () => {
     expect(describeNetworkError(withCode('EWEIRD'))).to.equal('Connection failed (EWEIRD). Check the address and your network connection.');
   });
 
   for (const thrown of [new Error('no code'), 'a string', null]) {
-    it(`is general for ${String(thrown)}`, () => {
+    it(`is generic for ${String(thrown)}`, () => {
       expect(describeNetworkError(thrown)).to.equal('Connection failed. Check the address and your network connection.');
     });
   }

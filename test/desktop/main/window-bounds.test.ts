@@ -5,25 +5,25 @@ const primary = { x: 0, y: 24, width: 1600, height: 1000 };
 const second = { x: 1600, y: 0, width: 1280, height: 1024 };
 const last = (x: number, y: number, width = 900, height = 600) => ({ x, y, width, height, isMaximized: false });
 
-describe('the bounds in which the window opens', () => {
+describe('the bounds of a new window', () => {
   it('are the default size at the first start', () => {
     expect(boundsOnScreen(null, [primary, second])).to.deep.equal({ width: 1280, height: 800 });
   });
 
-  it('are the last ones', () => {
+  it('are the previous ones', () => {
     expect(boundsOnScreen(last(100, 80), [primary])).to.deep.equal({ x: 100, y: 80, width: 900, height: 600 });
   });
 
-  it('are the last ones on the second screen', () => {
+  it('are the previous ones on the second screen', () => {
     expect(boundsOnScreen(last(1700, 80), [primary, second])).to.deep.equal({ x: 1700, y: 80, width: 900, height: 600 });
   });
 
-  it('are the last ones if most of the window is off the screen, but its title bar can be dragged', () => {
+  it('are the previous ones if most of the window is off the screen, but its title bar can be dragged', () => {
     expect(boundsOnScreen(last(1400, 900), [primary])).to.deep.equal({ x: 1400, y: 900, width: 900, height: 600 });
   });
 
   for (const [what, bounds] of Object.entries({
-    'on a screen that is gone': last(1700, 80),
+    'on a disconnected screen': last(1700, 80),
     'too far to the right': last(1550, 80),
     'too far to the left': last(-850, 80),
     'too far down': last(100, 1010),

@@ -13,8 +13,8 @@ const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}
 });
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 
-describe('where something was done', () => {
-  it('is an address, or the server with the name that it knows the operator by', () => {
+describe('the origin of an event', () => {
+  it("is an address, or the server together with the operator's login name", () => {
     expect(['192.0.2.1', 'local', 'local:ada (as callkey)'].map(addressLabel)).to.deep.equal([
       '192.0.2.1',
       'the server itself',
@@ -26,13 +26,13 @@ describe('where something was done', () => {
 describe('newer activity', () => {
   const view = (...events: string[]): ActivityView => ({ events: events.map((id) => event(id)), nextCursor: events.at(-1) ?? null });
 
-  it('comes before the older events that were loaded already', () => {
+  it('is inserted before the older events', () => {
     const { events, nextCursor } = mergeActivity(view('5', '4'), view('4', '3', '2'));
     expect(ids(events)).to.deep.equal(['5', '4', '3', '2']);
     expect(nextCursor).to.equal('2');
   });
 
-  it('replaces them where there is a gap', () => {
+  it('replaces the older events if there is a gap', () => {
     expect(mergeActivity(view('9', '8'), view('4', '3'))).to.deep.equal(view('9', '8'));
   });
 });

@@ -6,7 +6,7 @@ describe('an announcement', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
   afterEach(() => mock.timers.reset());
 
-  it('goes away after six seconds', () => {
+  it('disappears after six seconds', () => {
     announce('Saved.');
     mock.timers.tick(5_999);
     expect(announcement.value).to.equal('Saved.');
@@ -14,7 +14,7 @@ describe('an announcement', () => {
     expect(announcement.value).to.equal('');
   });
 
-  it('shows for its whole time after it has replaced another', () => {
+  it('is shown for the full time after replacing another', () => {
     announce('First.');
     mock.timers.tick(5_000);
     announce('Second.');

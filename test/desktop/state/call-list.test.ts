@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { callDurationMs } from '../../../desktop/renderer/screens/calls/call-list.ts';
 
-describe('the duration of a call', () => {
+describe("a call's duration", () => {
   const dialedAt = '2026-11-21T12:00:00.000Z';
 
-  it('goes from its dialing to its end', () => {
+  it('runs from dialing to its end', () => {
     expect(callDurationMs({ dialedAt, endedAt: '2026-11-21T12:02:16.000Z' })).to.equal(136_000);
   });
 
-  it('is unknown for a call that was not dialed or goes on', () => {
+  it("is unknown for a call that wasn't dialed or is in progress", () => {
     expect(callDurationMs({ dialedAt: null, endedAt: dialedAt })).to.equal(null);
     expect(callDurationMs({ dialedAt, endedAt: null })).to.equal(null);
   });

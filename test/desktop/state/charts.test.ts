@@ -3,7 +3,7 @@ import { percent, stack } from '../../../desktop/renderer/components/charts/char
 import { outcomesByDay } from '../../../desktop/renderer/components/charts/outcomes.ts';
 
 describe('a chart of days', () => {
-  it('has its highest day at 100, and stacks each series on the one below', () => {
+  it('scales its highest day to 100, and stacks each series on the one below', () => {
     const { columns, total, highest } = stack([
       { day: '2026-11-20', counts: [30, 10] },
       { day: '2026-11-21', counts: [60, 20] },
@@ -21,7 +21,7 @@ describe('a chart of days', () => {
     expect([total, highest?.day]).to.deep.equal([120, '2026-11-21']);
   });
 
-  it('shows one call among thousands, and none where there was none', () => {
+  it('shows a single call among thousands, and nothing for none', () => {
     const { columns } = stack([
       { day: '2026-11-20', counts: [1] },
       { day: '2026-11-21', counts: [5_000] },
@@ -30,15 +30,15 @@ describe('a chart of days', () => {
     expect(columns.map(({ segments }) => segments.map(({ height }) => height))).to.deep.equal([[1.5], [100], []]);
   });
 
-  it('has no highest day without a call', () => {
+  it('has no highest day without any calls', () => {
     expect(stack([{ day: '2026-11-20', counts: [0] }])).to.include({ total: 0, highest: null });
   });
 
-  it('gives parts in whole percents', () => {
+  it('rounds shares to whole percents', () => {
     expect([percent(1, 3), percent(0, 0)]).to.deep.equal(['33 %', '0 %']);
   });
 
-  it('tells a small part from none', () => {
+  it('distinguishes a small share from none', () => {
     expect([percent(2, 1_434), percent(0, 1_434)]).to.deep.equal(['< 1 %', '0 %']);
   });
 });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { parse } from 'csv-parse/sync';
 import { toCsv } from '../../../desktop/renderer/state/format/csv.ts';
 
-describe('a file of comma-separated values', () => {
-  it('comes back as it was, with commas, quotes, line breaks and any script', () => {
+describe('a CSV file', () => {
+  it('can be read back unchanged, with commas, quotes, line breaks and any script', () => {
     const rows = [
       ['a,b', 'say "hi"', 'two\r\nlines'],
       ['', '电话 📞', 'مفتاح'],
@@ -12,14 +12,14 @@ describe('a file of comma-separated values', () => {
   });
 
   for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', ' =1', '\u200E=1', '＝1']) {
-    it(`does not let ${JSON.stringify(text)} be a formula`, () => {
+    it(`doesn't let ${JSON.stringify(text)} be a formula`, () => {
       expect(parse(toCsv(['x'], [[text]]), { bom: true })).to.deep.equal([['x'], [`'${text}`]]);
     });
   }
 
   for (const text of ['x;=1', 'x\t=1', '\t=1', 'x; +1', 'x;\u200E-1', 'x;"=1"', 'x\n=1', '"\r\n;@SUM(A1)', '=1;=1', 'x;＝1']) {
     for (const delimiter of [';', '\t']) {
-      it(`does not let ${JSON.stringify(text)} become one where ${JSON.stringify(delimiter)} separates cells`, () => {
+      it(`doesn't let ${JSON.stringify(text)} become one if cells are separated by ${JSON.stringify(delimiter)}`, () => {
         // As spreadsheets read it: only a quote at the start of a cell counts.
         const cells = toCsv(['x', 'y'], [['a', text]])
           .split(/\r\n|\n|\r/)
@@ -29,12 +29,12 @@ describe('a file of comma-separated values', () => {
     }
   }
 
-  it('leaves other semicolons alone', () => {
+  it('leaves other semicolons unchanged', () => {
     const text = 'Tel; Fax; 10-12 h; a=b';
     expect(parse(toCsv(['x'], [[text]]), { bom: true })).to.deep.equal([['x'], [text]]);
   });
 
-  it('begins with a byte order mark, for Excel', () => {
+  it('starts with a byte order mark for Excel', () => {
     expect(toCsv(['x'], []).codePointAt(0)).to.equal(0xfeff);
   });
 });

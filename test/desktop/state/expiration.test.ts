@@ -33,7 +33,7 @@ describe('the expiration form', () => {
     });
   });
 
-  it('asks for the date of a custom expiration, and says which are allowed', () => {
+  it('asks for the date of a custom expiration, and says which dates are allowed', () => {
     expect(resolve(draft({ choice: 'custom' }), now)).to.deep.equal({
       ok: false,
       field: 'date',
@@ -48,25 +48,25 @@ describe('the expiration form', () => {
   }
 
   for (const date of ['2026-11-22', '2031-11-20']) {
-    it(`accepts ${date}, at the end of the range`, () => {
+    it(`accepts ${date}, at the edge of the range`, () => {
       expect(resolve(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: true, expiration: { kind: 'custom', date } });
     });
   }
 
-  it('counts the days of the chosen zone, where it may be tomorrow already', () => {
+  it('counts days in the chosen zone, where it may already be tomorrow', () => {
     const late = DateTime.fromISO('2026-11-21T22:58:30Z');
     const inAuckland = draft({ choice: 'custom', date: '2026-11-22', timeZone: 'Pacific/Auckland' });
     expect(resolve(inAuckland, late)).to.deep.include({ ok: false, field: 'date' });
     expect(resolve({ ...inAuckland, timeZone: 'Europe/Berlin' }, late)).to.have.property('ok', true);
   });
 
-  it('offers every zone once, with UTC among the first', () => {
+  it('offers every zone once, with UTC near the top', () => {
     const timeZones = timeZonesAfter('Europe/Berlin');
     expect(new Set(timeZones).size).to.equal(timeZones.length);
     expect(timeZones.slice(0, 2)).to.deep.equal(['Europe/Berlin', 'UTC']);
   });
 
-  it('says the day that each choice comes to', () => {
+  it('shows the date for each choice', () => {
     expect(expirationChoices.map((choice) => dayOf(choice, now, 'Europe/Berlin'))).to.deep.equal([
       'until revoked',
       '21 Nov 2027',
@@ -79,7 +79,7 @@ describe('the expiration form', () => {
   });
 });
 
-describe('the choice that a key was created with', () => {
+describe('the expiration that a key was created with', () => {
   const key = (expiresAt: string | null) => ({ createdAt: '2026-11-21T12:00:00.000Z', expiresAt, expiryTimeZone: 'Europe/Berlin' });
   const choices: readonly (readonly [string | null, string])[] = [
     [null, 'none'],
@@ -88,6 +88,6 @@ describe('the choice that a key was created with', () => {
     ['2027-01-31T22:59:59.999Z', 'custom'],
   ];
   for (const [expiresAt, choice] of choices) {
-    it(`is ${choice} for an end at ${expiresAt}`, () => expect(choiceOf(key(expiresAt))).to.equal(choice));
+    it(`is ${choice} if it expires at ${expiresAt}`, () => expect(choiceOf(key(expiresAt))).to.equal(choice));
   }
 });

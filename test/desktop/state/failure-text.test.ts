@@ -18,7 +18,7 @@ describe('the text of a failure', () => {
     [90, 'Check the fields. Try again in 2 minutes.'],
     [121, 'Check the fields. Try again in 3 minutes.'],
   ] as const) {
-    it(`never names a shorter wait than the core’s ${seconds} s`, () => {
+    it(`never names a wait shorter than the core’s ${seconds} s`, () => {
       expect(describeFailure(refused({ retryAfterSeconds: seconds }))).to.equal(text);
     });
   }
@@ -27,12 +27,12 @@ describe('the text of a failure', () => {
 describe('the error of a field', () => {
   const failure = refused({ errors: [{ path: 'expiration.date', message: 'Give a date.' }] });
 
-  it('is the one of the field or of a part of it', () => {
+  it('is the error for the field or a part of it', () => {
     expect(fieldError(failure, 'expiration')).to.equal('Give a date.');
     expect(fieldError(failure, 'expiration.date')).to.equal('Give a date.');
   });
 
-  it('is not the one of a field whose name only starts the same', () => {
+  it("isn't the error for a field whose name only starts the same", () => {
     expect(fieldError(failure, 'exp')).to.equal(null);
   });
 });
@@ -40,16 +40,16 @@ describe('the error of a field', () => {
 describe('the error of a form', () => {
   const failure = refused({ errors: [{ path: 'name', message: 'Give a name.' }] });
 
-  it('is silent if a field of the form shows the failure', () => {
+  it("is empty if one of the form's fields shows the failure", () => {
     expect(generalError(failure, ['name'])).to.equal(null);
   });
 
-  it('speaks if the failure is about a field that the form does not have', () => {
+  it("is shown if the failure is about a field that the form doesn't have", () => {
     expect(generalError(failure, ['email'])).to.equal('Check the fields.');
   });
 
   for (const covered of [{ kind: 'session-ended' }, { kind: 'incompatible', core: 'older' }] as const) {
-    it(`leaves ${covered.kind} to the dialog over the form`, () => {
+    it(`leaves ${covered.kind} to the dialog in front of the form`, () => {
       expect(generalError(covered, [])).to.equal(null);
     });
   }

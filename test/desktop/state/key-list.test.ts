@@ -28,11 +28,11 @@ const names = (keys: readonly ApiKeyView[]) => keys.map(({ name }) => name);
 describe('the search in the key list', () => {
   const keys = [key({ name: 'Zahnärzte-Portal' }), key({ name: 'CRM sync' })];
 
-  it('ignores case, accents and the spaces around it', () => {
+  it('ignores case, accents and surrounding spaces', () => {
     expect(names(filterKeys(keys, ' ZAHNARZTE ', 'all', now))).to.deep.equal(['Zahnärzte-Portal']);
   });
 
-  it('keeps the order, and finds everything without a text', () => {
+  it('keeps the order, and finds everything without a search text', () => {
     expect(names(filterKeys(keys, '', 'all', now))).to.deep.equal(['Zahnärzte-Portal', 'CRM sync']);
   });
 });
@@ -40,12 +40,12 @@ describe('the search in the key list', () => {
 describe('the filter for expiring keys', () => {
   const passes = (changes: Partial<ApiKeyView>) => filterKeys([key(changes)], '', 'expiring', now).length === 1;
 
-  it('includes a key that expires in exactly 30 days, and no later one', () => {
+  it('includes a key that expires in exactly 30 days, but none later', () => {
     expect(passes({ expiresAt: '2026-12-21T12:00:00.000Z' })).to.equal(true);
     expect(passes({ expiresAt: '2026-12-21T12:00:00.001Z' })).to.equal(false);
   });
 
-  it('leaves out expired keys and keys without an expiration', () => {
+  it('excludes expired keys and keys without expiration', () => {
     expect(passes({ expiresAt: '2026-11-21T11:59:59.999Z' })).to.equal(false);
     expect(passes({ expiresAt: '2026-12-01T00:00:00.000Z', expired: true })).to.equal(false);
     expect(passes({ expiresAt: null })).to.equal(false);
@@ -55,18 +55,18 @@ describe('the filter for expiring keys', () => {
 describe('the filter for unused keys', () => {
   const passes = (changes: Partial<ApiKeyView>) => filterKeys([key(changes)], '', 'unused', now).length === 1;
 
-  it('includes a key whose last use is 90 days ago', () => {
+  it('includes a key last used 90 days ago', () => {
     expect(passes({ createdAt: '2026-01-01T00:00:00.000Z', lastUsedAt: '2026-08-23T12:00:00.000Z' })).to.equal(true);
     expect(passes({ createdAt: '2026-01-01T00:00:00.000Z', lastUsedAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
   });
 
-  it('counts a key that was never used from its creation', () => {
+  it('counts from creation for a key that was never used', () => {
     expect(passes({ createdAt: '2026-08-23T12:00:00.000Z' })).to.equal(true);
     expect(passes({ createdAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
   });
 });
 
-describe('the other filters for keys', () => {
+describe('the other key filters', () => {
   const keys = [
     key({ name: 'expired', expiresAt: '2026-11-21T11:59:59.999Z', lastUsedAt: '2026-11-20T00:00:00.000Z' }),
     key({ name: 'used', lastUsedAt: '2026-11-20T00:00:00.000Z' }),
@@ -83,7 +83,7 @@ describe('the other filters for keys', () => {
     });
   }
 
-  it('find the keys of one owner; the viewer is You, whatever the name', () => {
+  it('find the keys of one owner; the viewer is You, whatever their name', () => {
     const owned = [
       key({ name: 'mine', owner: { isYou: true, name: 'Ada' } }),
       key({ name: 'of another Ada', owner: { isYou: false, name: 'Ada' } }),
@@ -94,16 +94,16 @@ describe('the other filters for keys', () => {
   });
 });
 
-describe('the line about keys that end soon', () => {
-  it('has the next one first', () => {
+describe('the banner about keys that expire soon', () => {
+  it('shows the next one first', () => {
     const later = key({ name: 'later', expiresAt: '2026-12-10T00:00:00.000Z' });
     const sooner = key({ name: 'sooner', expiresAt: '2026-11-25T00:00:00.000Z' });
     expect(names(keysEndingSoon([later, key(), sooner], now))).to.deep.equal(['sooner', 'later']);
   });
 });
 
-describe('a name of a key', () => {
-  it('is taken if another differs only in case, accents or spaces around it', () => {
+describe('a key name', () => {
+  it('is taken if another differs only in case, accents or surrounding spaces', () => {
     const keys = [key({ name: 'Zahnärzte' })];
     expect(isNameTaken(keys, ' zahnarzte ')).to.equal(true);
     expect(isNameTaken(keys, 'Zahnarzt')).to.equal(false);
@@ -111,19 +111,19 @@ describe('a name of a key', () => {
   });
 });
 
-describe('a key as a row of a file', () => {
-  it('has the literals of the list', () => {
+describe('a key in an exported file', () => {
+  it('has the same literals as the list', () => {
     expect(keyCsvRow(key(), now)).to.deep.equal(['k', 'Key', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', '']);
   });
 });
 
 describe('a listed key', () => {
-  it('has not expired at its expiry instant, and has one millisecond later', () => {
+  it("isn't expired at its expiration time, but is a millisecond later", () => {
     expect(hasExpired(key({ expiresAt: '2026-11-21T12:00:00.000Z' }), now)).to.equal(false);
     expect(hasExpired(key({ expiresAt: '2026-11-21T11:59:59.999Z' }), now)).to.equal(true);
   });
 
-  it('has expired when the core says so, whatever the clock here says', () => {
+  it('is expired if the core says so, whatever the local clock says', () => {
     expect(hasExpired(key({ expiresAt: '2026-11-22T00:00:00.000Z', expired: true }), now)).to.equal(true);
   });
 });
@@ -147,7 +147,7 @@ describe('a page of a list', () => {
     expect(pageOf(all, -1, 10).index).to.equal(0);
   });
 
-  it('is one empty page for an empty list', () => {
+  it('is a single empty page for an empty list', () => {
     expect(pageOf([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
   });
 

@@ -15,18 +15,18 @@ const session = (changes: Partial<SessionView['viewer']>, tenancy: SessionView['
   tenancy,
 });
 
-describe('the title of the window', () => {
+describe('the window title', () => {
   const titles: readonly (readonly [string, SessionView, string])[] = [
     ['a partner user', session({}), 'Calls · Northwind · calls.example.com/eu'],
     ['a user of an account', session({ account: { id: 'a', name: 'Blue Clinic' } }), 'Calls · Blue Clinic · calls.example.com/eu'],
     ['staff without a tenancy', session({ userType: 'staff', partner: null }), 'Calls · None selected · calls.example.com/eu'],
     [
-      'staff with one',
+      'staff with a tenancy',
       session({ userType: 'staff', partner: null }, { kind: 'account', id: 'a', name: 'Blue Clinic' }),
       'Calls · Blue Clinic · calls.example.com/eu',
     ],
   ];
   for (const [who, view, title] of titles) {
-    it(`says where ${who} is`, () => expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
+    it(`shows where ${who} is working`, () => expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
   }
 });

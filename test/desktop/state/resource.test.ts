@@ -17,7 +17,7 @@ function controlled() {
 }
 
 describe('a resource', () => {
-  it('keeps its value when reloading fails', async () => {
+  it('keeps its value if reloading fails', async () => {
     const { resource, answer } = controlled();
     const first = resource.refresh();
     answer(0, loaded('old'));
@@ -28,7 +28,7 @@ describe('a resource', () => {
     expect(resource.state.value).to.deep.include({ value: 'old', failure: unreachable, isLoading: false });
   });
 
-  it('takes the answer of its last load, whatever order the answers come in', async () => {
+  it('uses the response of its latest load, whatever order the responses arrive in', async () => {
     const { resource, answer } = controlled();
     const loads = [resource.refresh(), resource.refresh()];
     answer(1, loaded('new'));
@@ -38,7 +38,7 @@ describe('a resource', () => {
     expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
 
-  it('keeps what it was changed to, whatever an earlier load answers', async () => {
+  it('keeps a local change, whatever an earlier load returns', async () => {
     const { resource, answer } = controlled();
     const load = resource.refresh();
     resource.change('changed');
@@ -47,7 +47,7 @@ describe('a resource', () => {
     expect(resource.state.value).to.deep.include({ value: 'changed', isLoading: false });
   });
 
-  it('forgets a failure once it has loaded', async () => {
+  it('clears a failure after loading successfully', async () => {
     const { resource, answer } = controlled();
     const first = resource.refresh();
     answer(0, { ok: false, failure: unreachable });
@@ -58,7 +58,7 @@ describe('a resource', () => {
     expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
 
-  it('is not loaded again while it is loading, after a failure, or before it is old', async () => {
+  it("doesn't reload while loading, after a failure, or before it's stale", async () => {
     const { resource, answer } = controlled();
     const load = resource.refresh();
     await resource.refreshIfOlder(0);

@@ -23,7 +23,7 @@ function bridge(functions: Partial<Bridge>): void {
   Object.assign(globalThis, { window: { callkey: functions } });
 }
 
-describe('the session of the page', () => {
+describe("the page's session", () => {
   beforeEach(() => {
     state.resetSession();
     state.startupState.value = null;
@@ -37,7 +37,7 @@ describe('the session of the page', () => {
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);
   });
 
-  it('stays ended if the tenancy cannot be selected again: another one would replace the screen', async () => {
+  it("stays ended if the tenancy can't be selected again, since another one would replace the screen", async () => {
     state.setSession(view({ tenancy }));
     state.sessionHasEnded.value = true;
     bridge({ signIn: async () => done(view()), selectTenancy: async () => failed(unreachable) });
@@ -52,7 +52,7 @@ describe('the session of the page', () => {
     expect(state.session.value?.viewer.name).to.equal('Sam Staff');
   });
 
-  it('ignores the stored session after the user has moved on to the sign-in form', async () => {
+  it('ignores the stored session after the user has continued to the sign-in form', async () => {
     const answer = Promise.withResolvers<StartupState>();
     bridge({ getStartupState: () => answer.promise });
     const loading = state.loadStartupState();
@@ -62,14 +62,14 @@ describe('the session of the page', () => {
     expect(state.session.value).to.equal(null);
   });
 
-  it('shows the sign-in form, not an error, if the stored session has ended', async () => {
+  it('shows the sign-in form instead of an error if the stored session has ended', async () => {
     bridge({ getStartupState: async () => startup(failed({ kind: 'session-ended' })) });
     await state.loadStartupState();
     expect(state.connectionError.value).to.equal(null);
     expect(state.startupState.value).not.to.equal(null);
   });
 
-  it('says why the core of the stored session does not answer', async () => {
+  it("says why the stored session's core doesn't respond", async () => {
     bridge({ getStartupState: async () => startup(failed(unreachable)) });
     await state.loadStartupState();
     expect(state.connectionError.value).to.deep.equal(unreachable);
@@ -82,12 +82,12 @@ describe('the session of the page', () => {
     expect(state.connectionError.value).to.equal(null);
   });
 
-  it('has not ended by a refusal to sign in', async () => {
+  it("isn't ended by a refused sign-in", async () => {
     await state.handleSessionFailure(Promise.resolve(failed({ kind: 'session-ended' })));
     expect(state.sessionHasEnded.value).to.equal(false);
   });
 
-  it('turns an error of the main process into a failure with a text', async () => {
+  it('turns an error of the main process into a failure with a message', async () => {
     const result = await state.handleSessionFailure(Promise.reject(new Error('quoted')));
     expect(result).to.deep.include({ ok: false });
     expect(JSON.stringify(result)).not.to.include('quoted');

@@ -2,15 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
 import { exampleCall } from '../../../desktop/renderer/screens/api-keys/snippets.ts';
 
-describe('the command that places a call', () => {
+describe('the example command for placing a call', () => {
   const command = exampleCall('https://calls.example.com/', 'c1', 'test-1');
 
-  it('goes to the campaign on the server, with a request ID and a number that nobody has', () => {
+  it('uses the campaign and server, a request ID and an unassigned number', () => {
     expect(command).to.include('curl https://calls.example.com/api/v1/campaigns/c1/contacts/on-demand ');
     expect(command).to.include(`'{"requestId":"test-1","contact":{"phone":"+12025550143"}}'`);
   });
 
-  it('asks for the key, and gives it to curl as a header that no list of processes shows', () => {
+  it("asks for the key, and passes it to curl as a header that doesn't show up in the process list", () => {
     // In the place of curl, which shows its arguments and its input.
     const stand = `curl() { printf '%s\\n' "$@"; cat; }`;
     const shown = execFileSync('bash', ['-c', `${stand}\n${command}`], { input: 'svc_sk_live_some\n', encoding: 'utf8' });
@@ -22,7 +22,7 @@ describe('the command that places a call', () => {
     ]);
   });
 
-  it('names a campaign that is not known yet', () => {
+  it('has a placeholder for an unknown campaign', () => {
     expect(exampleCall('https://calls.example.com', '{campaignId}', 'test-1')).to.include('/campaigns/{campaignId}/');
   });
 });

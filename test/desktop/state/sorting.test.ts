@@ -4,16 +4,16 @@ import { sortAfterPress, sorted } from '../../../desktop/renderer/state/format/s
 describe('a sorted column', () => {
   const rows = ['Key 10', 'key 2', null, 'Äpfel', 'Key 2'];
 
-  it('sorts texts as people do, and leaves equal rows in their order', () => {
+  it('sorts text in natural order, and keeps equal rows in order', () => {
     expect(sorted(rows, (row) => row, false)).to.deep.equal(['Äpfel', 'key 2', 'Key 2', 'Key 10', null]);
   });
 
-  it('has what is missing last in either direction', () => {
+  it('puts missing values last in either direction', () => {
     expect(sorted([2, null, 1], (row) => row, true)).to.deep.equal([2, 1, null]);
     expect(sorted([2, null, 1], (row) => row, false)).to.deep.equal([1, 2, null]);
   });
 
-  it('turns around at a second press, and starts over at another column', () => {
+  it('reverses on a second click, and starts over on another column', () => {
     const first = sortAfterPress({ column: 'name', isDescending: false }, 'created', true);
     expect(first).to.deep.equal({ column: 'created', isDescending: true });
     expect(sortAfterPress(first, 'created', true)).to.deep.equal({ column: 'created', isDescending: false });

@@ -4,7 +4,7 @@ import { assert, property, string } from 'fast-check';
 import { crc32 } from '../../../desktop/web/crc32.ts';
 
 describe('the checksum of a key value in a browser', () => {
-  it('is Node’s', () => {
+  it('is the same as in Node.js', () => {
     assert(property(string({ unit: 'binary-ascii' }), (text) => expect(crc32(text)).to.equal(crc32OfNode(text)) !== undefined));
   });
 });
