@@ -64,7 +64,7 @@ function runsOf(sorted: readonly string[]): Run[] {
 /** Each waits half of its time or more: for a disk, a clock, another process. Electron waits less. */
 const atOnce = availableParallelism() + (hasElectron ? 2 : 3);
 
-type Counts = { passed: number; failed: number; skipped: string[]; seconds: Record<string, number> };
+type Counts = { passed: number; failed: number; failures: string[]; skipped: string[]; seconds: Record<string, number> };
 const results: (Counts & { name: string })[] = [];
 const directory = mkdtempSync(join(tmpdir(), 'callkey-check-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -73,7 +73,7 @@ function readCounts(file: string): Counts {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { passed: 0, failed: 0, skipped: [], seconds: {} };
+    return { passed: 0, failed: 0, failures: [], skipped: [], seconds: {} };
   }
 }
 
@@ -170,6 +170,8 @@ const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).lengt
 const skipped = results.flatMap((result) => result.skipped);
 say('');
 for (const title of skipped) say(`skipped: ${title}`);
-for (const result of results) if (result.failed > 0) say(`failed: ${result.failed} in ${result.name}`);
+// Said again at the end: a CI log often shows only the end.
+for (const { name, failed, failures } of results)
+  for (const failure of failures.length > 0 ? failures : failed > 0 ? ['the run of its tests'] : []) say(`failed: ${failure} (${name})`);
 say(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);
 process.exitCode = failed > 0 || passedTests === 0 ? 1 : 0;

@@ -2,16 +2,18 @@ import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import Mocha from 'mocha';
 
-/** The usual report, and for `scripts/check.ts` the counts and how many seconds each file took. */
+/** The usual report, and for `scripts/check.ts` what failed, the counts and how many seconds each file took. */
 class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
     const skipped: string[] = [];
+    const failures: string[] = [];
     const seconds: Record<string, number> = {};
     const tested = new Set<string | undefined>();
     let last = performance.now();
     runner.on('pass', ({ file }) => tested.add(file));
     runner.on('pending', (test) => skipped.push(test.fullTitle()));
+    runner.on('fail', (test, error: Error) => failures.push(`${test.fullTitle()}: ${error.message}`));
     runner.on('suite end', ({ file, parent }) => {
       if (!file || !parent?.root) return;
       const now = performance.now();
@@ -21,7 +23,7 @@ class CountingReporter extends Mocha.reporters.Spec {
       last = now;
     });
     runner.once('end', () => {
-      const counts = { passed: this.stats.passes, failed: this.stats.failures, skipped, seconds };
+      const counts = { passed: this.stats.passes, failed: this.stats.failures, failures, skipped, seconds };
       const file = process.env['COUNTS_FILE'];
       if (file !== undefined) writeFileSync(file, JSON.stringify(counts));
     });
