@@ -59,13 +59,28 @@ type LoadableProps<Value> = {
   resource: Resource<Value>;
   /** Completes "Loading…": "your API keys". */
   what: string;
+  /** The foot of the page says that a refresh has failed. */
+  isInPage?: boolean;
   children: (value: Value) => ComponentChildren;
 };
 
-/** Shows the value, or that it is loading, or why it failed and what to do. */
-export function Loadable<Value>({ resource, what, children }: LoadableProps<Value>) {
+/** Shows the value, or that it is loading, or why it failed and what to do. A failed refresh leaves the value where it is. */
+export function Loadable<Value>({ resource, what, isInPage = false, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
-  const isRetrying = loaded.failure !== null && isTransient(loaded.failure);
+  useRetries(resource);
+  if (loaded.value === null) return <NotLoaded loaded={loaded} what={what} onRetry={() => void resource.refresh()} />;
+  return (
+    <>
+      {children(loaded.value)}
+      {loaded.failure && !isInPage && <Stale resource={resource} />}
+    </>
+  );
+}
+
+/** Loads again what failed for a reason that may pass. */
+export function useRetries<Value>(resource: Resource<Value>): void {
+  const { failure } = resource.state.value;
+  const isRetrying = failure !== null && isTransient(failure);
   useEffect(() => {
     if (!isRetrying) return undefined;
     const timer = setInterval(() => {
@@ -73,14 +88,6 @@ export function Loadable<Value>({ resource, what, children }: LoadableProps<Valu
     }, retryMs);
     return () => clearInterval(timer);
   }, [resource, isRetrying]);
-
-  if (loaded.value === null) return <NotLoaded loaded={loaded} what={what} onRetry={() => void resource.refresh()} />;
-  return (
-    <>
-      {loaded.failure && <StaleBanner loaded={loaded} onRetry={() => void resource.refresh()} />}
-      {children(loaded.value)}
-    </>
-  );
 }
 
 /** Such a failure may pass without anybody doing anything, so the console retries by itself. */
@@ -110,12 +117,14 @@ function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; wh
   );
 }
 
-function StaleBanner<Value>({ loaded, onRetry }: { loaded: Loaded<Value>; onRetry: () => void }) {
-  if (!loaded.failure) return null;
+/** Says that a refresh has failed, and that what shows is from before. */
+export function Stale<Value>({ resource }: { resource: Resource<Value> }) {
+  const { failure, isLoading } = resource.state.value;
+  if (!failure) return null;
   return (
-    <div class="banner" role="alert">
-      <p>{describeFailure(loaded.failure)} Showing the last data loaded.</p>
-      <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
+    <div class="banner stale" role="alert">
+      <p>{describeFailure(failure)} Showing the last data loaded.</p>
+      <button type="button" onClick={() => void resource.refresh()} aria-disabled={isLoading}>
         Try again
       </button>
     </div>

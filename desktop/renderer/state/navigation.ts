@@ -34,7 +34,7 @@ export function showScreen(name: ScreenName): void {
 
 /** Scrolls to the beginning of the screen. */
 export function scrollToTop(): void {
-  document.querySelector('.page')?.scrollTo({ top: 0 });
+  for (const part of document.querySelectorAll('.page, .list')) part.scrollTo({ top: 0 });
   document.querySelector('.shell')?.scrollTo({ top: 0 });
 }
 

@@ -70,7 +70,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       {lead && <p id={`${titleId}-lead`}>{lead}</p>}
       {children}
       {/* While a modal dialog is open, screen readers ignore what is outside it. */}
-      <Announcer />
+      <Announcer isHidden />
     </dialog>
   );
 }

@@ -6,7 +6,7 @@ export type Column<Row, Name extends string> = {
   name: Name;
   label: string;
   /** A width in tables.css. */
-  width: 'name' | 'text' | 'short' | 'day' | 'moment' | 'end' | 'state' | 'number' | 'count';
+  width: 'name' | 'text' | 'short' | 'key' | 'day' | 'moment' | 'end' | 'state' | 'number' | 'count';
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
   /** Left out where the page is not wide, or only where it is narrow. */

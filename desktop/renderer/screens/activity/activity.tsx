@@ -2,7 +2,7 @@ import type { ActivityView } from '#contract/console.ts';
 import type { ActivityFilter, Result } from '../../../ipc.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
 import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
-import { Freshness, Page } from '../../components/page.tsx';
+import { Page } from '../../components/page.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import { ExportAllButton } from '../../components/table/export-all-button.tsx';
@@ -64,19 +64,19 @@ export function Activity({ session, title }: ScreenProps) {
       actions={
         events.length > 0 && <ExportAllButton name="activity" head={eventCsvHead} load={(cursor) => loadRows(filter, viewerId, cursor)} />
       }
+      head={<Filters filter={chosen} viewerId={viewerId} onChange={change} />}
+      resource={resource}
       foot={
         view !== null &&
         events.length > 0 && (
           <>
-            <Freshness resource={resource} />
             <span role="status">{describeLoaded(events.length, view, 'event')}, newest first</span>
             <MoreButton resource={resource} pages={pages} label="Show older activity" />
           </>
         )
       }
     >
-      <Filters filter={chosen} viewerId={viewerId} onChange={change} />
-      <Loadable resource={resource} what="activity">
+      <Loadable resource={resource} what="activity" isInPage>
         {() =>
           events.length > 0 ? (
             <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} idOf={({ id }) => id} nameOf={({ id }) => id} />

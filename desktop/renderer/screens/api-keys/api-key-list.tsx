@@ -1,7 +1,7 @@
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApiKeysView, ApiKeyView } from '#contract/console.ts';
 import { Empty } from '../../components/loadable.tsx';
+import { Clip } from '../../components/table/clip.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
 import type { Selection } from '../../components/table/table-model.ts';
 import { endOf } from '../../components/time.tsx';
@@ -9,19 +9,17 @@ import { now } from '../../state/clock.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatDay } from '../../state/format/format-time.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
+import type { Resource } from '../../state/resource.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
-import { type KeyFilter, keysEndingSoon, pageOf } from './key-list.ts';
+import { keysEndingSoon, pageOf } from './key-list.ts';
 import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
 import { KeyToolbar } from './key-toolbar.tsx';
+import { OlderKeys } from './older-keys.tsx';
 
 /** A request to scroll to a key. A new object requests it again, even for the same key. */
 type Highlight = { id: string };
 
 type ApiKeyListProps = {
-  /** What can be done with the selected keys. */
-  bulk: ComponentChildren;
-  /** The way to the keys that are not listed. */
-  older: ComponentChildren;
   view: ApiKeysView;
   settings: KeyListView;
   onChange: (changes: Partial<KeyListView>) => void;
@@ -32,8 +30,8 @@ type ApiKeyListProps = {
   onRevoke: (key: ApiKeyView) => void;
 };
 
-/** The keys, with search, filters and pages. */
-export function ApiKeyList({ bulk, older, view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
+/** A page of the keys that match. */
+export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
   const found = keysInView(view.apiKeys, settings, now.value);
   const page = pageOf(found, settings.page, size);
@@ -50,50 +48,67 @@ export function ApiKeyList({ bulk, older, view, settings, onChange, highlighted,
     focusRow(highlighted.id);
   }, [highlighted, view.apiKeys, size]);
 
+  if (found.length === 0) {
+    return (
+      <Empty title="No matching API keys">
+        <p>Search and filters apply only to the keys in this list.</p>
+        <button type="button" onClick={() => onChange({ search: '', filter: 'all', owner: '', page: 0 })}>
+          Show all keys
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <ApiKeyTable
+      apiKeys={page.items}
+      highlighted={highlighted?.id ?? null}
+      openId={openId}
+      sort={sort}
+      selection={selection}
+      onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'created' || column === 'used'), page: 0 })}
+      onOpen={onOpen}
+      onRevoke={onRevoke}
+    />
+  );
+}
+
+type ApiKeyHeadProps = {
+  resource: Resource<ApiKeysView>;
+  view: ApiKeysView;
+  settings: KeyListView;
+  onChange: (changes: Partial<KeyListView>) => void;
+};
+
+/** Search and filters, what needs attention, and the way to the keys that aren't listed. */
+export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadProps) {
+  const { size } = settings;
   return (
     <>
       <EndingSoon
         keys={view.apiKeys}
-        filter={settings.filter}
+        isShown={settings.filter === 'expiring'}
         onShow={() => onChange({ ...initialKeyListView, filter: 'expiring', size })}
       />
       <KeyToolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
-      {bulk}
-      {older}
-      {found.length === 0 ? (
-        <Empty title="No matching API keys">
-          <p>Search and filters apply only to the keys in this list.</p>
-          <button type="button" onClick={() => onChange({ search: '', filter: 'all', owner: '', page: 0 })}>
-            Show all keys
-          </button>
-        </Empty>
-      ) : (
-        <ApiKeyTable
-          apiKeys={page.items}
-          highlighted={highlighted?.id ?? null}
-          openId={openId}
-          sort={sort}
-          selection={selection}
-          onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'created' || column === 'used'), page: 0 })}
-          onOpen={onOpen}
-          onRevoke={onRevoke}
-        />
-      )}
+      <OlderKeys resource={resource} />
     </>
   );
 }
 
-function EndingSoon({ keys, filter, onShow }: { keys: readonly ApiKeyView[]; filter: KeyFilter; onShow: () => void }) {
+function EndingSoon({ keys, isShown, onShow }: { keys: readonly ApiKeyView[]; isShown: boolean; onShow: () => void }) {
   const soon = keysEndingSoon(keys, now.value);
   const [first] = soon;
-  if (!first || first.expiresAt === null || filter === 'expiring') return null;
+  if (!first || first.expiresAt === null || isShown) return null;
   const day = formatDay(endOf(first.expiresAt, first.expiryTimeZone));
   return (
     <div class="banner">
       <p>
         {soon.length === 1 ? 'One key expires' : `${formatNumber(soon.length)} keys expire`} within 30 days
         {soon.length === 1 ? ': ' : '. First to expire: '}
-        <strong>{first.name}</strong>, on {day}.
+        <strong>
+          <Clip>{first.name}</Clip>
+        </strong>
+        , on {day}.
       </p>
       <button type="button" class="link" onClick={onShow}>
         Show {soon.length === 1 ? 'it' : 'them'}

@@ -2,7 +2,7 @@ import { useCallback, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
-import { Freshness, Page } from '../../components/page.tsx';
+import { Page } from '../../components/page.tsx';
 import { ExportButton } from '../../components/table/export-button.tsx';
 import { focusRow, neighbourOf } from '../../components/table/table-focus.ts';
 import { useView } from '../../components/use-view.ts';
@@ -12,16 +12,15 @@ import { pluralize } from '../../state/format/format.ts';
 import { openDialog, type ScreenProps, wantedKey } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
 import { ApiKeyDetails } from './api-key-details.tsx';
-import { ApiKeyList } from './api-key-list.tsx';
+import { ApiKeyHead, ApiKeyList } from './api-key-list.tsx';
 import { CreateApiKey } from './dialogs/create-api-key.tsx';
 import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
 import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
 import { FirstKey } from './first-key.tsx';
 import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from './key-list.ts';
-import { initialKeyListView, keysInView } from './key-list-view.ts';
+import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
 import { KeyPager } from './key-pager.tsx';
-import { OlderKeys } from './older-keys.tsx';
 import { SelectionBar } from './selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
 
@@ -78,6 +77,12 @@ export function ApiKeys({ session, title }: ScreenProps) {
 
   // Only what is still listed: another administrator may have revoked some.
   const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
+  /** Nothing that a filter hides stays selected: it would be revoked unseen. */
+  function narrow(changes: Partial<KeyListView>): void {
+    change(changes);
+    const visible = new Set(keysInView(listed?.apiKeys ?? [], { ...settings, ...changes }, now.peek()).map(({ id }) => id));
+    setSelected(new Set([...selected].filter((id) => visible.has(id))));
+  }
   const isEmpty = listed?.total === 0;
   return (
     <>
@@ -100,35 +105,47 @@ export function ApiKeys({ session, title }: ScreenProps) {
             </button>
           </>
         }
+        head={listed && !isEmpty && <ApiKeyHead resource={resource} view={listed} settings={settings} onChange={narrow} />}
+        details={
+          openKey && (
+            <ApiKeyDetails
+              apiKey={openKey}
+              namesakes={namesakesOf(listed?.apiKeys ?? [], openKey)}
+              onReplace={() => {
+                setReplaced(openKey);
+                open('create-key');
+              }}
+              onRevoke={() => setRevoking(openKey)}
+              onClose={closeDetails}
+            />
+          )
+        }
+        resource={resource}
         foot={
           listed &&
           !isEmpty && (
             <>
-              <Freshness resource={resource} />
               <KeyPager keys={listed.apiKeys} settings={settings} onChange={change} />
+              {selectedKeys.length > 0 && (
+                <SelectionBar
+                  count={selectedKeys.length}
+                  onRevoke={() => setRevokingSelected(true)}
+                  onClear={() => setSelected(new Set())}
+                />
+              )}
             </>
           )
         }
       >
-        <Loadable resource={resource} what="your API keys">
+        <Loadable resource={resource} what="your API keys" isInPage>
           {(view) =>
             view.total === 0 ? (
               <FirstKey onCreate={() => open('create-key')} />
             ) : (
               <ApiKeyList
-                bulk={
-                  selectedKeys.length > 0 && (
-                    <SelectionBar
-                      count={selectedKeys.length}
-                      onRevoke={() => setRevokingSelected(true)}
-                      onClear={() => setSelected(new Set())}
-                    />
-                  )
-                }
-                older={<OlderKeys resource={resource} />}
                 view={view}
                 settings={settings}
-                onChange={change}
+                onChange={narrow}
                 highlighted={wantedKey.value}
                 openId={openId}
                 selection={{ ids: selected, onChange: setSelected }}
@@ -139,18 +156,6 @@ export function ApiKeys({ session, title }: ScreenProps) {
           }
         </Loadable>
       </Page>
-      {openKey && (
-        <ApiKeyDetails
-          apiKey={openKey}
-          namesakes={namesakesOf(listed?.apiKeys ?? [], openKey)}
-          onReplace={() => {
-            setReplaced(openKey);
-            open('create-key');
-          }}
-          onRevoke={() => setRevoking(openKey)}
-          onClose={closeDetails}
-        />
-      )}
       {openDialog.value === 'create-key' && (
         <CreateApiKey
           session={session}

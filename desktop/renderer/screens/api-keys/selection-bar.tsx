@@ -5,7 +5,7 @@ type SelectionBarProps = { count: number; onRevoke: () => void; onClear: () => v
 /** What can be done with the selected keys. */
 export function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
   return (
-    <div class="notice selection">
+    <div class="selection">
       <span role="status">{pluralize(count, 'key')} selected</span>
       <span class="actions">
         <button type="button" class="quiet" onClick={onClear}>

@@ -4,7 +4,7 @@ import { sum } from '../../components/charts/charts.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { chosenDay, outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
 import { Empty, Loadable } from '../../components/loadable.tsx';
-import { Freshness, Page } from '../../components/page.tsx';
+import { Page } from '../../components/page.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
@@ -28,39 +28,43 @@ export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
   const isMany = campaigns.nextCursor !== null;
   const pagesOf = (text: string) => outcomePages(zone, text);
   const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, search.trim(), summaryMs);
+  const view = resource.state.value.value;
+  const [{ day }, chooseDay] = useView('outcomes', chosenDay);
+  const hasCalls = view?.days.some((each) => each.campaigns.length > 0) === true;
   return (
     <Page
       title={title}
       actions={<CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />}
+      head={
+        <>
+          <DialerOff />
+          {isMany && (
+            <search class="toolbar">
+              <label class="grow">
+                <span class="visually-hidden">Search by campaign or account</span>
+                <input
+                  type="search"
+                  placeholder="Search by campaign or account"
+                  value={search}
+                  onInput={({ currentTarget }) => change({ search: currentTarget.value })}
+                />
+              </label>
+            </search>
+          )}
+          {view && <DialerTrouble trouble={view.dialerTrouble} />}
+          {view && hasCalls && <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => chooseDay({ day: chosen })} />}
+        </>
+      }
+      resource={resource}
       foot={
         <>
-          <Freshness resource={resource} />
           {!isWhole && <span role="status">{pluralize(resource.state.value.value?.campaigns.length ?? 0, 'campaign')} so far</span>}
           <MoreButton resource={resource} pages={pages} label="Show more campaigns" />
         </>
       }
     >
-      <DialerOff />
-      {isMany && (
-        <search class="toolbar">
-          <label class="grow">
-            <span class="visually-hidden">Search by campaign or account</span>
-            <input
-              type="search"
-              placeholder="Search by campaign or account"
-              value={search}
-              onInput={({ currentTarget }) => change({ search: currentTarget.value })}
-            />
-          </label>
-        </search>
-      )}
-      <Loadable resource={resource} what="outcomes">
-        {(view) => (
-          <>
-            <DialerTrouble trouble={view.dialerTrouble} />
-            <Outcomes view={isMany && isWhole ? searched(view, search) : view} isMany={isMany} onChoose={onChoose} />
-          </>
-        )}
+      <Loadable resource={resource} what="outcomes" isInPage>
+        {(shown) => <Outcomes view={isMany && isWhole ? searched(shown, search) : shown} isMany={isMany} day={day} onChoose={onChoose} />}
       </Loadable>
     </Page>
   );
@@ -98,10 +102,9 @@ function searched(view: OutcomesView, search: string): OutcomesView {
   return { ...view, campaigns };
 }
 
-type OutcomesProps = { view: OutcomesView; isMany: boolean; onChoose: (campaignId: string) => void };
+type OutcomesProps = { view: OutcomesView; isMany: boolean; day: string; onChoose: (campaignId: string) => void };
 
-function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
-  const [{ day }, change] = useView('outcomes', chosenDay);
+function Outcomes({ view, isMany, day, onChoose }: OutcomesProps) {
   if (view.campaigns.length === 0) return <Empty title="No campaign matches" />;
   if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
@@ -115,12 +118,7 @@ function Outcomes({ view, isMany, onChoose }: OutcomesProps) {
     const counts = outcomes(campaign.id);
     return { ...campaign, counts, total: sum(counts) };
   });
-  return (
-    <>
-      <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => change({ day: chosen })} />
-      <CampaignTable rows={rows} onChoose={onChoose} />
-    </>
-  );
+  return <CampaignTable rows={rows} onChoose={onChoose} />;
 }
 
 type CampaignRow = CampaignsView['campaigns'][number] & { counts: readonly number[]; total: number };

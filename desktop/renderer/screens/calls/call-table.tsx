@@ -33,7 +33,7 @@ const columns: readonly CallColumn[] = [
   {
     name: 'key',
     label: 'Key',
-    width: 'short',
+    width: 'key',
     cell: ({ apiKey }) => (apiKey ? <Clip>{apiKey.name}</Clip> : <span class="faint">Another user’s key</span>),
   },
   { name: 'placed', label: 'Placed', width: 'moment', cell: ({ placedAt }) => <Moment at={placedAt} isInTable /> },

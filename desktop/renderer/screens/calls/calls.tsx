@@ -6,8 +6,8 @@ import { DayRange } from '../../components/charts/day-range.tsx';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
-import { Empty, Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
-import { Freshness, Page } from '../../components/page.tsx';
+import { Empty, Loadable, useFreshResource, useResource, useRetries } from '../../components/loadable.tsx';
+import { Page } from '../../components/page.tsx';
 import { ExportAllButton } from '../../components/table/export-all-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
 import { Time } from '../../components/time.tsx';
@@ -35,14 +35,16 @@ const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', fr
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
   const [settings, change] = useView('calls', initialSettings);
-  const [first] = campaigns.state.value.value?.campaigns ?? [];
+  useRetries(campaigns);
+  const view = campaigns.state.value.value;
+  const [first] = view?.campaigns ?? [];
   const choose = (campaignId: string) => {
     chosenCampaign.value = campaignId;
     change({ pages: 1 });
     scrollToTop();
     focusCampaignSelect();
   };
-  if (!first) {
+  if (!view || !first) {
     return (
       <Page title={title}>
         <Loadable resource={campaigns} what="your campaigns">
@@ -55,45 +57,43 @@ export function Calls({ title }: ScreenProps) {
       </Page>
     );
   }
-  return (
-    <Loadable resource={campaigns} what="your campaigns">
-      {(view) => {
-        const wanted = chosenCampaign.value;
-        const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
-        const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === wanted);
-        const show = (campaign: Campaign) => (
-          <CampaignCalls
-            key={campaign.id}
-            title={title}
-            campaigns={view}
-            campaign={campaign}
-            settings={settings}
-            onChange={change}
-            onChoose={choose}
-          />
-        );
-        if (chosen) return show(chosen);
-        const all = <AllCalls title={title} campaigns={view} onChoose={choose} />;
-        if (wanted === '' || view.nextCursor === null) return all;
-        return <CampaignOfId key={wanted} id={wanted} show={show} otherwise={all} />;
-      }}
-    </Loadable>
+  const wanted = chosenCampaign.value;
+  const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
+  const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === wanted);
+  const show = (campaign: Campaign) => (
+    <CampaignCalls
+      key={campaign.id}
+      title={title}
+      campaigns={view}
+      campaign={campaign}
+      settings={settings}
+      onChange={change}
+      onChoose={choose}
+    />
   );
+  if (chosen) return show(chosen);
+  const all = <AllCalls title={title} campaigns={view} onChoose={choose} />;
+  if (wanted === '' || view.nextCursor === null) return all;
+  return <CampaignOfId key={wanted} title={title} id={wanted} show={show} otherwise={all} />;
 }
 
-type CampaignOfIdProps = { id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
+type CampaignOfIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
 
 /** Finds a campaign that is on no page which has been loaded: an address or a search led to it. */
-function CampaignOfId({ id, show, otherwise }: CampaignOfIdProps) {
+function CampaignOfId({ title, id, show, otherwise }: CampaignOfIdProps) {
   const found = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
-  return (
-    <Loadable resource={found} what="the campaign">
-      {({ campaigns }) => {
-        const campaign = campaigns.find((each) => each.id === id);
-        return campaign ? show(campaign) : otherwise;
-      }}
-    </Loadable>
-  );
+  const view = found.state.value.value;
+  if (!view) {
+    return (
+      <Page title={title}>
+        <Loadable resource={found} what="the campaign">
+          {() => null}
+        </Loadable>
+      </Page>
+    );
+  }
+  const campaign = view.campaigns.find((each) => each.id === id);
+  return campaign ? show(campaign) : otherwise;
 }
 
 type CampaignCallsProps = {
@@ -122,60 +122,63 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   }, [openId]);
 
   return (
-    <>
-      <Page
-        title={title}
-        actions={
-          <>
-            <CampaignSelect campaigns={campaigns} chosen={campaign} onChange={onChoose} />
-            {calls.length > 0 && <ExportAllButton name="calls" head={callCsvHead} load={(cursor) => loadRows({ ...wanted, cursor })} />}
-          </>
+    <Page
+      title={title}
+      actions={
+        <>
+          <CampaignSelect campaigns={campaigns} chosen={campaign} onChange={onChoose} />
+          {calls.length > 0 && <ExportAllButton name="calls" head={callCsvHead} load={(cursor) => loadRows({ ...wanted, cursor })} />}
+        </>
+      }
+      head={
+        <>
+          <DialerOff />
+          <Outcomes campaignId={campaignId} day={from === to ? from : ''} onChoose={(day) => onChange({ from: day, to: day, pages: 1 })} />
+          <search class="toolbar">
+            <label class="grow">
+              <span class="visually-hidden">Search</span>
+              <input
+                type="search"
+                placeholder="Contact, phone number, or request ID"
+                value={settings.search}
+                onInput={({ currentTarget }) => onChange({ search: currentTarget.value, pages: 1 })}
+              />
+            </label>
+            <label>
+              <span class="visually-hidden">State</span>
+              <select
+                value={state ?? ''}
+                onChange={({ currentTarget }) =>
+                  onChange({ state: callStates.find((name) => name === currentTarget.value) ?? null, pages: 1 })
+                }
+              >
+                <option value="">Any outcome</option>
+                {callStates.map((name) => (
+                  <option key={name} value={name}>
+                    {callStateLabels[name]}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <KeyFilter calls={calls} apiKey={apiKey} onChange={(chosen) => onChange({ apiKey: chosen, pages: 1 })} />
+            <DayRange from={from} to={to} onChange={(range) => onChange({ ...range, pages: 1 })} />
+          </search>
+        </>
+      }
+      details={openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
+      resource={resource}
+      foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
+    >
+      <Loadable resource={resource} what="calls" isInPage>
+        {(view) =>
+          view.calls.length === 0 ? (
+            <NoCalls searchedBackTo={searchedBackTo} onReset={isFiltered ? () => onChange(initialSettings) : null} />
+          ) : (
+            <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
+          )
         }
-        foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
-      >
-        <DialerOff />
-        <Outcomes campaignId={campaignId} day={from === to ? from : ''} onChoose={(day) => onChange({ from: day, to: day, pages: 1 })} />
-        <search class="toolbar">
-          <label class="grow">
-            <span class="visually-hidden">Search</span>
-            <input
-              type="search"
-              placeholder="Contact, phone number, or request ID"
-              value={settings.search}
-              onInput={({ currentTarget }) => onChange({ search: currentTarget.value, pages: 1 })}
-            />
-          </label>
-          <label>
-            <span class="visually-hidden">State</span>
-            <select
-              value={state ?? ''}
-              onChange={({ currentTarget }) =>
-                onChange({ state: callStates.find((name) => name === currentTarget.value) ?? null, pages: 1 })
-              }
-            >
-              <option value="">Any outcome</option>
-              {callStates.map((name) => (
-                <option key={name} value={name}>
-                  {callStateLabels[name]}
-                </option>
-              ))}
-            </select>
-          </label>
-          <KeyFilter calls={calls} apiKey={apiKey} onChange={(chosen) => onChange({ apiKey: chosen, pages: 1 })} />
-          <DayRange from={from} to={to} onChange={(range) => onChange({ ...range, pages: 1 })} />
-        </search>
-        <Loadable resource={resource} what="calls">
-          {(view) =>
-            view.calls.length === 0 ? (
-              <NoCalls searchedBackTo={searchedBackTo} onReset={isFiltered ? () => onChange(initialSettings) : null} />
-            ) : (
-              <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
-            )
-          }
-        </Loadable>
-      </Page>
-      {openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
-    </>
+      </Loadable>
+    </Page>
   );
 }
 
@@ -229,7 +232,6 @@ function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOld
   if (!view) return null;
   return (
     <>
-      <Freshness resource={resource} />
       <span role="status">
         {describeLoaded(view.calls.length, view, 'call')}, newest first
         {view.searchedBackTo && <SearchedBackTo at={view.searchedBackTo} />}

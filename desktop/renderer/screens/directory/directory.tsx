@@ -3,7 +3,7 @@ import type { SessionView } from '#contract/console.ts';
 import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable } from '../../components/loadable.tsx';
-import { Freshness, Page } from '../../components/page.tsx';
+import { Page } from '../../components/page.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
 import { usePages } from '../../components/use-pages.ts';
@@ -62,9 +62,54 @@ export function Directory({ session, title }: ScreenProps) {
             <Icon name="plus" /> Create {few}
           </button>
         }
+        head={
+          <search class="toolbar">
+            <label class="grow">
+              <span class="visually-hidden">Search by name or ID</span>
+              <input
+                type="search"
+                placeholder="Search by name or ID"
+                value={search}
+                onInput={({ currentTarget }) => change({ search: currentTarget.value })}
+              />
+            </label>
+            <label>
+              <span class="visually-hidden">Show</span>
+              <select
+                value={kind}
+                onChange={({ currentTarget }) =>
+                  show({ kind: kinds.find((name) => name === currentTarget.value) ?? kind, parent: null, search: '' })
+                }
+              >
+                {kinds.map((name) => (
+                  <option key={name} value={name}>
+                    {kindLabels[name].many}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {parent && (
+              <button type="button" class="clip" onClick={() => show({ parent: null })}>
+                In <bdi>{parent.name}</bdi> <Icon name="close" />
+                <span class="visually-hidden">Show all {few}s</span>
+              </button>
+            )}
+          </search>
+        }
+        details={
+          openEntry && (
+            <EntryDetails
+              entry={openEntry}
+              session={session}
+              onRename={() => setRenaming(openEntry)}
+              onShow={(child) => show({ kind: child, parent: openEntry, search: '' })}
+              onClose={closeDetails}
+            />
+          )
+        }
+        resource={resource}
         foot={
           <>
-            <Freshness resource={resource} />
             <span role="status">
               {pluralize(found.length, few)}
               {!isWhole && ' so far'}
@@ -73,39 +118,7 @@ export function Directory({ session, title }: ScreenProps) {
           </>
         }
       >
-        <search class="toolbar">
-          <label class="grow">
-            <span class="visually-hidden">Search by name or ID</span>
-            <input
-              type="search"
-              placeholder="Search by name or ID"
-              value={search}
-              onInput={({ currentTarget }) => change({ search: currentTarget.value })}
-            />
-          </label>
-          <label>
-            <span class="visually-hidden">Show</span>
-            <select
-              value={kind}
-              onChange={({ currentTarget }) =>
-                show({ kind: kinds.find((name) => name === currentTarget.value) ?? kind, parent: null, search: '' })
-              }
-            >
-              {kinds.map((name) => (
-                <option key={name} value={name}>
-                  {kindLabels[name].many}
-                </option>
-              ))}
-            </select>
-          </label>
-          {parent && (
-            <button type="button" class="clip" onClick={() => show({ parent: null })}>
-              In <bdi>{parent.name}</bdi> <Icon name="close" />
-              <span class="visually-hidden">Show all {few}s</span>
-            </button>
-          )}
-        </search>
-        <Loadable resource={resource} what={many.toLowerCase()}>
+        <Loadable resource={resource} what={many.toLowerCase()} isInPage>
           {() =>
             found.length === 0 ? (
               <Empty title={search.trim() === '' ? `No ${few}s yet` : `No matching ${few}s`}>
@@ -117,15 +130,6 @@ export function Directory({ session, title }: ScreenProps) {
           }
         </Loadable>
       </Page>
-      {openEntry && (
-        <EntryDetails
-          entry={openEntry}
-          session={session}
-          onRename={() => setRenaming(openEntry)}
-          onShow={(child) => show({ kind: child, parent: openEntry, search: '' })}
-          onClose={closeDetails}
-        />
-      )}
       {isCreating && (
         <CreateEntry
           kind={kind}

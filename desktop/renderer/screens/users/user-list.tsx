@@ -19,44 +19,46 @@ type UserListProps = {
   onDelete: (user: UserView) => void;
 };
 
-/** The users that match, with their search. */
-export function UserList({ found, settings: { search, sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
-  const viewerId = session.viewer.id;
+type UserSearchProps = { search: string; onChange: (changes: { search: string }) => void };
+
+export function UserSearch({ search, onChange }: UserSearchProps) {
   return (
-    <>
-      <search class="toolbar">
-        <label class="grow">
-          <span class="visually-hidden">Search by name or email</span>
-          <input
-            type="search"
-            placeholder="Search by name or email"
-            value={search}
-            onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
-          />
-        </label>
-      </search>
-      {found.length === 0 ? (
-        <Empty title="No matching users" />
-      ) : (
-        <DataTable
-          label="Users"
-          columns={columnsFor(viewerId)}
-          rows={found}
-          idOf={({ id }) => id}
-          nameOf={({ name }) => name}
-          openId={openId}
-          onOpen={onOpen}
-          sort={sort}
-          onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
-          action={{
-            icon: 'trash',
-            label: ({ name }) => `Delete ${name}`,
-            isPossible: ({ id }) => id !== viewerId,
-            run: onDelete,
-          }}
+    <search class="toolbar">
+      <label class="grow">
+        <span class="visually-hidden">Search by name or email</span>
+        <input
+          type="search"
+          placeholder="Search by name or email"
+          value={search}
+          onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
         />
-      )}
-    </>
+      </label>
+    </search>
+  );
+}
+
+/** The users that match. */
+export function UserList({ found, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
+  const viewerId = session.viewer.id;
+  if (found.length === 0) return <Empty title="No matching users" />;
+  return (
+    <DataTable
+      label="Users"
+      columns={columnsFor(viewerId)}
+      rows={found}
+      idOf={({ id }) => id}
+      nameOf={({ name }) => name}
+      openId={openId}
+      onOpen={onOpen}
+      sort={sort}
+      onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
+      action={{
+        icon: 'trash',
+        label: ({ name }) => `Delete ${name}`,
+        isPossible: ({ id }) => id !== viewerId,
+        run: onDelete,
+      }}
+    />
   );
 }
 

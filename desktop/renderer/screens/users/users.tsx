@@ -3,7 +3,7 @@ import type { UsersView, UserView } from '#contract/console.ts';
 import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable } from '../../components/loadable.tsx';
-import { Freshness, Page } from '../../components/page.tsx';
+import { Page } from '../../components/page.tsx';
 import { ExportButton } from '../../components/table/export-button.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
@@ -22,7 +22,7 @@ import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
 import { ResetPassword } from './reset-password.tsx';
 import { UserDetails } from './user-details.tsx';
-import { UserList } from './user-list.tsx';
+import { UserList, UserSearch } from './user-list.tsx';
 
 /** @property isNew the user was created just now; otherwise, only the password is new */
 type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
@@ -70,10 +70,32 @@ export function Users({ session, title }: ScreenProps) {
             </button>
           </>
         }
+        head={resource.state.value.value && !isEmpty && <UserSearch search={settings.search} onChange={change} />}
+        details={
+          openUser && (
+            <UserDetails
+              user={openUser}
+              isYou={openUser.id === session.viewer.id}
+              onShowKeys={
+                canUseKeys(session)
+                  ? () => {
+                      showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? 'You' : openUser.name);
+                      showScreen('api-keys');
+                    }
+                  : null
+              }
+              onEdit={() => setEditing(openUser)}
+              onDisable={() => setDisabling(openUser)}
+              onReset={() => setResetting(openUser)}
+              onDelete={() => setDeleting(openUser)}
+              onClose={closeDetails}
+            />
+          )
+        }
+        resource={resource}
         foot={
           !isEmpty && (
             <>
-              <Freshness resource={resource} />
               <span role="status">
                 {pluralize(found.length, 'user')}
                 {resource.state.value.value?.nextCursor && ' so far'}
@@ -83,7 +105,7 @@ export function Users({ session, title }: ScreenProps) {
           )
         }
       >
-        <Loadable resource={resource} what="users">
+        <Loadable resource={resource} what="users" isInPage>
           {() =>
             isEmpty ? (
               <Empty title="No users yet">
@@ -130,25 +152,6 @@ export function Users({ session, title }: ScreenProps) {
             setHandedOver(null);
             announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);
           }}
-        />
-      )}
-      {openUser && (
-        <UserDetails
-          user={openUser}
-          isYou={openUser.id === session.viewer.id}
-          onShowKeys={
-            canUseKeys(session)
-              ? () => {
-                  showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? 'You' : openUser.name);
-                  showScreen('api-keys');
-                }
-              : null
-          }
-          onEdit={() => setEditing(openUser)}
-          onDisable={() => setDisabling(openUser)}
-          onReset={() => setResetting(openUser)}
-          onDelete={() => setDeleting(openUser)}
-          onClose={closeDetails}
         />
       )}
       {editing && (

@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+import type { Locator } from 'playwright-core';
+import { describeBrowser } from '../support/chromium.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { describeDesktop } from '../support/electron.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
+import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+
+const longName = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
+
+const homes = [
+  ['in a browser', describeBrowser, openInChromium],
+  ['in Electron', describeDesktop, openInElectron],
+] as const;
+
+for (const [where, describeHome, openHome] of homes) {
+  describeHome(`the screens ${where}`, () => {
+    let harness: CoreHarness;
+    let network: FaultyProxy;
+    let home: Home;
+
+    before(async () => {
+      harness = await openCore({ environment: { DIALER: 'off' } });
+      network = await faultyProxy(harness.core.url);
+      const { tenants, direct } = harness;
+      const { write } = direct.storage.database;
+      for (let index = 0; index < 30; index++) {
+        const on = `2026-03-${String(1 + (index % 28)).padStart(2, '0')}T08:00:00.000Z`;
+        await createKeyOn(harness, tenants.users.account, `Key ${index}`, { on });
+      }
+      await write('campaigns').where({ id: tenants.siblingCampaign.id }).update({ name: longName });
+      await write('users').where({ id: tenants.users.teammate.id }).update({ name: longName });
+      const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
+      await createKeyOn(harness, tenants.users.teammate, longName, { on: soon, expiration: { kind: 'years', years: 1 } });
+      const { keyValue } = await createKeyOn(harness, tenants.users.account, 'Reminder service');
+      const call = { requestId: 'order-1', contact: { phone: '+493012345678', name: 'Ada' } };
+      await placeCallIn(harness, tenants.campaign.id, keyValue, call, { state: 'completed' });
+      home = await openHome(network.url);
+      home.page.setDefaultTimeout(6_000);
+      await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
+    });
+    after(async () => {
+      await home?.close();
+      await network?.close();
+      await harness?.close();
+    });
+    beforeEach(() => resize(1280));
+
+    const page = () => home.page;
+    const resize = (width: number) => page().setViewportSize({ width, height: 800 });
+    const grid = () => page().getByRole('grid');
+    const panel = () => page().getByRole('complementary');
+    const button = (name: string | RegExp) => page().getByRole('button', { name, exact: typeof name === 'string' });
+    const goTo = async (screen: string) => {
+      await button(screen).click();
+      await page().getByRole('heading', { name: screen, exact: true }).waitFor();
+      await grid().waitFor();
+    };
+    /** Where everything in the list stands. */
+    const places = () =>
+      page()
+        .locator('h1, search, thead, tbody tr')
+        .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().top)));
+    /** Whether nothing lies over the element's edges. */
+    const isInSight = (element: Locator) =>
+      element.evaluate((each) => {
+        const { left, right, top, bottom } = each.getBoundingClientRect();
+        const x = (left + right) / 2;
+        return [top + 3, bottom - 3].every((y) => each.contains(document.elementFromPoint(x, y)));
+      });
+
+    for (const screen of ['API keys', 'Calls', 'Users', 'Activity', 'Directory']) {
+      it(`leave ${screen} as it was when a refresh fails`, async () => {
+        const other = screen === 'Users' ? 'Directory' : 'Users';
+        await goTo(screen);
+        const before = await places();
+        await goTo(other);
+        network.faults.push(...Array.from({ length: 30 }, () => ({ status: 502 })));
+        await goTo(screen);
+        await page().getByText('Showing the last data loaded.').first().waitFor();
+        expect(await places()).to.deep.equal(before);
+        network.faults.length = 0;
+        await button('Try again').first().click();
+        await page().getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
+      });
+    }
+
+    it('move no row when details open or a row is selected', async () => {
+      for (const width of [1280, 1600]) {
+        await resize(width);
+        await goTo('API keys');
+        const before = await places();
+        await page().getByRole('row', { name: 'Key 27' }).click();
+        await panel().waitFor();
+        expect(await places(), `details at ${width}`).to.deep.equal(before);
+        await page().getByLabel('Select Key 27').check();
+        expect(await places(), `selection at ${width}`).to.deep.equal(before);
+        await button('Clear').click();
+        await button('Close details').click();
+      }
+    });
+
+    it('keep the focused row in sight, from the first to the last and back', async () => {
+      for (const width of [1280, 480]) {
+        await resize(width);
+        await goTo('API keys');
+        const rows = page().locator('tbody tr');
+        await rows.first().focus();
+        const focused = page().locator('tbody tr:focus');
+        for (const key of [...Array.from({ length: 19 }, () => 'j'), ...Array.from({ length: 19 }, () => 'k')]) {
+          await page().keyboard.press(key);
+          expect(await isInSight(focused), `${key} at ${width}`).to.equal(true);
+        }
+      }
+    });
+
+    it('widen nothing for one long name', async () => {
+      await goTo('Calls');
+      for (const campaign of [longName, 'Appointment reminders']) {
+        await page().getByLabel('Campaign', { exact: true }).selectOption(campaign);
+        await page().getByLabel('From day').waitFor();
+        expect((await page().getByLabel('Campaign', { exact: true }).boundingBox())?.y).to.be.lessThan(60);
+      }
+      const { x: exportX = 0, y: exportY = 0, width: exportWidth = 0 } = (await button('Export CSV').boundingBox()) ?? {};
+      expect([exportX + exportWidth <= 1280, exportY < 60]).to.deep.equal([true, true]);
+      await goTo('API keys');
+      const { height = 0 } = (await page().locator('.banner').boundingBox()) ?? {};
+      expect(height).to.be.lessThan(50);
+      const { x = 0, width = 0 } = (await page().locator('search select').first().boundingBox()) ?? {};
+      expect(x + width).to.be.lessThan(1280);
+    });
+
+    it('show the name of a call’s key in full', async () => {
+      await goTo('Calls');
+      await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');
+      const name = page().getByRole('grid', { name: 'Calls' }).getByText('Reminder service');
+      await name.waitFor();
+      expect(await name.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
+    });
+
+    it('forget the selection of what a filter hides', async () => {
+      await goTo('API keys');
+      for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();
+      await page().getByLabel('Search by name').fill('Key 27');
+      await button('Revoke 1 key…').waitFor();
+      await page().getByLabel('Search by name').fill('');
+      await page().getByText('1 key selected').waitFor();
+      await button('Clear').click();
+    });
+
+    it('put no announcement over the buttons of a dialog', async () => {
+      await resize(480);
+      await button('Create API Key').click();
+      await page().getByLabel('Name', { exact: true }).fill('Saved');
+      await page().getByRole('radio', { name: '1 Year', exact: true }).check();
+      await button('Create Key').click();
+      const dialog = page().getByRole('alertdialog', { name: 'Save your key' });
+      await dialog.getByRole('button', { name: 'Copy command' }).click();
+      await dialog.getByRole('status').getByText('Copied the command.').waitFor({ state: 'attached' });
+      for (const each of await dialog.getByRole('button').all()) {
+        await each.scrollIntoViewIfNeeded();
+        expect(await isInSight(each), await each.innerText()).to.equal(true);
+      }
+      await button("I've Saved It").click();
+    });
+  });
+}
