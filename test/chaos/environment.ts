@@ -3,15 +3,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, databaseWithTenants, openDirect, signIn, type Tenants } from '../support/tenants.ts';
-import type { FoundCall, Ledger } from './ledger.ts';
-import { type Manner, type Provider, secret, startProvider, takes } from './provider.ts';
+import { signingSecret } from '../support/receiver.ts';
+import { createKey, createTenants, databaseWithTenants, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import type { Body, FoundCall, Ledger, Reply } from './ledger.ts';
+import { type Manner, type Provider, startProvider, takes } from './provider.ts';
 
 /** One case on one database. What a case opens, it puts on `cleanup`. */
 export type Trial = {
   kind: DatabaseKind;
   isQuick: boolean;
-  /** How many calls, where the case counts them: as many as were asked for. */
+  /** How many calls a case makes if it counts them: as many as `--calls` says. */
   calls(quick: number, whole: number): number;
   ledger: Ledger;
   cleanup: AsyncDisposableStack;
@@ -19,7 +20,7 @@ export type Trial = {
   scene: Scene | null;
 };
 
-/** Ends what would outlive this process: after the case, or with the process where it is interrupted. */
+/** Ends what would outlive this process: after the case, or with the process if it's interrupted. */
 export function endLater(trial: Trial, end: () => void): void {
   process.once('exit', end);
   trial.cleanup.defer(() => {
@@ -28,8 +29,10 @@ export function endLater(trial: Trial, end: () => void): void {
   });
 }
 
-/** A reason why a case cannot run here. */
+/** A reason why a case can't run here. */
 export class Skipped extends Error {}
+
+type PlaceOptions = { url?: string; key?: string; campaignId?: string };
 
 export type Scene = {
   trial: Trial;
@@ -43,68 +46,55 @@ export type Scene = {
   start(environment?: Record<string, string>): Promise<CoreProcess>;
   /** The one that was started last. */
   core(): CoreProcess;
+  /** Places a call, unless told otherwise with the scene's key at the core that was started last. */
+  place(call: string | Body, options?: PlaceOptions): Promise<Reply>;
+  /** The same, and counts it as a fault if it isn't placed. */
+  mustPlace(call: string | Body, options?: PlaceOptions): Promise<Reply>;
   /** Stops every core; one that is asked to must end well. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 };
 
-export async function startCore(trial: Trial, database: string, environment: Record<string, string>): Promise<CoreProcess> {
-  const core = await spawnCore(database, environment);
-  trial.cleanup.defer(async () => {
-    if (core.child.exitCode === null && core.child.signalCode === null) {
-      core.child.kill('SIGCONT');
-      await core.stop('SIGKILL');
-    }
-  });
-  return core;
-}
-
-async function fill(database: string): Promise<{ database: string; tenants: Tenants }> {
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports).finally(() => direct.close());
-  return { database, tenants };
-}
+type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean };
 
 /** A database with tenants in it, a provider, and a core with a key. */
-export async function openScene(
-  trial: Trial,
-  options: { database?: string; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean } = {},
-): Promise<Scene> {
-  const { deduplicates = false } = options;
+export async function openScene(trial: Trial, options: SceneOptions = {}): Promise<Scene> {
+  const { deduplicates = false, manner = takes } = options;
+  const { ledger, cleanup } = trial;
   const { database, tenants } = options.database === undefined ? await databaseWithTenants(trial.kind) : await fill(options.database);
-  const provider = await startProvider(options.manner ?? takes, deduplicates);
-  trial.cleanup.defer(() => provider.close());
-
+  const provider = await startProvider(manner, deduplicates);
+  cleanup.defer(() => provider.close());
   const environment = {
-    DIALER: 'webhook',
-    DIALER_URL: provider.url,
-    DIALER_SECRETS: secret,
-    DIALER_DEDUPLICATES: String(deduplicates),
+    ...{ DIALER: 'webhook', DIALER_URL: provider.url, DIALER_SECRETS: signingSecret, DIALER_DEDUPLICATES: String(deduplicates) },
     ...options.environment,
   };
   const cores: CoreProcess[] = [];
   const start = async (extra = {}): Promise<CoreProcess> => {
-    const core = await startCore(trial, database, { ...environment, ...extra });
+    const core = await spawnCore(database, { ...environment, ...extra });
     cores.push(core);
+    cleanup.defer(async () => {
+      if (core.child.exitCode !== null || core.child.signalCode !== null) return;
+      core.child.kill('SIGCONT');
+      await core.stop('SIGKILL');
+    });
     return core;
   };
   const first = await start();
   const cookie = await signIn(first.url, 'ada@example.com');
   const { keyValue } = await createKey(first.url, cookie);
   const scene: Scene = {
-    trial,
-    ledger: trial.ledger,
-    provider,
-    tenants,
-    cookie,
-    key: keyValue,
-    campaignId: tenants.campaign.id,
-    database,
-    start,
+    ...{ trial, ledger, provider, tenants, cookie, key: keyValue, campaignId: tenants.campaign.id, database, start },
     core: () => cores.at(-1) ?? first,
+    place: (call, { url = scene.core().url, key = scene.key, campaignId = scene.campaignId } = {}) =>
+      ledger.place(url, campaignId, key, typeof call === 'string' ? callBody(call) : call),
+    async mustPlace(call, from) {
+      const reply = await scene.place(call, from);
+      if (reply.status !== 202) ledger.fail(`${typeof call === 'string' ? call : call.requestId} got ${reply.status}`);
+      return reply;
+    },
     async stop(signal) {
       for (const core of cores.splice(0, cores.length)) {
         const end = await core.stop(signal);
-        if (signal === 'SIGTERM' && end !== 0) trial.ledger.fail(`a core that was asked to stop ended with ${end}`);
+        if (signal === 'SIGTERM' && end !== 0) ledger.fail(`a core that was asked to stop ended with ${end}`);
       }
     },
   };
@@ -112,44 +102,50 @@ export async function openScene(
   return scene;
 }
 
-export async function callsIn(database: string): Promise<FoundCall[]> {
-  const direct = await openDirect(database);
-  try {
-    return await direct.storage.database
-      .read('calls')
-      .select({ requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' });
-  } finally {
-    await direct.close();
-  }
+async function fill(database: string): Promise<{ database: string; tenants: Tenants }> {
+  await using direct = await openDirectly(database);
+  return { database, tenants: await createTenants(direct.ports) };
 }
 
-/** Waits until no call is in one of these states any more. @returns how many are */
-export async function waitForNone(scene: Scene, states: readonly string[], within: number): Promise<number> {
-  const direct = await openDirect(scene.database);
-  try {
-    const left = async () =>
-      Number((await direct.storage.database.read('calls').whereIn('state', states).count({ n: '*' }).first())?.['n']);
-    await eventually(async () => (await left()) === 0, within);
-    return await left();
-  } finally {
-    await direct.close();
-  }
+/** Opens a database next to its cores, until the end of the block. */
+export async function openDirectly(database: string) {
+  const direct = await openDirect(database);
+  return { ...direct, [Symbol.asyncDispose]: () => direct.close() };
+}
+
+export async function callsIn(database: string): Promise<FoundCall[]> {
+  await using direct = await openDirectly(database);
+  return await direct.storage.database
+    .read('calls')
+    .select({ requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' });
+}
+
+/** Waits until no call is in one of these states any more. Counts a fault if some still are. `dueAfter` leaves out those that were due before. */
+export async function waitForNone(scene: Scene, states: readonly string[], within: number, dueAfter?: number): Promise<void> {
+  await using direct = await openDirectly(scene.database);
+  const left = async () => {
+    const calls = direct.storage.database.read('calls').whereIn('state', states);
+    if (dueAfter !== undefined) calls.where('due_at', '>', dueAfter);
+    return Number((await calls.count({ n: '*' }).first())?.['n']);
+  };
+  if (!(await eventually(async () => (await left()) === 0, within)))
+    scene.ledger.fail(`${await left()} calls are still ${states.join(' or ')}`);
 }
 
 /** Stops the cores and compares the calls that they have acknowledged with those in the database. */
-export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<FoundCall[]> {
+export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM', database = scene.database) {
   await scene.stop(signal);
-  const found = await callsIn(scene.database);
+  const found = await callsIn(database);
   scene.ledger.compare(found);
   return found;
 }
 
-export async function isReady(core: CoreProcess): Promise<boolean> {
-  const answer = await ask('GET', `${core.managementUrl}/readyz`).catch(() => null);
+export async function isReady({ managementUrl }: CoreProcess): Promise<boolean> {
+  const answer = await ask('GET', `${managementUrl}/readyz`).catch(() => null);
   return answer?.status === 200;
 }
 
-/** Waits until it is so. @returns whether it came to be */
+/** Waits until the condition holds. @returns whether it came to hold in time */
 export async function eventually(condition: () => boolean | Promise<boolean>, within: number): Promise<boolean> {
   const end = performance.now() + within;
   while (!(await condition())) {
@@ -159,26 +155,30 @@ export async function eventually(condition: () => boolean | Promise<boolean>, wi
   return true;
 }
 
-/** Counts a core that does not say within some seconds that it is, or is not, ready. */
+/** Counts a core that doesn't say within some seconds that it is, or isn't, ready. */
 export async function expectReady(scene: Scene, ready: boolean, when: string): Promise<void> {
   const isSo = await eventually(async () => (await isReady(scene.core())) === ready, 10_000);
   if (!isSo) scene.ledger.wronglyReady(`${ready ? 'unready' : 'ready'} ${when}`);
 }
 
-/** Counts a core that takes no calls although nothing keeps it from doing so. */
+/** Counts a core that isn't ready or takes no calls, although nothing keeps it from that. */
 export async function expectPlacing(scene: Scene, when: string): Promise<void> {
+  await expectReady(scene, true, when);
   const requestId = `works-again-${performance.now()}`;
-  const works = async () => (await scene.ledger.place(scene.core().url, scene.campaignId, scene.key, callBody(requestId))).status === 202;
+  const works = async () => (await scene.place(requestId)).status === 202;
   if (!(await eventually(works, 15_000))) scene.ledger.fail(`no call can be placed ${when}`);
 }
 
-let phones = 0;
-/** What places a call to a phone that no other call has. */
-export function callBody(requestId: string, extra: object = {}): { requestId: string; contact: { phone: string } } {
-  return { requestId, contact: { phone: `+4930${20_000_000 + ++phones}` }, ...extra };
+/** Counts a call that isn't handed off in time. */
+export async function expectDialed({ provider, ledger }: Scene, { contactId }: Reply, within: number, when: string): Promise<void> {
+  if (!(await eventually(() => provider.hasCalled(contactId), within))) ledger.fail(`a call isn't dialed ${when}`);
 }
 
-/** Of a process. */
-export function residentMegabytes(pid: number): number {
-  return Math.round(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) / 1_024);
+/** Places a call to a phone that no other call has. */
+export function callBody(requestId: string, extra: object = {}): Body & { requestId: string } {
+  return { requestId, contact: { phone: somePhone() }, ...extra };
+}
+
+export function residentMegabytes({ child }: CoreProcess): number {
+  return Math.round(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' })) / 1_024);
 }

@@ -1,76 +1,76 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { callBody, eventually, type Scene } from './environment.ts';
+import { callBody, eventually, type Scene, type Trial } from './environment.ts';
 
-export type Load = {
-  acknowledged(): number;
-  /** Waits for so many more to be acknowledged. @returns whether they were, in time */
-  more(count: number, within?: number): Promise<boolean>;
-  stop(): Promise<void>;
+/** Repeats `work` on so many lanes until it's stopped, or counted as often as `until`. `n` counts all of them. */
+export function startCrowd(trial: Trial, width: number, work: (n: number) => Promise<unknown>, until = Number.POSITIVE_INFINITY) {
+  let [isOver, turn] = [false, 0];
+  trial.cleanup.defer(() => {
+    isOver = true;
+  });
+  const lanes = Array.from({ length: width }, async () => {
+    while (!isOver && turn < until) await work(turn++);
+  });
+  return {
+    isOver: () => isOver,
+    /** Waits for what is under way. @returns how often the work was done */
+    async stop(): Promise<number> {
+      isOver = true;
+      await Promise.all(lanes);
+      return turn;
+    },
+    ended: () => Promise.all(lanes),
+  };
+}
+
+/** Does `work` for every number below `count`, `width` at a time. */
+export async function inParallel(trial: Trial, count: number, width: number, work: (n: number) => Promise<unknown>): Promise<void> {
+  await startCrowd(trial, width, work, count).ended();
+}
+
+export type Load = ReturnType<typeof startLoad>;
+
+type LoadOptions = {
+  placers?: number;
+  /** In ms, between a placer's calls. */
+  every?: number;
+  url?: (n: number) => string;
+  extra?: object;
+  stopAt?: number;
+  cancels?: boolean;
 };
 
 let loads = 0;
 
-/** Placers that repeat what was not acknowledged, as integrators do, and cancel every third call. Every sixth has no request id, and each try is a call of its own. */
-export function startLoad(
-  scene: Scene,
-  options: { placers?: number; every?: number; url?: (turn: number) => string; extra?: object; stopAt?: number; cancels?: boolean } = {},
-): Load {
-  const {
-    placers = scene.trial.isQuick ? 4 : 16,
-    every = 40,
-    url = () => scene.core().url,
-    extra = {},
-    stopAt = Number.POSITIVE_INFINITY,
-    cancels = true,
-  } = options;
-  const { ledger, campaignId, key } = scene;
+/**
+ * Placers that repeat what wasn't acknowledged, as integrators do, and cancel every third call. Every sixth has no request ID, and each try is
+ * a call of its own.
+ */
+export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
+  const { placers = scene.trial.isQuick ? 4 : 16, url = () => scene.core().url, cancels = true } = options;
   const name = `load${++loads}`;
-  let isRunning = true;
-  let turn = 0;
   let acknowledged = 0;
 
   async function place(n: number): Promise<void> {
+    if (n < placers) await pause((every * n) / placers);
     const body = callBody(`${name}-${n}`, extra);
-    while (isRunning) {
+    while (!crowd.isOver()) {
       const { requestId: _, ...anonymous } = callBody('', extra);
-      const { status } = await ledger.place(url(n), campaignId, key, n % 6 === 1 ? anonymous : body);
-      if (status === 202) break;
+      if ((await scene.place(n % 6 === 1 ? anonymous : body, { url: url(n) })).status === 202) break;
       await pause(200);
     }
     acknowledged++;
-    if (cancels && n % 3 === 0 && isRunning) await ledger.cancel(url(n + 1), campaignId, key, body.requestId);
+    if (cancels && n % 3 === 0 && !crowd.isOver()) await scene.ledger.cancel(url(n + 1), scene.campaignId, scene.key, body.requestId);
+    await pause(every);
   }
+  const crowd = startCrowd(scene.trial, placers, place, stopAt);
 
-  const running = Array.from({ length: placers }, async (_, first) => {
-    await pause((every * first) / placers);
-    while (isRunning && turn < stopAt) {
-      await place(turn++);
-      await pause(every);
-    }
-  });
-  const stop = async () => {
-    isRunning = false;
-    await Promise.all(running);
-  };
-  scene.trial.cleanup.defer(() => {
-    isRunning = false;
-  });
   return {
     acknowledged: () => acknowledged,
-    stop,
-    async more(count, within = 20_000) {
+    stop: crowd.stop,
+    /** Waits for so many more to be acknowledged, unless the load is stopped. @returns whether they were, in time */
+    async more(count: number, within = 20_000): Promise<boolean> {
       const goal = Math.min(acknowledged + count, stopAt);
-      return eventually(() => acknowledged >= goal, within);
+      return eventually(() => acknowledged >= goal || crowd.isOver(), within);
     },
   };
-}
-
-/** Does `work` for every number below `count`, `width` at once. */
-export async function inParallel(count: number, width: number, work: (n: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: width }, async () => {
-      while (next < count) await work(next++);
-    }),
-  );
 }

@@ -1,29 +1,28 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
 import { Skipped, stopAndCompare, type Trial } from './environment.ts';
 import { type Counts, createLedger } from './ledger.ts';
 
 export type Case = {
   name: string;
-  /** Names the attack in the table. */
+  /** Names the attack in the report of the tests. */
   title: string;
   databases?: readonly DatabaseKind[];
-  /** Those of the short version, where that is fewer or none: other tests have the same rule on the others, or it takes too long. */
+  /** The databases of the short version, if it has fewer or none: other tests have the same rule on the others, or it takes too long. */
   quickDatabases?: readonly DatabaseKind[];
   attack(trial: Trial): Promise<void>;
 };
 
-export type Row = { name: string; kind: DatabaseKind; seconds: number } & ({ counts: Counts; notes: string[] } | { skipped: string });
-export type Options = { isQuick: boolean; calls?: number };
-
+/** `counts` is null if the attack was skipped; the note says why. */
+export type Row = { name: string; kind: DatabaseKind; seconds: number; counts: Counts | null; notes: string[] };
+type Options = { isQuick: boolean; calls?: number };
 type Attack = { one: Case; kind: DatabaseKind };
 
 export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[], isQuick: boolean): Attack[] {
-  const databasesOf = ({ databases = databaseKinds, quickDatabases = databases }: Case) => (isQuick ? quickDatabases : databases);
-  return cases.flatMap((one) =>
-    databasesOf(one)
-      .filter((kind) => kinds.includes(kind))
-      .map((kind) => ({ one, kind })),
-  );
+  return cases.flatMap((one) => {
+    const { databases = databaseKinds, quickDatabases = databases } = one;
+    return (isQuick ? quickDatabases : databases).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind }));
+  });
 }
 
 /**
@@ -42,45 +41,38 @@ export function begin(attacks: readonly Attack[], options: Options) {
   return { rowOf, ended: () => Promise.allSettled(begun.values()) };
 }
 
-/** Runs a case to its end or to its limit, and leaves nothing behind. */
-async function runCase(one: Case, kind: DatabaseKind, options: Options): Promise<Row> {
-  const { isQuick } = options;
+/** Runs a case to its end or to its time limit, and leaves nothing behind. */
+async function runCase({ name, attack }: Case, kind: DatabaseKind, { isQuick, calls }: Options): Promise<Row> {
   const ledger = createLedger();
   const cleanup = new AsyncDisposableStack();
-  const calls = (quick: number, whole: number) => options.calls ?? (isQuick ? quick : whole);
-  const trial: Trial = { kind, isQuick, calls, ledger, cleanup, scene: null };
+  const trial: Trial = { kind, isQuick, calls: (quick, whole) => calls ?? (isQuick ? quick : whole), ledger, cleanup, scene: null };
+  const limit = isQuick ? 90 : 300;
   const startedAt = performance.now();
-  const ending = () => ({ name: one.name, kind, seconds: Math.round((performance.now() - startedAt) / 1_000) });
+  const row = () => ({ name, kind, seconds: Math.round((performance.now() - startedAt) / 1_000) });
   try {
-    await within(isQuick ? 90_000 : 300_000, one.attack(trial));
+    const tooLong = pause(limit * 1_000, undefined, { ref: false }).then(() => Promise.reject(new Error(`it took longer than ${limit} s`)));
+    await Promise.race([attack(trial), tooLong]);
   } catch (error) {
-    if (error instanceof Skipped) return { ...ending(), skipped: error.message };
+    if (error instanceof Skipped) return { ...row(), counts: null, notes: [error.message] };
     ledger.fail(`the case ended early: ${error instanceof Error ? error.message : String(error)}`);
     if (trial.scene) await stopAndCompare(trial.scene, 'SIGKILL').catch((cause) => ledger.note(`and could not be compared: ${cause}`));
   } finally {
     await ledger.close();
     await cleanup.disposeAsync();
   }
-  return { ...ending(), counts: ledger.counts(trial.scene?.provider.calls ?? null), notes: ledger.notes() };
+  return { ...row(), counts: ledger.counts(trial.scene?.provider), notes: ledger.notes() };
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it took longer than ${ms / 1_000} s`)), ms);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-    // What goes wrong after the limit, because everything is being taken away, is of no interest.
-    work.catch(() => undefined);
-  }
-}
-
-/** The columns that must be 0, and are not. */
-export function faultsOf(row: Row): string[] {
-  if ('skipped' in row) return [];
-  const { sent: _, acknowledged: __, ...zeros } = row.counts;
+/** The columns that must be 0, and aren't. */
+export function faultsOf({ counts }: Row): string[] {
+  const { sent: _, acknowledged: __, ...zeros } = counts ?? { sent: 0, acknowledged: 0 };
   return Object.entries(zeros).flatMap(([column, count]) => (count === 0 ? [] : [`${column} ${count}`]));
+}
+
+/** What became of one case. */
+export function lineOf(row: Row): string {
+  const { name, kind, counts, notes, seconds } = row;
+  if (counts === null) return `${name} on ${kind}: skipped, ${notes.join()}`;
+  const verdict = faultsOf(row).join(', ').toUpperCase() || 'all zero';
+  return `${name} on ${kind}: ${counts.sent} sent, ${counts.acknowledged} acknowledged, ${verdict} (${seconds} s; ${notes.join('; ')})`;
 }

@@ -21,7 +21,7 @@ describe('no acknowledged call is lost, and no one is called twice or kept waiti
       this.timeout(180_000);
       this.slow(60_000);
       const row = await rowOf(attack);
-      if ('skipped' in row) return skip(this, row.skipped);
+      if (row.counts === null) return skip(this, row.notes.join());
       expect(faultsOf(row), row.notes.join('; ')).to.deep.equal([]);
     });
   }

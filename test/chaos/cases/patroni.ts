@@ -1,12 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { freshDirectory } from '../../support/databases.ts';
 import { freePort, postgresTools } from '../../support/postgres.ts';
-import { own, ownerOf, processesOf, send } from '../cluster.ts';
-import { callsIn, endLater, eventually, expectPlacing, expectReady, openScene, type Scene, Skipped, type Trial } from '../environment.ts';
+import { mainProcessOf, own, ownerOf, processesOf, queryOnce, signalAll } from '../cluster.ts';
+import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, stopAndCompare, type Trial } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
@@ -35,10 +34,7 @@ async function attack(trial: Trial): Promise<void> {
   await waitFor(two, 'sync');
   const addressOf = (...nodes: Node[]) =>
     `postgres://postgres:${password}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/callkey`;
-  const client = new pg.Client(addressOf(one).replace(/callkey$/, 'postgres'));
-  await client.connect();
-  await client.query('CREATE DATABASE callkey');
-  await client.end();
+  await queryOnce(addressOf(one).replace(/callkey$/, 'postgres'), 'CREATE DATABASE callkey');
 
   const scene = await openScene(trial, { database: addressOf(one, two) });
   const load = startLoad(scene);
@@ -46,15 +42,14 @@ async function attack(trial: Trial): Promise<void> {
   await timed(scene, 'switchover', two, async () => {
     const body = JSON.stringify({ leader: one.name, candidate: two.name });
     const answer = await fetch(`${one.rest}/switchover`, { method: 'POST', body });
-    if (!answer.ok) throw new Error(`Patroni does not switch over: ${await answer.text()}`);
+    if (!answer.ok) throw new Error(`Patroni doesn't switch over: ${await answer.text()}`);
   });
   await load.more(1_000, 60_000);
   await waitFor(one, 'sync');
   await timed(scene, 'kill -9', one, async () => two.kill());
   await load.more(1_000, 60_000);
   await load.stop();
-  await scene.stop('SIGTERM');
-  trial.ledger.compare(await callsIn(addressOf(one)));
+  await stopAndCompare(scene, 'SIGTERM', addressOf(one));
 }
 
 /** Notes how long calls could not be placed. */
@@ -62,14 +57,13 @@ async function timed(scene: Scene, what: string, next: Node, happen: () => Promi
   const startedAt = performance.now();
   await happen();
   await waitFor(next, 'primary');
-  await expectReady(scene, true, `although Patroni has promoted the other after ${what}`);
   await expectPlacing(scene, `although Patroni has promoted the other after ${what}`);
   scene.ledger.note(`${what}: takes calls again after ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
 }
 
 /** Until it is `primary`, or the synchronous standby (`sync`), and says so. */
 async function waitFor({ name, rest }: Node, role: string): Promise<void> {
-  if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} does not become ${role}`);
+  if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} doesn't become ${role}`);
 }
 
 const isOk = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
@@ -82,7 +76,7 @@ async function startEtcd(trial: Trial): Promise<string> {
   const cluster = [`--initial-advertise-peer-urls=${peer}`, `--initial-cluster=default=${peer}`];
   const etcd = spawn('etcd', [`--data-dir=${join(freshDirectory(), 'etcd')}`, ...listen, ...cluster], { stdio: 'ignore' });
   endLater(trial, () => etcd.kill('SIGKILL'));
-  if (!(await eventually(() => isOk(`${url}/health`), 30_000))) throw new Error('etcd does not start');
+  if (!(await eventually(() => isOk(`${url}/health`), 30_000))) throw new Error("etcd doesn't start");
   return `127.0.0.1:${port}`;
 }
 
@@ -119,9 +113,7 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   const child = spawn('patroni', [file], { ...ownerOf(directory), cwd: directory, stdio: ['ignore', log, log] });
   const kill = () => {
     child.kill('SIGKILL');
-    const pidFile = join(data, 'postmaster.pid');
-    const main = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').split('\n')[0]) : 0;
-    for (const pid of processesOf(main, data)) send(pid, 'SIGKILL');
+    signalAll(processesOf(mainProcessOf(data), data), 'SIGKILL');
   };
   endLater(trial, kill);
   return { name, port, rest: `http://${rest}`, kill };

@@ -1,0 +1,197 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createKey, signIn } from '../../support/tenants.ts';
+import {
+  callBody,
+  callsIn,
+  eventually,
+  expectDialed,
+  openDirectly,
+  openScene,
+  residentMegabytes,
+  stopAndCompare,
+  waitForNone,
+} from '../environment.ts';
+import { leaseClock } from '../faults.ts';
+import { inParallel, startLoad } from '../load.ts';
+import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from '../provider.ts';
+import type { Case } from '../run.ts';
+
+/** A provider that fails and drops answers, and a core that is killed again and again. Each call comes to exactly one end. */
+const killed = (deduplicates: boolean): Case['attack'] =>
+  async function attack(trial) {
+    const leases = leaseClock(trial);
+    const environment = { DIALER_CONCURRENCY: '50', ...leases.environment };
+    const scene = await openScene(trial, { environment, manner: failsAndDrops, deduplicates });
+    let isOver = false;
+    trial.cleanup.defer(() => {
+      isOver = true;
+    });
+    scene.provider.onTaken(async (handoffId) => {
+      // Later than the next try after a lost answer: an outcome would end the call before it.
+      await pause(1_500);
+      while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
+    });
+    const count = trial.calls(150, 2_000);
+    const kills = trial.isQuick ? 2 : 20;
+    const load = startLoad(scene, { every: 10, stopAt: count });
+    for (let kill = 1; kill <= kills; kill++) {
+      await load.more(Math.floor(count / (kills + 1)), 60_000);
+      await scene.stop('SIGKILL');
+      await scene.start();
+    }
+    await load.more(count, 60_000);
+    await load.stop();
+    // What was under way in a killed core waits for its lease; what failed, for its next try.
+    await leases.passLease();
+    await waitForNone(scene, ['queued', 'dialing'], trial.isQuick ? 30_000 : 120_000);
+    const states = Map.groupBy(await stopAndCompare(scene), ({ state }) => state);
+    trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
+  };
+
+/** A dialer that is stopped beyond its lease with hand-offs under way, and goes on. */
+const stopped: Case['attack'] = async (trial) => {
+  const leases = leaseClock(trial);
+  const scene = await openScene(trial, { manner: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
+  const one = scene.core();
+  const count = trial.calls(100, 500);
+  const load = startLoad(scene, { every: 1, stopAt: count });
+  await load.more(count, 30_000);
+  // No one waits for an answer of the one that is stopped.
+  await load.stop();
+  {
+    await using direct = await openDirectly(scene.database);
+    // A process that is stopped in the middle of a SQLite transaction keeps the file to itself: it's stopped at another moment.
+    const isFree = () =>
+      direct.storage.database.write
+        .transaction(async () => true)
+        .catch(() => {
+          one.child.kill('SIGCONT');
+          return pause(7, false);
+        });
+    do one.child.kill('SIGSTOP');
+    while (!(await isFree()));
+  }
+  const other = await scene.start({ DIALER_CONCURRENCY: '10' });
+  await leases.passLease();
+  one.child.kill('SIGCONT');
+  const after = startLoad(scene, { stopAt: 30, url: (n) => (n % 2 ? one : other).url });
+  if (!(await after.more(30))) trial.ledger.fail('nothing can be placed after the dialer goes on');
+  await after.stop();
+  await waitForNone(scene, ['queued'], 30_000);
+  await stopAndCompare(scene);
+};
+
+/** Cancels against two dialers: each call is cancelled or handed off, never both, never neither. */
+const races: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial);
+  const { ledger, campaignId, key, provider } = scene;
+  const cores = [scene.core(), await scene.start()] as const;
+  const dialed = new Set<string>();
+  await inParallel(trial, trial.calls(200, 5_000), 32, async (n) => {
+    const { contactId } = await scene.place(`race-${n}`, { url: cores[n % 2 ? 0 : 1].url });
+    const { status } = await ledger.cancel(cores[n % 3 ? 0 : 1].url, campaignId, key, `race-${n}`);
+    if (status === 409 && contactId !== null) dialed.add(contactId);
+    else if (status !== 200) ledger.fail(`a cancel got ${status}`);
+  });
+  const areDialed = () => [...dialed].every((contactId) => provider.hasCalled(contactId));
+  if (!(await eventually(areDialed, 30_000))) ledger.fail('some calls are neither cancelled nor dialed');
+  ledger.note(`${ledger.cancelled.size} won by cancel, ${dialed.size} by the dialer`);
+  await stopAndCompare(scene);
+};
+
+/** One account's flood, and another's single calls in the middle of it, which don't wait for it to end. */
+const flood: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial, { manner: takesAfter(50) });
+  const { ledger, provider, tenants } = scene;
+  const { url } = scene.core();
+  const { keyValue: key } = await createKey(url, await signIn(url, 'oda@example.com'));
+  const flooding = inParallel(trial, trial.calls(600, 8_000), 64, (n) => scene.place(`flood-${n}`));
+  await eventually(() => provider.arrivals.size >= 50, 20_000);
+  const waits: number[] = [];
+  for (let n = 0; n < (trial.isQuick ? 5 : 20); n++) {
+    const reply = await scene.place(`single-${n}`, { key, campaignId: tenants.otherCampaign.id });
+    const placedAt = performance.now();
+    await expectDialed(scene, reply, 10_000, 'within 10 s beside the flood');
+    waits.push((provider.arrivals.get(reply.contactId ?? '') ?? performance.now()) - placedAt);
+  }
+  const queued = (await callsIn(scene.database)).filter(({ state }) => state === 'queued').length;
+  await flooding;
+  ledger.note(`with ${queued} calls queued, single calls were handed off after ${Math.round(Math.max(...waits))} ms at most`);
+  await pause(500);
+  await stopAndCompare(scene);
+};
+
+/** Writes until the other side hangs up. */
+function pourInto(response: ServerResponse): void {
+  while (!response.destroyed && response.write(Buffer.alloc(1 << 16, 'x')));
+}
+
+/** In MB: a core at rest takes about 150. */
+const memoryBound = 512;
+
+/** Bad ways in which a provider may answer. It may have called after all of them but those that say `try again`. */
+const manners: readonly ((response: ServerResponse) => unknown)[] = [
+  // It doesn't answer, or after a minute.
+  (response) => setTimeout(() => response.end(), 60_000).unref(),
+  ...[200, 400].map((status) => (response: ServerResponse) => {
+    response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => pourInto(response));
+    pourInto(response);
+  }),
+  ...[
+    'garbage\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!',
+    `HTTP/1.1 202 Accepted\r\nX-Huge: ${'x'.repeat(1 << 18)}\r\n\r\n`,
+    `${'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n'.repeat(50)}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`,
+  ].map((text) => (response: ServerResponse) => response.socket?.end(text)),
+  (response) => response.writeHead(302, { Location: '/' }).end(),
+  // Keeps the connection, and closes it immediately.
+  (response) => response.writeHead(202, { Connection: 'keep-alive' }).end(() => response.socket?.destroy()),
+  ...(
+    [
+      [503, '1e9'],
+      [429, '-1'],
+    ] as const
+  ).map(
+    ([status, wait]) =>
+      (response: ServerResponse) =>
+        response.writeHead(status, { 'Retry-After': wait }).end(),
+  ),
+];
+
+const hostility: Manner = (turn, response) => {
+  manners[turn % manners.length]?.(response);
+  return ![503, 429].includes(response.statusCode);
+};
+
+/** A provider that does what it shouldn't: no one is called twice, calls are placed in time, and memory stays bounded. */
+const hostile: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
+  const { ledger, provider } = scene;
+  const core = scene.core();
+  const load = startLoad(scene, { every: 200 });
+  let max = 0;
+  const end = performance.now() + (trial.isQuick ? 3_000 : 60_000);
+  while (performance.now() < end) {
+    max = Math.max(max, residentMegabytes(core));
+    await pause(50);
+  }
+  await load.stop();
+  if (max > memoryBound) ledger.fail(`the core took ${max} MB`);
+  provider.behave(takes);
+  await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider behaves again');
+  ledger.note(`${provider.handOffs()} hand-offs, ${max} MB at most`);
+  await stopAndCompare(scene);
+};
+
+export const dialingCases: readonly Case[] = [
+  { name: 'kills', title: "killed again and again, with a provider that doesn't de-duplicate", attack: killed(false) },
+  {
+    ...{ name: 'kills-deduplicated', title: 'killed again and again, with a provider that de-duplicates' },
+    ...{ quickDatabases: ['sqlite'], attack: killed(true) },
+  },
+  { name: 'stopped', title: 'a dialer stopped beyond its lease', quickDatabases: ['postgres'], attack: stopped },
+  { name: 'races', title: 'cancels racing with two dialers', quickDatabases: ['postgres'], attack: races },
+  { name: 'flood', title: 'one account flooding the queue of another', quickDatabases: ['postgres'], attack: flood },
+  { name: 'hostile', title: 'a hostile provider', quickDatabases: ['sqlite'], attack: hostile },
+];

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { eventually, isReady, openScene, stopAndCompare } from '../environment.ts';
+import { startLoad } from '../load.ts';
+import type { Case } from '../run.ts';
+
+/** In ms, how long a core may take to notice. */
+const detection = 2_000;
+
+/**
+ * What is done to the file `$f`. Then either no core may start on what is left; or `repair` is done, and all acknowledged calls must be in the
+ * file with the suffix `found`; or nothing is left.
+ */
+type Harm = {
+  name: string;
+  title: string;
+  isQuick: boolean;
+  harm: string;
+  afterwards: 'no start' | 'nothing' | { repair: string; found: string };
+};
+
+const harms: readonly Harm[] = [
+  {
+    ...{ name: 'moved', title: 'the SQLite file moved away', isQuick: true, harm: 'mv "$f" "$f.moved"' },
+    // SQLite writes no log back into a file that was moved: its log stays behind, and belongs to it.
+    afterwards: { repair: 'test ! -e "$f-wal" || mv "$f-wal" "$f.moved-wal"', found: '.moved' },
+  },
+  { name: 'deleted', title: 'the SQLite file deleted', isQuick: true, harm: 'rm -f "$f" "$f-wal" "$f-shm"', afterwards: 'nothing' },
+  { name: 'overwritten', title: 'the SQLite file overwritten in place', isQuick: true, harm: 'cp "$f.old" "$f"', afterwards: 'no start' },
+  { name: 'truncated', title: 'the SQLite file truncated', isQuick: false, harm: 'truncate -s 8192 "$f"', afterwards: 'no start' },
+  { name: 'index', title: "SQLite's -shm deleted", isQuick: true, harm: 'rm "$f-shm"', afterwards: { repair: 'true', found: '' } },
+  {
+    ...{ name: 'linked', title: 'a hard link to the SQLite file', isQuick: false, harm: 'ln "$f" "$f.link"' },
+    afterwards: { repair: 'rm "$f.link"', found: '' },
+  },
+];
+
+/** Harms the file while two cores write to it, which SQLite doesn't notice: they do, and acknowledge nothing more. */
+export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, harm, afterwards }) => ({
+  ...{ name, title, databases: ['sqlite'], quickDatabases: isQuick ? ['sqlite'] : [] },
+  async attack(trial) {
+    const scene = await openScene(trial);
+    const { ledger, database } = scene;
+    const shell = (command: string) =>
+      execFileSync('sh', ['-c', command], { env: { ...process.env, f: database.slice('sqlite:'.length) } });
+    shell('cp "$f" "$f.old"');
+    const cores = [scene.core(), await scene.start()];
+    const load = startLoad(scene, { url: (n) => cores[n % 2]?.url ?? '' });
+    await load.more(100);
+    shell(harm);
+    const before = ledger.placed.size;
+    for (const core of cores)
+      if (!(await eventually(async () => !(await isReady(core)), detection))) ledger.wronglyReady(`ready with ${title}`);
+    const untilSeen = ledger.placed.size;
+    await pause(trial.isQuick ? 500 : 5_000);
+    await load.stop();
+    ledger.note(`${untilSeen - before} acknowledged until it was noticed`);
+    if (ledger.placed.size > untilSeen) ledger.fail(`${ledger.placed.size - untilSeen} calls were acknowledged after that`);
+    await scene.stop('SIGTERM');
+    if (typeof afterwards === 'object') {
+      shell(afterwards.repair);
+      await stopAndCompare(scene, 'SIGTERM', database + afterwards.found);
+    } else if (afterwards === 'no start' && (await scene.start().then(Boolean, () => false)))
+      ledger.fail('a core starts on what is left of it');
+  },
+}));

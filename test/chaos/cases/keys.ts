@@ -1,0 +1,167 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { type Answer, ask, cookiesOf } from '../../support/http.ts';
+import { createKey, onDemand, password, placeCall, signIn } from '../../support/tenants.ts';
+import { openDirectly, openScene, type Scene, stopAndCompare } from '../environment.ts';
+import { inParallel, startCrowd, startLoad } from '../load.ts';
+import type { Case } from '../run.ts';
+
+/** Keys are revoked at one core while they're in use at both: no request that is sent after the response is accepted. */
+const revoke: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial);
+  const { ledger, cookie } = scene;
+  const urls = [scene.core().url, (await scene.start()).url] as const;
+  const load = startLoad(scene, { placers: trial.isQuick ? 4 : 8, url: (n) => urls[n % 2 ? 0 : 1] });
+  await inParallel(trial, trial.calls(10, 1_000), 4, async (n) => {
+    const { id, keyValue: key } = await createKey(urls[0], cookie);
+    let turn = 0;
+    const use = () => scene.place(`revoke-${n}-${turn}`, { key, url: urls[turn++ % 2 ? 0 : 1] });
+    const using = startCrowd(trial, 3, use);
+    await use();
+    const { status } = await ask('DELETE', `${urls[n % 2 ? 0 : 1]}/console/api-keys/${id}`, { cookie });
+    if (status === 204) ledger.revoke(key);
+    else ledger.fail(`a revoke got ${status}`);
+    for (let times = 0; times < 4; times++) await use();
+    await using.stop();
+  });
+  await load.stop();
+  await stopAndCompare(scene);
+};
+
+/** A user with thousands of keys is deleted beside another one's key, and the core is killed on the way. */
+const deletion: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial);
+  const { ledger, tenants } = scene;
+  const { url } = scene.core();
+  const { teammate, partner } = tenants.users;
+  const { keyValue: key } = await createKey(url, await signIn(url, teammate.email));
+  await using direct = await openDirectly(scene.database);
+  const { database } = direct.storage;
+  const count = trial.isQuick ? 4_000 : 200_000;
+  const scope = {
+    creator_id: teammate.id,
+    creator_partner_id: tenants.partner.id,
+    account_id: tenants.account.id,
+    partner_id: tenants.partner.id,
+  };
+  const rows = Array.from({ length: count }, (_, n) => ({ id: `many-${n}`, digest: `many-${n}`, name: 'Many', created_at: n, ...scope }));
+  await database.write.batchInsert('api_keys', rows, 100);
+
+  const { status } = await ask('DELETE', `${url}/console/users/${teammate.id}`, { cookie: await signIn(url, partner.email) });
+  if (status !== 204) ledger.fail(`the deletion got ${status}`);
+  ledger.revoke(key);
+  const left = async () => Number((await database.read('api_keys').count({ n: '*' }).first())?.['n']);
+  let turn = 0;
+  // A start goes on with it immediately. Until few are left, the other user's key works all the while.
+  for (const goal of [count - 1_500, 1]) {
+    await scene.place(`deleted-${turn++}`, { key });
+    await scene.stop('SIGKILL');
+    await scene.start();
+    const end = performance.now() + 60_000;
+    while ((await left()) > goal && performance.now() < end) await scene.mustPlace(`kept-${turn++}`);
+  }
+  if ((await left()) > 1) ledger.fail(`${await left()} keys are left`);
+  await scene.place('deleted-at-last', { key });
+  await stopAndCompare(scene);
+};
+
+/** Another key, strangers and users of the console do all they can at once: a key that places a call now and then is served as always. */
+const lanes: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial);
+  const { ledger, campaignId, key, tenants } = scene;
+  const { url } = scene.core();
+  const quiet = await createKey(url, scene.cookie);
+  await addEndedCalls(scene, quiet.id, trial.isQuick ? 20_000 : 300_000);
+  const searchers = await Promise.all(Array.from({ length: 4 }, () => signIn(url, tenants.users.account.email)));
+  const search = `${url}/console/campaigns/${campaignId}/calls?search=nobody-has-this`;
+  const floodOf = (width: number, disturb: (n: number) => Promise<unknown>) =>
+    startCrowd(trial, width, (n) => disturb(n).catch(() => undefined));
+  const floods = [
+    floodOf(trial.isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
+    floodOf(16, () => ask('POST', onDemand(url, campaignId), { key: makeKeyValue(randomBytes), body: {} })),
+    floodOf(8, (n) => ask('GET', search, { cookie: searchers[n % 4] ?? '' })),
+  ];
+  let slowest = 0;
+  for (let n = 0; n < (trial.isQuick ? 50 : 500); n++) {
+    const startedAt = performance.now();
+    await scene.mustPlace(`quiet-${n}`, { key: quiet.keyValue });
+    slowest = Math.max(slowest, performance.now() - startedAt);
+    await pause(20);
+  }
+  const counts = await Promise.all(floods.map((one) => one.stop()));
+  const disturbances = counts.reduce((sum, count) => sum + count);
+  ledger.note(`${disturbances} requests of others; the quiet key waited for ${Math.round(slowest)} ms at most`);
+  await stopAndCompare(scene);
+};
+
+/** What a search has to look through. */
+async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: string, count: number): Promise<void> {
+  await using direct = await openDirectly(database);
+  const of = { campaign_id: campaignId, account_id: tenants.account.id, api_key_id: keyId, state: 'completed', placed_at: 1, ended_at: 1 };
+  const rows = Array.from({ length: count }, (_, n) => ({ ...of, contact_id: `old-${n}`, request_id: `old-${n}`, name: 'Ada' }));
+  await direct.storage.database.write.batchInsert('calls', rows, 100);
+}
+
+/** In ms, for someone who signs in. The short version runs beside other tests, and only notes how long it took. */
+const promised = 10_000;
+const patience = 60_000;
+
+/** Networks of as many providers as there are, and every other time one provider's. */
+function newNetwork(n: number): string {
+  const group = () => randomInt(0x1_0000).toString(16);
+  if (n % 3 === 0) return `2001:db8:${group()}::1`;
+  return n % 3 === 1 ? `${randomInt(1, 224)}.${randomInt(256)}.${randomInt(256)}.1` : `2${randomInt(0x1000).toString(16)}:${group()}::1`;
+}
+
+/** A flood of sign-ins for invented users, each from a network of its own; beside it, people sign in, and a quiet key places calls. */
+const signIns: Case['attack'] = async (trial) => {
+  const scene = await openScene(trial, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+  const { ledger } = scene;
+  const { url } = scene.core();
+  const attempt = (email: string, secret: string, from: string, cookie?: string): Promise<Answer> => {
+    const headers = { 'X-Forwarded-For': from };
+    return ask('POST', `${url}/console/session`, { body: { email, password: secret }, headers, ...(cookie ? { cookie } : {}) });
+  };
+  const known = cookiesOf(await attempt('ada@example.com', password, '198.51.100.1'));
+  const flooding = startCrowd(trial, trial.isQuick ? 64 : 256, (n) =>
+    attempt(`nobody${n}@example.com`, 'a password', newNetwork(n)).catch(() => undefined),
+  );
+  const placing = startCrowd(trial, 1, async (n) => {
+    await scene.mustPlace(`quiet-${n}`);
+    await pause(100);
+  });
+  const start = performance.now();
+  let slowest = 0;
+  for (let n = 0; n < (trial.isQuick ? 1 : 10); n++) {
+    await pause(500);
+    const since = performance.now();
+    let answer = await attempt('ada@example.com', password, `192.0.2.${n}`);
+    while (answer.status === 429 && performance.now() - since < patience) {
+      await pause(Number(answer.headers['retry-after']) * 1_000);
+      answer = await attempt('ada@example.com', password, `192.0.2.${n}`);
+    }
+    const waited = performance.now() - since;
+    slowest = Math.max(slowest, waited);
+    if (answer.status !== 201 || (waited > promised && !trial.isQuick))
+      ledger.fail(`a right password got ${answer.status} after ${Math.round(waited)} ms`);
+    const again = await attempt('ada@example.com', password, newNetwork(n), known);
+    if (again.status !== 201) ledger.fail(`a known browser got ${again.status}`);
+  }
+  const seconds = (performance.now() - start) / 1_000;
+  const [attempts, quiet] = await Promise.all([flooding.stop(), placing.stop()]);
+  ledger.note(
+    `at ${Math.round(attempts / seconds)} attempts per second, a new browser was in after ${Math.round(slowest)} ms at most, and a quiet key placed ${quiet} calls`,
+  );
+  await stopAndCompare(scene);
+};
+
+export const keyCases: readonly Case[] = [
+  {
+    ...{ name: 'lanes', title: 'a quiet key beside floods of another key, of unknown keys, and of slow searches of four users' },
+    attack: lanes,
+  },
+  { name: 'revoke', title: 'revoked here, used there', quickDatabases: ['postgres'], attack: revoke },
+  { name: 'deletion', title: 'a user with thousands of keys deleted, and a kill on the way', attack: deletion },
+  { name: 'sign-ins', title: 'a flood of sign-ins from ever new networks', attack: signIns },
+];
