@@ -34,7 +34,8 @@ import {
   usersSchema,
 } from '#contract/console.ts';
 import { isKeyValue } from '#contract/key-value.ts';
-import { paths, pathTo } from '#contract/paths.ts';
+import { pathTo } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes/console.ts';
 import { failed } from './core-answers.ts';
 import type { Channels, Deletion, DirectoryEntry, DirectoryKind, DirectoryPage, Result, SignIn } from './ipc.ts';
 
@@ -64,8 +65,8 @@ export type CoreChannelsDeps = {
 const nothing = z.unknown().transform(() => null);
 
 export const requests = {
-  getSession: () => get(paths.session, sessionSchema),
-  signOut: (): CoreRequest<null> => ({ method: 'DELETE', path: paths.session, schema: nothing }),
+  getSession: () => get(consoleRoutes.showSession.path, sessionSchema),
+  signOut: (): CoreRequest<null> => ({ method: 'DELETE', path: consoleRoutes.showSession.path, schema: nothing }),
 };
 
 const partnerEntry = directoryPartnerSchema.transform(({ id, name, accounts }): DirectoryEntry => {
@@ -81,8 +82,8 @@ const campaignEntry = directoryCampaignSchema.transform(({ id, name, partner, ac
 /** Where partners, accounts and campaigns are, and how their answers become entries. */
 const directory = {
   partner: {
-    list: paths.directoryPartners,
-    one: paths.directoryPartner,
+    list: consoleRoutes.listDirectoryPartners.path,
+    one: consoleRoutes.renamePartner.path,
     parent: null,
     page: directoryPartnersSchema
       .extend({ partners: z.array(partnerEntry) })
@@ -90,8 +91,8 @@ const directory = {
     entry: partnerInDirectorySchema.extend({ partner: partnerEntry }).transform(({ partner }) => partner),
   },
   account: {
-    list: paths.directoryAccounts,
-    one: paths.directoryAccount,
+    list: consoleRoutes.listDirectoryAccounts.path,
+    one: consoleRoutes.renameAccount.path,
     parent: 'partner',
     page: directoryAccountsSchema
       .extend({ accounts: z.array(accountEntry) })
@@ -99,8 +100,8 @@ const directory = {
     entry: accountInDirectorySchema.extend({ account: accountEntry }).transform(({ account }) => account),
   },
   campaign: {
-    list: paths.directoryCampaigns,
-    one: paths.directoryCampaign,
+    list: consoleRoutes.listDirectoryCampaigns.path,
+    one: consoleRoutes.renameCampaign.path,
     parent: 'account',
     page: directoryCampaignsSchema
       .extend({ campaigns: z.array(campaignEntry) })
@@ -114,7 +115,7 @@ const signInPatience = 10_000;
 
 export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
   const start = performance.now();
-  const attempt = () => send(post(paths.session, sessionSchema, { email, password }));
+  const attempt = () => send(post(consoleRoutes.showSession.path, sessionSchema, { email, password }));
   let answer = await attempt();
   for (let wait = shortWaitIn(answer); wait > 0 && performance.now() - start + wait < signInPatience; wait = shortWaitIn(answer)) {
     await new Promise((resolve) => setTimeout(resolve, wait));
@@ -141,23 +142,23 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
   }
 
   return {
-    changePassword: (input) => send(post(paths.password, nothing, input)),
+    changePassword: (input) => send(post(consoleRoutes.changePassword.path, nothing, input)),
 
-    selectTenancy: (choice) => send({ method: 'PUT', path: paths.sessionTenancy, schema: sessionSchema, body: choice }),
+    selectTenancy: (choice) => send({ method: 'PUT', path: consoleRoutes.selectTenancy.path, schema: sessionSchema, body: choice }),
     async setUp(names) {
-      const made = await send(post(paths.setup, createdSetupSchema, names));
+      const made = await send(post(consoleRoutes.setUp.path, createdSetupSchema, names));
       return made.ok ? send(requests.getSession()) : made;
     },
-    searchTenancies: (search) => send(get(`${paths.tenancies}${queryOf({ search })}`, tenanciesSchema)),
+    searchTenancies: (search) => send(get(`${consoleRoutes.searchTenancies.path}${queryOf({ search })}`, tenanciesSchema)),
 
-    listApiKeys: () => send(get(paths.apiKeys, apiKeysSchema)),
-    listOlderApiKeys: (olderThan) => send(get(`${paths.apiKeys}${queryOf({ olderThan })}`, apiKeysSchema)),
-    createApiKey: (input) => requestSecret(post(paths.apiKeys, createdApiKeySchema, input), ({ keyValue }) => keyValue),
+    listApiKeys: () => send(get(consoleRoutes.listApiKeys.path, apiKeysSchema)),
+    listOlderApiKeys: (olderThan) => send(get(`${consoleRoutes.listApiKeys.path}${queryOf({ olderThan })}`, apiKeysSchema)),
+    createApiKey: (input) => requestSecret(post(consoleRoutes.listApiKeys.path, createdApiKeySchema, input), ({ keyValue }) => keyValue),
     dismissSecret: () => guard.end(),
-    previewRevocation: (id) => send(get(pathTo(paths.apiKeyRevocation, { id }), revocationSchema)),
-    revokeApiKey: (deletion) => send(deleteAt(paths.apiKey, deletion)),
-    getApiKey: ({ id, timeZone }) => send(get(`${pathTo(paths.apiKey, { id })}${queryOf({ timeZone })}`, apiKeyDetailsSchema)),
-    revokeApiKeys: (input) => send(post(paths.apiKeyRevocations, revokedApiKeysSchema, input)),
+    previewRevocation: (id) => send(get(pathTo(consoleRoutes.previewRevocation, { id }), revocationSchema)),
+    revokeApiKey: (deletion) => send(deleteAt(consoleRoutes.revokeApiKey, deletion)),
+    getApiKey: ({ id, timeZone }) => send(get(`${pathTo(consoleRoutes.showApiKey, { id })}${queryOf({ timeZone })}`, apiKeyDetailsSchema)),
+    revokeApiKeys: (input) => send(post(consoleRoutes.revokeApiKeys.path, revokedApiKeysSchema, input)),
     async identifyApiKey(pasted) {
       const keyValue = pasted.trim();
       if (!isKeyValue(keyValue)) {
@@ -169,18 +170,19 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
       const digest = await sha256(keyValue);
       if (digest === null)
         return refused('keyValue', 'Your browser allows this only over HTTPS. Open the console at an https address and try again.');
-      const answer = await send(post(paths.identifyApiKey, identifiedApiKeySchema, { sha256: digest }));
+      const answer = await send(post(consoleRoutes.identifyApiKey.path, identifiedApiKeySchema, { sha256: digest }));
       return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
     },
 
-    listAccounts: (query) => send(get(`${paths.accounts}${queryOf(query)}`, accountsSchema)),
-    listCampaigns: (query) => send(get(`${paths.campaigns}${queryOf(query)}`, campaignsSchema)),
-    listCalls: ({ campaignId: id, ...query }) => send(get(`${pathTo(paths.calls, { id })}${queryOf(inDays(query))}`, callsSchema)),
-    getCall: ({ campaignId: id, contactId }) => send(get(pathTo(paths.call, { id, contactId }), callDetailsSchema)),
+    listAccounts: (query) => send(get(`${consoleRoutes.listAccounts.path}${queryOf(query)}`, accountsSchema)),
+    listCampaigns: (query) => send(get(`${consoleRoutes.listCampaigns.path}${queryOf(query)}`, campaignsSchema)),
+    listCalls: ({ campaignId: id, ...query }) =>
+      send(get(`${pathTo(consoleRoutes.listCalls, { id })}${queryOf(inDays(query))}`, callsSchema)),
+    getCall: ({ campaignId: id, contactId }) => send(get(pathTo(consoleRoutes.showCall, { id, contactId }), callDetailsSchema)),
     summarizeCalls: ({ campaignId: id, timeZone }) =>
-      send(get(`${pathTo(paths.callsSummary, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
+      send(get(`${pathTo(consoleRoutes.summarizeCalls, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
 
-    summarizeAllCalls: (query) => send(get(`${paths.allCallsSummary}${queryOf(query)}`, allCallsSummarySchema)),
+    summarizeAllCalls: (query) => send(get(`${consoleRoutes.summarizeAllCalls.path}${queryOf(query)}`, allCallsSummarySchema)),
 
     listDirectory: ({ kind, parentId, search, cursor }) => {
       const { list, parent, page } = directory[kind];
@@ -192,19 +194,21 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     },
     renameEntry: ({ kind, id, name }) => {
       const { one, entry } = directory[kind];
-      return send({ method: 'PATCH', path: pathTo(one, { id }), schema: entry, body: { name } });
+      return send({ method: 'PATCH', path: pathTo({ path: one }, { id }), schema: entry, body: { name } });
     },
 
-    listUsers: (query) => send(get(`${paths.users}${queryOf(query)}`, usersSchema)),
-    createUser: (input) => requestSecret(post(paths.users, createdUserSchema, input), ({ password }) => password),
-    resetPassword: (id) => requestSecret(post(pathTo(paths.userPassword, { id }), resetPasswordSchema), ({ password }) => password),
-    previewDeletion: (id) => send(get(pathTo(paths.userDeletion, { id }), deletionSchema)),
-    changeUser: ({ id, ...change }) => send({ method: 'PATCH', path: pathTo(paths.user, { id }), schema: changedUserSchema, body: change }),
-    deleteUser: (deletion) => send(deleteAt(paths.user, deletion)),
+    listUsers: (query) => send(get(`${consoleRoutes.listUsers.path}${queryOf(query)}`, usersSchema)),
+    createUser: (input) => requestSecret(post(consoleRoutes.listUsers.path, createdUserSchema, input), ({ password }) => password),
+    resetPassword: (id) =>
+      requestSecret(post(pathTo(consoleRoutes.resetPassword, { id }), resetPasswordSchema), ({ password }) => password),
+    previewDeletion: (id) => send(get(pathTo(consoleRoutes.previewDeletion, { id }), deletionSchema)),
+    changeUser: ({ id, ...change }) =>
+      send({ method: 'PATCH', path: pathTo(consoleRoutes.deleteUser, { id }), schema: changedUserSchema, body: change }),
+    deleteUser: (deletion) => send(deleteAt(consoleRoutes.deleteUser, deletion)),
 
-    recordExport: (input) => send(post(paths.exports, nothing, input)),
-    listActivity: (query) => send(get(`${paths.activity}${queryOf(inDays(query))}`, activitySchema)),
-    listActivityFacets: () => send(get(paths.activityFacets, activityFacetsSchema)),
+    recordExport: (input) => send(post(consoleRoutes.recordExport.path, nothing, input)),
+    listActivity: (query) => send(get(`${consoleRoutes.listActivity.path}${queryOf(inDays(query))}`, activitySchema)),
+    listActivityFacets: () => send(get(consoleRoutes.listActivityFacets.path, activityFacetsSchema)),
   } satisfies Partial<Channels>;
 }
 
@@ -220,8 +224,11 @@ function post<Value>(path: string, schema: z.ZodType<Value>, body?: unknown): Co
   return { method: 'POST', path, schema, ...(body === undefined ? {} : { body }) };
 }
 
-function deleteAt(path: typeof paths.apiKey | typeof paths.user, { id, cancelQueuedCalls }: Deletion): CoreRequest<null> {
-  return { method: 'DELETE', path: pathTo(path, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : ''), schema: nothing };
+function deleteAt(
+  route: typeof consoleRoutes.revokeApiKey | typeof consoleRoutes.deleteUser,
+  { id, cancelQueuedCalls }: Deletion,
+): CoreRequest<null> {
+  return { method: 'DELETE', path: pathTo(route, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : ''), schema: nothing };
 }
 
 /** Without the zone where no day is given: earlier cores know none. */

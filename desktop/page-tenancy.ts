@@ -1,5 +1,5 @@
 import { sessionSchema, tenancyHeader } from '#contract/console.ts';
-import { paths } from '#contract/paths.ts';
+import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { CoreRequest, Send } from './core-channels.ts';
 import type { Result } from './ipc.ts';
 
@@ -13,7 +13,7 @@ type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promis
 export function inTenancyOfPage(send: SendWith): Send {
   let headers: Headers = {};
   return async (request) => {
-    const isAboutSession = request.path === paths.session || request.path === paths.sessionTenancy;
+    const isAboutSession = request.path === sessionRoutes.showSession.path || request.path === sessionRoutes.selectTenancy.path;
     const result = await send(request, isAboutSession ? {} : headers);
     if (isAboutSession && result.ok) {
       const tenancy = sessionSchema.safeParse(result.value).data?.tenancy;

@@ -9,7 +9,8 @@ import {
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls/calls.ts';
-import { paths, pathTo } from '#contract/paths.ts';
+import { pathTo } from '#contract/route.ts';
+import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type { Answer } from './answer.ts';
@@ -46,7 +47,7 @@ export class CallkeyClient {
   async place(campaignId: string, call: Call, { signal }: RequestOptions = {}): Promise<PlacedCall> {
     checkId('campaign', campaignId);
     const body = bodyOf(call satisfies PlaceCall);
-    const answer = await this.#send('POST', pathTo(paths.placeCall, { campaignId }), body, signal);
+    const answer = await this.#send('POST', pathTo(onDemandRoutes.placeCall, { campaignId }), body, signal);
     const placed = readAnswer(answer, 202, placedCallSchema);
     if (placed.requestId !== call.requestId) throw unexpectedAnswer(answer);
     return { ...placed, replayed: answer.headers[replayedHeader.toLowerCase()] === 'true' };
@@ -130,8 +131,8 @@ function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>):
 }
 
 function cancelPath(campaignId: string, call: CallReference): string {
-  if ('contactId' in call) return pathTo(paths.cancelCallByContact, { campaignId, contactId: call.contactId });
-  return pathTo(paths.cancelCallByRequest, { campaignId, requestId: call.requestId });
+  if ('contactId' in call) return pathTo(onDemandRoutes.cancelCallByContact, { campaignId, contactId: call.contactId });
+  return pathTo(onDemandRoutes.cancelCallByRequest, { campaignId, requestId: call.requestId });
 }
 
 function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {

@@ -20,7 +20,8 @@ export type UserType = z.infer<typeof userTypeSchema>;
 export const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
-const cursorSchema = identifierSchema.optional();
+/** Null: the first page. */
+const cursorSchema = identifierSchema.optional().transform((cursor) => cursor ?? null);
 const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Must not contain control characters.' }).default('');
 
 const daySchema = z.iso
@@ -186,7 +187,7 @@ export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Accounts and campaigns
 
-/** A page of a list that is searched by name. */
+/** A page of a list that is searched by name. In the directory, the search looks in a row's own name, and finds it by its ID. */
 export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 
 /** Null on the last page. Absent from earlier cores, which have one page. */
@@ -212,8 +213,6 @@ export type Setup = z.infer<typeof setupSchema>;
 export const createdSetupSchema = z.object({ partner: namedSchema, account: namedSchema, campaign: namedSchema });
 export type CreatedSetupView = z.infer<typeof createdSetupSchema>;
 
-/** The search looks in a row's own name, and finds it by its ID. */
-export const directoryPartnersQuerySchema = directoryQuerySchema;
 /** Without a partner: of all that the viewer manages. */
 export const directoryAccountsQuerySchema = directoryQuerySchema.extend({ partner: identifierSchema.optional() });
 /** Without an account: of all that the viewer manages. */

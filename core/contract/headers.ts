@@ -3,3 +3,6 @@ export const apiKeyHeader = 'X-API-Key';
 export const keyExpiresHeader = 'Callkey-Key-Expires';
 /** The answer header that marks a repeated request id. */
 export const replayedHeader = 'Idempotent-Replayed';
+
+/** Where calls are placed. */
+export const placeCallPath = '/api/v1/campaigns/:campaignId/contacts/on-demand';

@@ -2,7 +2,8 @@ import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRul
 import { endsSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { paths } from '#contract/paths.ts';
+import type { Route } from '#contract/route.ts';
+import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls/calls.ts';
@@ -22,12 +23,12 @@ type Handler = (ctx: Context, ports: Ports, caller: Caller, parameters: Paramete
 
 /** A key opens these three routes and nothing else. */
 const routes = [
-  route('POST', paths.placeCall, place),
-  route('DELETE', paths.cancelCallByContact, cancelByContact),
-  route('DELETE', paths.cancelCallByRequest, cancelByRequest),
+  matching(onDemandRoutes.placeCall, place),
+  matching(onDemandRoutes.cancelCallByContact, cancelByContact),
+  matching(onDemandRoutes.cancelCallByRequest, cancelByRequest),
 ];
 
-function route(method: string, path: string, handler: Handler) {
+function matching({ method, path }: Route, handler: Handler) {
   return { method, path, handler, pattern: new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) };
 }
 
@@ -90,7 +91,7 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
     throw problem;
   }
   const call = await placeCall(ports, afterBody(), campaign, input);
-  answer(ctx, 202, placedCallView(call), call.replayed ? [replayedHeader, 'true'] : []);
+  answer(ctx, onDemandRoutes.placeCall.status, placedCallView(call), call.replayed ? [replayedHeader, 'true'] : []);
 }
 
 /**
@@ -114,13 +115,15 @@ function invalidIdempotencyKey(message: string): Problem {
 }
 
 async function cancelByContact(ctx: Context, ports: Ports, caller: Caller, { campaignId, contactId }: Parameters): Promise<void> {
-  const reference = { contactId: validOrEmpty(contactId, isIdentifier) };
-  answer(ctx, 200, cancelledCallView(await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), reference)));
+  const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), {
+    contactId: validOrEmpty(contactId, isIdentifier),
+  });
+  answer(ctx, onDemandRoutes.cancelCallByContact.status, cancelledCallView(call));
 }
 
 async function cancelByRequest(ctx: Context, ports: Ports, caller: Caller, { campaignId, requestId }: Parameters): Promise<void> {
-  const reference = { requestId: validOrEmpty(requestId, isRequestId) };
-  answer(ctx, 200, cancelledCallView(await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), reference)));
+  const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), { requestId: validOrEmpty(requestId, isRequestId) });
+  answer(ctx, onDemandRoutes.cancelCallByRequest.status, cancelledCallView(call));
 }
 
 /** Replaces what cannot be an identifier by what identifies nothing: it then gets the answer of one that does not exist. */

@@ -1,7 +1,6 @@
-import { outcomeSchema } from '#contract/calls/dialer.ts';
 import { isSigned } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
-import { paths } from '#contract/paths.ts';
+import { dialerRoutes } from '#contract/routes/dialer.ts';
 import { reportOutcome } from '../domain/calls/outcomes.ts';
 import type { Ports } from '../domain/ports.ts';
 import { readBytes, readJson } from './middleware/body.ts';
@@ -9,8 +8,10 @@ import type { Middleware } from './middleware/context.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 
-export function outcomeMethods(path: string): string[] {
-  return path === paths.outcomes ? ['POST'] : [];
+const { path, method, body, status } = dialerRoutes.reportOutcome;
+
+export function outcomeMethods(asked: string): string[] {
+  return asked === path ? [method] : [];
 }
 
 /**
@@ -21,12 +22,12 @@ export function outcomeMethods(path: string): string[] {
 export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   return async (ctx, next) => {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
-    ctx.state.route = paths.outcomes;
+    ctx.state.route = path;
     const bytes = await readBytes(ctx.req, limits.strangerBodyBytes).catch(() => null);
     const now = ports.clock.now().toUnixInteger();
     if (!bytes || !isSigned((name) => ctx.get(name), bytes, secrets, now)) return refuse(ctx);
-    await reportOutcome(ports, readJson(bytes, outcomeSchema));
+    await reportOutcome(ports, readJson(bytes, body));
     setRequestId(ctx);
-    ctx.status = 204;
+    ctx.status = status;
   };
 }

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { outcomeStates } from '#contract/calls/dialer.ts';
-import { paths } from '#contract/paths.ts';
+import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
 import { notAnswered } from '../http/middleware/problems.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
@@ -107,7 +107,7 @@ export function createMetrics(version: string): Metrics {
     },
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
-      if (route === paths.session && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
+      if (route === sessionRoutes.signIn.path && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
         signIns.inc({ result: resultOf(status) });
     },
     onCut: (reason) => cuts.inc({ reason }),

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { paths, pathTo } from '#contract/paths.ts';
+import { pathTo } from '#contract/route.ts';
+import { routes } from '#contract/routes.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
@@ -52,7 +53,7 @@ export async function openStage(kind: DatabaseKind, size = 0): Promise<Stage> {
   const stage: Stage = {
     ...{ kind, database, core, direct, tenants, thousandKeys },
     postgres: kind === 'postgres' && hasProc ? await postgresOf(direct) : undefined,
-    path: pathTo(paths.placeCall, { campaignId: campaign.id }),
+    path: pathTo(routes.placeCall, { campaignId: campaign.id }),
     keys: thousandKeys.slice(0, 10),
     unknown: manyKeys(1_000),
     revoked: await makeRevoked(core.url),
@@ -97,6 +98,6 @@ async function makeRevoked(url: string): Promise<string[]> {
   // Not Ada: she has more keys already than a user may create.
   const cookie = await signIn(url, 'tom@example.com');
   const made = await Promise.all(Array.from({ length: 20 }, () => createKey(url, cookie)));
-  for (const { id } of made) await ask('DELETE', `${url}${pathTo(paths.apiKey, { id })}`, { cookie });
+  for (const { id } of made) await ask('DELETE', `${url}${pathTo(routes.revokeApiKey, { id })}`, { cookie });
   return made.map(({ keyValue }) => keyValue);
 }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { paths, pathTo } from '#contract/paths.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
+import { pathTo } from '#contract/route.ts';
+import { routes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';
 
@@ -46,7 +47,7 @@ describe('parsing text that may be JSON', () => {
 
 describe('building a path', () => {
   it('percent-encodes its parameters', () => {
-    expect(pathTo(paths.cancelCallByRequest, { campaignId: 'c 1', requestId: 'a/b' })).to.equal(
+    expect(pathTo(routes.cancelCallByRequest, { campaignId: 'c 1', requestId: 'a/b' })).to.equal(
       '/api/v1/campaigns/c%201/contacts/on-demand/by-request-id/a%2Fb',
     );
   });

@@ -6,7 +6,8 @@ import { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { sign } from '#contract/calls/signature.ts';
-import { paths, pathTo } from '#contract/paths.ts';
+import { pathTo } from '#contract/route.ts';
+import { routes } from '#contract/routes.ts';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 import { clientAddress } from '../../core/http/middleware/client-address.ts';
@@ -78,7 +79,7 @@ describe('the checks for every route', () => {
   });
 
   it('accept up to 8 KiB without a key, and not a byte more', async () => {
-    const tryIn = (raw: string) => ask('POST', harness.core.url + paths.session, { raw });
+    const tryIn = (raw: string) => ask('POST', harness.core.url + routes.signIn.path, { raw });
     const body = JSON.stringify({ email: 'nobody@example.com', password: 'a wrong password' });
     expect((await tryIn(body.padEnd(8_192))).status).to.equal(401);
     expect(await problemOf(tryIn(body.padEnd(8_193)))).to.equal('413 too-large: The body must be at most 8192 bytes.');
@@ -103,7 +104,7 @@ describe('the checks for every route', () => {
   });
 
   it('name the error in a query, and ignore empty parameters', async () => {
-    const calls = pathTo(paths.calls, { id: harness.tenants.campaign.id });
+    const calls = pathTo(routes.listCalls, { id: harness.tenants.campaign.id });
     expect(await problemOf(inConsole('GET', `${calls}?state=ringing`))).to.match(
       /^400 malformed-request: Invalid query at state: Must be one of queued, /,
     );
@@ -119,9 +120,9 @@ describe('the checks for every route', () => {
     expect(await problemOf(inConsole('GET', '/console/users?a=%zz'))).to.equal(
       '400 malformed-request: The URL has invalid percent-encoding.',
     );
-    const wrongMethod = await inConsole('PUT', paths.apiKeys);
+    const wrongMethod = await inConsole('PUT', routes.listApiKeys.path);
     expect([wrongMethod.json['detail'], wrongMethod.headers['allow']]).to.deep.equal(['Use HEAD, GET, POST.', 'HEAD, GET, POST']);
-    const outcomes = await inConsole('GET', paths.outcomes);
+    const outcomes = await inConsole('GET', routes.reportOutcome.path);
     expect([outcomes.status, outcomes.headers['allow']]).to.deep.equal([405, 'POST']);
     const onACall = await ask('GET', `${endpoint}/some-call`, { cookie });
     expect([onACall.status, onACall.headers['allow']]).to.deep.equal([405, 'DELETE']);
@@ -158,15 +159,19 @@ describe('the checks for every route', () => {
 
   it('refuse requests from other sites', async () => {
     const headers = { 'Sec-Fetch-Site': 'cross-site' };
-    expect(await problemOf(inConsole('GET', paths.apiKeys, { headers }))).to.equal('403 cross-site: This request came from another site.');
+    expect(await problemOf(inConsole('GET', routes.listApiKeys.path, { headers }))).to.equal(
+      '403 cross-site: This request came from another site.',
+    );
     for (const site of ['same-origin', 'none'])
-      expect((await inConsole('GET', paths.apiKeys, { headers: { 'Sec-Fetch-Site': site } })).status).to.equal(200);
+      expect((await inConsole('GET', routes.listApiKeys.path, { headers: { 'Sec-Fetch-Site': site } })).status).to.equal(200);
     const { origin } = new URL(harness.core.url);
-    expect((await inConsole('GET', paths.apiKeys, { headers: { Origin: origin } })).status).to.equal(200);
-    expect((await inConsole('GET', paths.apiKeys, { headers: { Origin: origin.replace('http', 'https') } })).status).to.equal(403);
+    expect((await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: origin } })).status).to.equal(200);
+    expect((await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: origin.replace('http', 'https') } })).status).to.equal(
+      403,
+    );
     // Fetch Metadata goes before Origin.
     expect(
-      (await inConsole('GET', paths.apiKeys, { headers: { Origin: 'https://x.y', 'Sec-Fetch-Site': 'same-origin' } })).status,
+      (await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: 'https://x.y', 'Sec-Fetch-Site': 'same-origin' } })).status,
     ).to.equal(200);
   });
 
@@ -209,7 +214,7 @@ describe('an outcome report', () => {
     return contactId;
   };
   const report = (raw: string, { of = harness.core, signed = raw, headers = {} } = {}) =>
-    ask('POST', of.url + paths.outcomes, {
+    ask('POST', of.url + routes.reportOutcome.path, {
       raw,
       headers: { ...sign('any', signed, signingSecret, clock.now().toUnixInteger()), ...headers },
     });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls/calls.ts';
-import { paths } from '#contract/paths.ts';
 import { problemSchema } from '#contract/problems.ts';
+import { routes } from '#contract/routes.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
@@ -341,7 +341,7 @@ describe('the key-authenticated endpoints', () => {
       client.resetAndDestroy();
       await once(client, 'close');
     });
-    const counted = () => core.log.find(({ msg, route }) => msg === 'request' && route === paths.placeCall);
+    const counted = () => core.log.find(({ msg, route }) => msg === 'request' && route === routes.placeCall.path);
     await until(() => counted() !== undefined);
     expect(counted()).to.include({ method: 'POST', status: 400 });
     await direct.close();

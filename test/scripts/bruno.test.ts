@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { brunoCollection } from '../../scripts/bruno.ts';
+import { brunoCollection } from '../../scripts/openapi/bruno.ts';
 import { openapiText } from '../support/openapi.ts';
 
 const folder = fileURLToPath(new URL('../../core/docs/bruno', import.meta.url));

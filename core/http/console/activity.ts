@@ -1,39 +1,23 @@
-import type { z } from 'zod';
-import {
-  type ActivityFacetsView,
-  type ActivityView,
-  activityExportQuerySchema,
-  activityQuerySchema,
-  operatorActor,
-  recordExportSchema,
-} from '#contract/console.ts';
+import { type ActivityFacetsView, type ActivityView, operatorActor } from '#contract/console.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { readQuery } from '../middleware/body.ts';
-import type { Context, HttpDeps } from '../middleware/context.ts';
-import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
 import { eventView } from '../views.ts';
 import { sendCsv } from './csv.ts';
+import type { Request } from './request.ts';
 
-export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const viewer = viewerOf(ctx);
-  const { cursor = null, ...query } = readQuery(ctx, activityQuerySchema);
-  const { items, ...page } = await domain.listActivity(ports, viewer, filterOf(ports, query), cursor);
-  const view: ActivityView = { events: items.map((event) => eventView(event, viewer)), ...page };
-  ctx.body = view;
+export async function listActivity({ ports, viewer, query }: Request<'listActivity'>): Promise<ActivityView> {
+  const { items, ...page } = await domain.listActivity(ports, viewer, filterOf(ports, query), query.cursor);
+  return { events: items.map((event) => eventView(event, viewer)), ...page };
 }
 
-export async function listFacets(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const { actors, actions } = await domain.activityFacets(ports, viewerOf(ctx));
-  const view: ActivityFacetsView = { actors: actors.map((actor) => actor ?? { id: operatorActor, name: 'The operator' }), actions };
-  ctx.body = view;
+export async function listActivityFacets({ ports, viewer }: Request<'listActivityFacets'>): Promise<ActivityFacetsView> {
+  const { actors, actions } = await domain.activityFacets(ports, viewer);
+  return { actors: actors.map((actor) => actor ?? { id: operatorActor, name: 'The operator' }), actions };
 }
 
-export async function exportCsv(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { ports } = deps;
-  const query = readQuery(ctx, activityExportQuerySchema);
+export async function exportActivity({ ctx, deps, ports, query }: Request<'exportActivity'>): Promise<void> {
   const filter = filterOf(ports, query);
   await sendCsv(ctx, deps, {
     list: 'activity',
@@ -50,7 +34,7 @@ export async function exportCsv(ctx: Context, deps: HttpDeps): Promise<void> {
   });
 }
 
-function filterOf({ randomness }: Ports, query: z.output<typeof activityExportQuerySchema>): ActivityFilter {
+function filterOf({ randomness }: Ports, query: Request<'exportActivity'>['query']): ActivityFilter {
   const { actor, action = null, subject = null } = query;
   return {
     at: instantRange(randomness, query),
@@ -59,8 +43,6 @@ function filterOf({ randomness }: Ports, query: z.output<typeof activityExportQu
   };
 }
 
-export async function recordExport(ctx: Context, deps: HttpDeps): Promise<void> {
-  const input = await readBodyInSession(ctx, deps, recordExportSchema);
-  await domain.recordExport(deps.ports, viewerOf(ctx), actorOf(deps, ctx), input);
-  ctx.status = 204;
+export async function recordExport({ ports, viewer, actor, body }: Request<'recordExport'>): Promise<void> {
+  await domain.recordExport(ports, viewer, actor, body);
 }

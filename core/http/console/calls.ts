@@ -1,54 +1,53 @@
 import type { DateTime } from 'luxon';
-import type { z } from 'zod';
 import { callStateLabels } from '#contract/calls/states.ts';
-import {
-  type AllCallsSummaryView,
-  allCallsSummaryQuerySchema,
-  type CallDetailsView,
-  type CallsSummaryView,
-  type CallsView,
-  callsExportQuerySchema,
-  callsQuerySchema,
-  callsSummaryQuerySchema,
-  type DialerTroubleView,
-} from '#contract/console.ts';
+import type { AllCallsSummaryView, CallDetailsView, CallsSummaryView, CallsView, DialerTroubleView } from '#contract/console.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { findCallsToExport, listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../domain/calls/call-list.ts';
+import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { readQuery } from '../middleware/body.ts';
-import { type Context, type HttpDeps, idOf, turnOf } from '../middleware/context.ts';
-import { viewerOf } from '../middleware/session.ts';
+import { turnOf } from '../middleware/context.ts';
 import { callDetailsView, callView } from '../views.ts';
 import { sendCsv } from './csv.ts';
+import type { Request } from './request.ts';
 
-/** The calls of a campaign or, where the path names none, of all in scope. */
-export async function list(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const viewer = viewerOf(ctx);
-  const query = readQuery(ctx, callsQuerySchema);
-  const wanted = { campaignId: campaignIdOf(ctx), cursor: query.cursor ?? null, filter: filterOf(ports, query) };
-  const { items, nextCursor, searchedBackTo, total, totalIsMore } = await listCalls(ports, viewer, wanted, turnOf(ctx));
-  const view: CallsView = {
+export async function listCalls(request: Request<'listCalls'>): Promise<CallsView> {
+  return list(request, request.params.id);
+}
+
+export async function listAllCalls(request: Request<'listAllCalls'>): Promise<CallsView> {
+  return list(request, null);
+}
+
+/** @param campaignId null for the calls of all campaigns in scope */
+async function list({ ctx, ports, viewer, query }: Request<'listAllCalls'>, campaignId: string | null): Promise<CallsView> {
+  const wanted = { campaignId, cursor: query.cursor, filter: filterOf(ports, query) };
+  const { items, nextCursor, searchedBackTo, total, totalIsMore } = await domain.listCalls(ports, viewer, wanted, turnOf(ctx));
+  return {
     calls: items.map((call) => callView(call, viewer)),
     nextCursor,
     ...(searchedBackTo && { searchedBackTo: timestamp(searchedBackTo) }),
     ...{ total, totalIsMore },
   };
-  ctx.body = view;
 }
 
-export async function exportCsv(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { ports } = deps;
-  const query = readQuery(ctx, callsExportQuerySchema);
-  const wanted = { campaignId: campaignIdOf(ctx), filter: filterOf(ports, query) };
+export async function exportCalls(request: Request<'exportCalls'>): Promise<void> {
+  await exportCsv(request, request.params.id);
+}
+
+export async function exportAllCalls(request: Request<'exportAllCalls'>): Promise<void> {
+  await exportCsv(request, null);
+}
+
+async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
+  const wanted = { campaignId, filter: filterOf(ports, query) };
   await sendCsv(ctx, deps, {
     list: 'calls',
     days: query,
     head: ['Campaign', 'Request ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key', 'Placed', 'Dialed', 'Ended', 'Seconds'],
     async read(viewer, cursor, turn) {
-      const { items, nextCursor } = await findCallsToExport(ports, viewer, { ...wanted, cursor }, turn);
+      const { items, nextCursor } = await domain.findCallsToExport(ports, viewer, { ...wanted, cursor }, turn);
       return { rows: items.map(csvCells), nextCursor };
     },
   });
@@ -64,35 +63,23 @@ function csvCells(call: ListedCall): string[] {
   ];
 }
 
-export async function show(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const viewer = viewerOf(ctx);
-  const view: CallDetailsView = callDetailsView(await showCall(ports, viewer, idOf(ctx), idOf(ctx, 'contactId')), viewer);
-  ctx.body = view;
+export async function showCall({ ports, viewer, params }: Request<'showCall'>): Promise<CallDetailsView> {
+  return callDetailsView(await domain.showCall(ports, viewer, params.id, params.contactId), viewer);
 }
 
-export async function summarize(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const query = readQuery(ctx, callsSummaryQuerySchema);
+export async function summarizeCalls({ ctx, ports, viewer, params, query }: Request<'summarizeCalls'>): Promise<CallsSummaryView> {
   const wanted = { days: query, filter: filterOf(ports, query) };
-  const { days, countedBackTo } = await summarizeCalls(ports, viewerOf(ctx), idOf(ctx), wanted, turnOf(ctx));
-  const view: CallsSummaryView = { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
-  ctx.body = view;
+  const { days, countedBackTo } = await domain.summarizeCalls(ports, viewer, params.id, wanted, turnOf(ctx));
+  return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 }
 
-export async function summarizeAll(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const query = readQuery(ctx, allCallsSummaryQuerySchema);
-  const { search, cursor = null } = query;
+export async function summarizeAllCalls({ ctx, ports, viewer, query }: Request<'summarizeAllCalls'>): Promise<AllCallsSummaryView> {
   const wanted = { days: query, filter: filterOf(ports, { ...query, search: '' }) };
-  const { days, countedBackTo } = await summarizeAllCalls(ports, viewerOf(ctx), { search, cursor }, wanted, turnOf(ctx));
-  const view: AllCallsSummaryView = { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
-  ctx.body = view;
+  const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, query, wanted, turnOf(ctx));
+  return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 }
 
-/** Null where the path names none. */
-function campaignIdOf(ctx: Context): string | null {
-  return 'id' in (ctx['params'] ?? {}) ? idOf(ctx) : null;
-}
-
-function filterOf({ randomness }: Ports, query: z.output<typeof callsExportQuerySchema>): CallFilter {
+function filterOf({ randomness }: Ports, query: Request<'exportCalls'>['query']): CallFilter {
   const { state, apiKey = null, search } = query;
   return { placed: instantRange(randomness, query), states: state, apiKey, search };
 }

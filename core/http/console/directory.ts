@@ -1,88 +1,55 @@
-import {
-  type AccountInDirectoryView,
-  type CampaignInDirectoryView,
-  createAccountSchema,
-  createCampaignSchema,
-  type DirectoryAccountsView,
-  type DirectoryCampaignsView,
-  type DirectoryPartnersView,
-  directoryAccountsQuerySchema,
-  directoryCampaignsQuerySchema,
-  nameInDirectorySchema,
-  type PartnerInDirectoryView,
-  setupSchema,
+import type {
+  AccountInDirectoryView,
+  CampaignInDirectoryView,
+  CreatedSetupView,
+  DirectoryAccountsView,
+  DirectoryCampaignsView,
+  DirectoryPartnersView,
+  PartnerInDirectoryView,
 } from '#contract/console.ts';
 import * as domain from '../../domain/directory/directory.ts';
-import { readListFilter, readQuery } from '../middleware/body.ts';
-import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
-import { actorOf, readBodyInSession, sessionOf, viewerOf } from '../middleware/session.ts';
+import { sessionOf } from '../middleware/session.ts';
+import type { Request } from './request.ts';
 
-export async function setUp(ctx: Context, deps: HttpDeps): Promise<void> {
-  const names = await readBodyInSession(ctx, deps, setupSchema);
-  ctx.body = await domain.setUp(deps.ports, sessionOf(ctx).id, viewerOf(ctx), actorOf(deps, ctx), names);
-  ctx.status = 201;
+export async function setUp({ ctx, ports, viewer, actor, body }: Request<'setUp'>): Promise<CreatedSetupView> {
+  return domain.setUp(ports, sessionOf(ctx).id, viewer, actor, body);
 }
 
-export async function listPartners(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const { items, nextCursor } = await domain.listManagedPartners(ports, viewerOf(ctx), readListFilter(ctx));
-  const view: DirectoryPartnersView = { partners: items, nextCursor };
-  ctx.body = view;
+export async function listDirectoryPartners({ ports, viewer, query }: Request<'listDirectoryPartners'>): Promise<DirectoryPartnersView> {
+  const { items, nextCursor } = await domain.listManagedPartners(ports, viewer, query);
+  return { partners: items, nextCursor };
 }
 
-export async function listAccounts(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const { partner = null, cursor = null, search } = readQuery(ctx, directoryAccountsQuerySchema);
-  const { items, nextCursor } = await domain.listManagedAccounts(ports, viewerOf(ctx), partner, { search, cursor });
-  const view: DirectoryAccountsView = { accounts: items, nextCursor };
-  ctx.body = view;
+export async function listDirectoryAccounts({ ports, viewer, query }: Request<'listDirectoryAccounts'>): Promise<DirectoryAccountsView> {
+  const { items, nextCursor } = await domain.listManagedAccounts(ports, viewer, query.partner ?? null, query);
+  return { accounts: items, nextCursor };
 }
 
-export async function listCampaigns(ctx: Context, { ports }: HttpDeps): Promise<void> {
-  const { account = null, cursor = null, search } = readQuery(ctx, directoryCampaignsQuerySchema);
-  const { items, nextCursor } = await domain.listManagedCampaigns(ports, viewerOf(ctx), account, { search, cursor });
-  const view: DirectoryCampaignsView = { campaigns: items, nextCursor };
-  ctx.body = view;
+export async function listDirectoryCampaigns({ ports, viewer, query }: Request<'listDirectoryCampaigns'>): Promise<DirectoryCampaignsView> {
+  const { items, nextCursor } = await domain.listManagedCampaigns(ports, viewer, query.account ?? null, query);
+  return { campaigns: items, nextCursor };
 }
 
-export async function createPartner(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { name } = await readBodyInSession(ctx, deps, nameInDirectorySchema);
-  const view: PartnerInDirectoryView = { partner: await domain.addPartner(deps.ports, viewerOf(ctx), actorOf(deps, ctx), name) };
-  ctx.body = view;
-  ctx.status = 201;
+export async function createPartner({ ports, viewer, actor, body }: Request<'createPartner'>): Promise<PartnerInDirectoryView> {
+  return { partner: await domain.addPartner(ports, viewer, actor, body.name) };
 }
 
-export async function createAccount(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { name, partnerId } = await readBodyInSession(ctx, deps, createAccountSchema);
-  const account = await domain.addAccount(deps.ports, viewerOf(ctx), actorOf(deps, ctx), name, partnerId);
-  const view: AccountInDirectoryView = { account };
-  ctx.body = view;
-  ctx.status = 201;
+export async function createAccount({ ports, viewer, actor, body }: Request<'createAccount'>): Promise<AccountInDirectoryView> {
+  return { account: await domain.addAccount(ports, viewer, actor, body.name, body.partnerId) };
 }
 
-export async function createCampaign(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { name, accountId } = await readBodyInSession(ctx, deps, createCampaignSchema);
-  const campaign = await domain.addCampaign(deps.ports, viewerOf(ctx), actorOf(deps, ctx), name, accountId);
-  const view: CampaignInDirectoryView = { campaign };
-  ctx.body = view;
-  ctx.status = 201;
+export async function createCampaign({ ports, viewer, actor, body }: Request<'createCampaign'>): Promise<CampaignInDirectoryView> {
+  return { campaign: await domain.addCampaign(ports, viewer, actor, body.name, body.accountId) };
 }
 
-export async function renamePartner(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { name } = await readBodyInSession(ctx, deps, nameInDirectorySchema);
-  const partner = await domain.renamePartner(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), name);
-  const view: PartnerInDirectoryView = { partner };
-  ctx.body = view;
+export async function renamePartner({ ports, viewer, actor, params, body }: Request<'renamePartner'>): Promise<PartnerInDirectoryView> {
+  return { partner: await domain.renamePartner(ports, viewer, actor, params.id, body.name) };
 }
 
-export async function renameAccount(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { name } = await readBodyInSession(ctx, deps, nameInDirectorySchema);
-  const account = await domain.renameAccount(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), name);
-  const view: AccountInDirectoryView = { account };
-  ctx.body = view;
+export async function renameAccount({ ports, viewer, actor, params, body }: Request<'renameAccount'>): Promise<AccountInDirectoryView> {
+  return { account: await domain.renameAccount(ports, viewer, actor, params.id, body.name) };
 }
 
-export async function renameCampaign(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { name } = await readBodyInSession(ctx, deps, nameInDirectorySchema);
-  const campaign = await domain.renameCampaign(deps.ports, viewerOf(ctx), actorOf(deps, ctx), idOf(ctx), name);
-  const view: CampaignInDirectoryView = { campaign };
-  ctx.body = view;
+export async function renameCampaign({ ports, viewer, actor, params, body }: Request<'renameCampaign'>): Promise<CampaignInDirectoryView> {
+  return { campaign: await domain.renameCampaign(ports, viewer, actor, params.id, body.name) };
 }

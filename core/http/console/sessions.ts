@@ -1,16 +1,20 @@
-import { changePasswordSchema, selectTenancySchema, signInSchema } from '#contract/console.ts';
+import type { SessionView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
+import { sessionRoutes } from '#contract/routes/sessions.ts';
 import * as users from '../../domain/directory/users.ts';
 import { Problem } from '../../domain/problem.ts';
 import * as domain from '../../domain/sign-in/sessions.ts';
 import { readBody } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
 import { companyOf, rememberDevice } from '../middleware/known-device.ts';
-import { actorOf, signOut as endSession, readBodyInSession, sessionOf, startNewSession, viewerOf } from '../middleware/session.ts';
+import { signOut as endSession, sessionOf, startNewSession } from '../middleware/session.ts';
 import { sessionView } from '../views.ts';
+import type { Request } from './request.ts';
+
+const { signIn: route } = sessionRoutes;
 
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
-  const { email, password } = await readBody(ctx, signInSchema, limits.strangerBodyBytes);
+  const { email, password } = await readBody(ctx, route.body, limits.strangerBodyBytes);
   const address = deps.addressOf(ctx);
   const attempt = { email, password, address, company: companyOf(ctx) };
   const credentials = await domain.authenticate(deps.ports, attempt).catch((error: unknown) => {
@@ -20,30 +24,25 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   });
   await startNewSession(ctx, credentials);
   rememberDevice(ctx, deps.ports, credentials.passwordHash);
-  ctx.status = 201;
+  ctx.status = route.status;
   ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null }, deps);
 }
 
-export async function show(ctx: Context, deps: HttpDeps): Promise<void> {
-  ctx.body = sessionView(sessionOf(ctx).data, deps);
+export async function showSession({ ctx, deps }: Request<'showSession'>): Promise<SessionView> {
+  return sessionView(sessionOf(ctx).data, deps);
 }
 
-export async function signOut(ctx: Context): Promise<void> {
+export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
   await endSession(ctx);
-  ctx.status = 204;
 }
 
-export async function changePassword(ctx: Context, deps: HttpDeps): Promise<void> {
-  const input = await readBodyInSession(ctx, deps, changePasswordSchema);
+export async function changePassword({ ctx, ports, actor, body }: Request<'changePassword'>): Promise<void> {
   const { id, data } = sessionOf(ctx);
-  rememberDevice(ctx, deps.ports, await users.changePassword(deps.ports, actorOf(deps, ctx), data, input, id));
-  ctx.status = 204;
+  rememberDevice(ctx, ports, await users.changePassword(ports, actor, data, body, id));
 }
 
-export async function selectTenancy(ctx: Context, deps: HttpDeps): Promise<void> {
-  const choice = await readBodyInSession(ctx, deps, selectTenancySchema);
+export async function selectTenancy({ ctx, deps, ports, viewer, actor, body }: Request<'selectTenancy'>): Promise<SessionView> {
   const { id, data } = sessionOf(ctx);
-  const viewer = viewerOf(ctx);
-  const { tenancy } = await domain.selectTenancy(deps.ports, id, actorOf(deps, ctx), viewer, choice.kind === null ? null : choice);
-  ctx.body = sessionView({ ...data, tenancy }, deps);
+  const { tenancy } = await domain.selectTenancy(ports, id, actor, viewer, body.kind === null ? null : body);
+  return sessionView({ ...data, tenancy }, deps);
 }

@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
-import { directoryQuerySchema } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
-import type { ListFilter } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Context } from './context.ts';
 
@@ -66,12 +64,6 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
   throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
-}
-
-/** Which page of a list a query asks for. @throws Problem `malformed-request` */
-export function readListFilter(ctx: Context): ListFilter {
-  const { search, cursor = null } = readQuery(ctx, directoryQuerySchema);
-  return { search, cursor };
 }
 
 /** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */

@@ -6,7 +6,7 @@ import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 
 export type State = {
-  /** The path of the route that answers, as in the table of paths. Metrics and logs take this: they never see the path itself. */
+  /** The path of the route that answers, as in the table of routes. Metrics and logs take this: they never see the path itself. */
   route?: string;
   /** Names the request in the log, and in every answer but the common 401. */
   requestId?: string;

@@ -1,5 +1,5 @@
-import { apiKeyHeader } from '#contract/headers.ts';
-import { paths, pathTo } from '#contract/paths.ts';
+import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
+import { pathTo } from '#contract/route.ts';
 
 /** The variable that the command line reads the key from, too. */
 const keyVariable = 'CALLKEY_API_KEY';
@@ -14,7 +14,7 @@ const phone = '+12025550143';
  * @param requestId another one for each key: the same one again places no second call
  */
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
-  const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo(paths.placeCall, { campaignId }));
+  const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
   return `printf 'API key: ' && read -rs ${keyVariable} && printf '${apiKeyHeader}: %s' "$${keyVariable}" |
   curl ${url} \\
   -H @- -H 'Content-Type: application/json' \\

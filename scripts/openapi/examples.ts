@@ -1,5 +1,4 @@
-import type { ProblemCode } from '../problems.ts';
-import type { SchemaName } from './openapi-routes.ts';
+import type { ProblemCode } from '#contract/problems.ts';
 
 const call = {
   requestId: 'order-4711',
@@ -10,7 +9,8 @@ const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europ
 const placedAt = '2026-11-21T08:30:00.000Z';
 const handoffId = '01a1c7d5-3b5f-7c21-b1d2-0a9b8c7d6e5f';
 
-export const bodyExamples: Partial<Record<SchemaName, object>> = {
+/** By the names of their schemas. */
+export const bodyExamples: Readonly<Record<string, object>> = {
   PlaceCall: {
     requestId: call.requestId,
     contact,

@@ -2,10 +2,10 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openapiDocument } from '#contract/openapi/openapi.ts';
 import { brunoCollection } from './bruno.ts';
+import { openapiDocument } from './document.ts';
 
-const root = new URL('../', import.meta.url);
+const root = new URL('../../', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 const text = `${JSON.stringify(openapiDocument(version), undefined, 2)}\n`;
 writeFileSync(new URL('core/openapi.json', root), text);

@@ -1,13 +1,15 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { keyExpiresHeader, replayedHeader } from '../calls/calls.ts';
-import { signatureHeaders } from '../calls/signature.ts';
-import { tenancyHeader } from '../console.ts';
-import { generationHeader } from '../generation.ts';
-import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '../problems.ts';
-import { bodyExamples, detailExamples } from './openapi-examples.ts';
-import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './openapi-parts.ts';
-import { type DescribedRoute, describedRoutes, namedSchemas, type SchemaName } from './openapi-routes.ts';
+import { signatureHeaders } from '#contract/calls/signature.ts';
+import { tenancyHeader } from '#contract/console.ts';
+import { generationHeader } from '#contract/generation.ts';
+import { keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
+import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
+import type { Route } from '#contract/route.ts';
+import { routes } from '#contract/routes.ts';
+import { bodyExamples, detailExamples } from './examples.ts';
+import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './parts.ts';
+import { jsonSchemas, schemaName } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -19,9 +21,9 @@ type Json = Record<string, unknown>;
 export function openapiDocument(version: string): Json {
   const responses: Json = {};
   const paths: Record<string, Json> = {};
-  for (const route of describedRoutes) {
+  for (const [id, route] of Object.entries<Route>(routes)) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, responses) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(id, route, responses) };
   }
   return {
     openapi: '3.1.1',
@@ -42,7 +44,7 @@ export function openapiDocument(version: string): Json {
     paths,
     webhooks: { handoff: { post: handoff } },
     components: {
-      schemas: schemas(),
+      schemas: jsonSchemas(),
       responses,
       headers,
       parameters: Object.fromEntries(Object.entries(parameters).map(([name, parameter]) => [name, { name, ...parameter }])),
@@ -51,19 +53,19 @@ export function openapiDocument(version: string): Json {
   };
 }
 
-function operationOf(route: DescribedRoute, responses: Json): Json {
+function operationOf(id: string, route: Route, responses: Json): Json {
   return {
-    operationId: route.id,
+    operationId: id,
     tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', nothing: 'Console' }[route.by]],
     summary: route.summary,
     security: route.by === 'nothing' ? [] : [{ [route.by]: [] }],
-    parameters: parametersOf(route),
-    ...(route.body ? { requestBody: { required: true, content: jsonContent(route.body) } } : {}),
-    responses: { [route.status]: successOf(route), ...problemResponses(route, responses) },
+    parameters: parametersOf(id, route),
+    ...(route.body ? { requestBody: { required: true, content: jsonContent(schemaName(route.body)) } } : {}),
+    responses: { [route.status]: successOf(id, route), ...problemResponses(route, responses) },
   };
 }
 
-function parametersOf({ id, path, by, query }: DescribedRoute): Json[] {
+function parametersOf(id: string, { path, by, query }: Route): Json[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -81,7 +83,7 @@ function parametersOf({ id, path, by, query }: DescribedRoute): Json[] {
   return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
 }
 
-function successOf({ id, by, status, answer }: DescribedRoute): Json {
+function successOf(id: string, { by, status, answer }: Route): Json {
   const isInConsole = by === 'session' || by === 'nothing';
   const sent = headersWhere([
     [true, requestIdHeader],
@@ -93,7 +95,7 @@ function successOf({ id, by, status, answer }: DescribedRoute): Json {
   return {
     description: STATUS_CODES[status],
     headers: sent,
-    ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(answer) } : {}),
+    ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(schemaName(answer)) } : {}),
   };
 }
 
@@ -103,13 +105,13 @@ function headersWhere(sent: readonly [boolean, HeaderName][]): Json {
   return Object.fromEntries(sent.flatMap(([applies, name]) => (applies ? [[name, reference('headers', name)]] : [])));
 }
 
-function jsonContent(name: SchemaName): Json {
+function jsonContent(name: string): Json {
   const example = bodyExamples[name];
   return { 'application/json': { schema: reference('schemas', name), ...(example ? { example } : {}) } };
 }
 
 /** References to the answers of a route that are problems, which are added to `responses`. */
-function problemResponses(route: DescribedRoute, responses: Json): Json {
+function problemResponses(route: Route, responses: Json): Json {
   const references: Json = {};
   for (const [status, codes] of Map.groupBy(problemsOf(route), (code) => problemTable[code].status)) {
     const name = codes.map((code) => code.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())).join('Or');
@@ -120,7 +122,7 @@ function problemResponses(route: DescribedRoute, responses: Json): Json {
   return references;
 }
 
-function problemsOf({ by, body, problems = [] }: DescribedRoute): ProblemCode[] {
+function problemsOf({ by, body, problems = [] }: Route): ProblemCode[] {
   const isInConsole = by === 'session' || by === 'nothing';
   const has: [boolean, ...ProblemCode[]][] = [
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
@@ -135,7 +137,7 @@ function problemsOf({ by, body, problems = [] }: DescribedRoute): ProblemCode[] 
   return [...new Set(has.flatMap(([applies, ...codes]) => (applies ? codes : [])))];
 }
 
-function problemResponse(codes: readonly ProblemCode[], status: number, { by }: DescribedRoute): Json {
+function problemResponse(codes: readonly ProblemCode[], status: number, { by }: Route): Json {
   const sent = headersWhere([
     [status === 401, 'WWW-Authenticate'],
     [status !== 401, requestIdHeader],
@@ -179,11 +181,3 @@ const handoff = {
     '5XX': { description: 'Not now: the same hand-off will be sent again later.' },
   },
 };
-
-/** Refinements have no form in JSON Schema: what comes in may be refused still. Answers may gain fields. */
-function schemas(): Json {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(namedSchemas)) registry.add(schema, { id });
-  const made = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` }).schemas;
-  return Object.fromEntries(Object.entries(made).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
-}

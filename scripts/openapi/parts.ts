@@ -1,8 +1,8 @@
-import { apiKeyHeader, keyExpiresHeader, replayedHeader } from '../calls/calls.ts';
-import { signatureHeaders } from '../calls/signature.ts';
-import { tenancyHeader } from '../console.ts';
-import { generation, generationHeader } from '../generation.ts';
-import { requestIdHeader } from '../problems.ts';
+import { signatureHeaders } from '#contract/calls/signature.ts';
+import { tenancyHeader } from '#contract/console.ts';
+import { generation, generationHeader } from '#contract/generation.ts';
+import { apiKeyHeader, keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
+import { requestIdHeader } from '#contract/problems.ts';
 
 type Kind = 'schemas' | 'responses' | 'headers' | 'parameters';
 

@@ -1,0 +1,47 @@
+import type { z } from 'zod';
+import type { ProblemCode } from './problems.ts';
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+type RouteOptions = {
+  /** What lets a request in. */
+  by: 'apiKey' | 'session' | 'signature' | 'nothing';
+  summary: string;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** A schema of JSON, or a file of comma-separated values. Without one, the response has no body. */
+  answer?: z.ZodObject | 'csv';
+  /** By default 200, or 204 without an answer. */
+  status?: 201 | 202;
+  /** The field of the answer that holds a secret, which only this answer contains. */
+  secret?: string;
+  /** Those of this route alone: scripts/openapi/document.ts has the others. */
+  problems?: readonly ProblemCode[];
+};
+
+/** @property path a `:name` segment is a parameter */
+export type Route = Omit<RouteOptions, 'status'> & { method: Method; path: string; status: number };
+
+export function route<const Path extends string, const Options extends RouteOptions>(method: Method, path: Path, options: Options) {
+  return { ...options, method, path, status: options.status ?? (options.answer === undefined ? 204 : 200) };
+}
+
+type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParameterOf<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** The parameters of a route's path, by name. */
+export type PathParameters<Given extends { path: string }> = Record<ParameterOf<Given['path']>, string>;
+/** What a route's schemas make of a request's query and body. */
+export type QueryOf<Given> = Given extends { query: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+export type BodyOf<Given> = Given extends { body: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+/** What a route responds with; undefined where that isn't JSON. */
+export type AnswerOf<Given> = Given extends { answer: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+
+/** Fills in a path's parameters, percent-encoded: `pathTo(routes.showApiKey, { id })`. */
+export function pathTo<Path extends string>({ path }: { path: Path }, parameters: PathParameters<{ path: Path }>): string {
+  const values: Readonly<Record<string, string>> = parameters;
+  return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
+}

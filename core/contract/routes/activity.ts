@@ -1,0 +1,29 @@
+import { activityExportQuerySchema, activityFacetsSchema, activityQuerySchema, activitySchema, recordExportSchema } from '../console.ts';
+import { route } from '../route.ts';
+
+export const activityRoutes = {
+  listActivity: route('GET', '/console/activity', {
+    by: 'session',
+    summary: 'List events, newest first',
+    query: activityQuerySchema,
+    answer: activitySchema,
+  }),
+  listActivityFacets: route('GET', '/console/activity/facets', {
+    by: 'session',
+    summary: 'List the people and actions that there are in the activity',
+    answer: activityFacetsSchema,
+  }),
+  exportActivity: route('GET', '/console/activity.csv', {
+    by: 'session',
+    summary: 'Export events. A complete file ends with the line `# complete, N rows`',
+    query: activityExportQuerySchema,
+    answer: 'csv',
+    problems: ['too-many-requests'],
+  }),
+  recordExport: route('POST', '/console/exports', {
+    by: 'session',
+    summary: 'Record that a list was exported',
+    body: recordExportSchema,
+    problems: ['too-many-requests'],
+  }),
+} as const;

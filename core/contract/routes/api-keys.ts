@@ -1,0 +1,62 @@
+import {
+  apiKeyDetailsSchema,
+  apiKeysQuerySchema,
+  apiKeysSchema,
+  chartQuerySchema,
+  createApiKeySchema,
+  createdApiKeySchema,
+  identifiedApiKeySchema,
+  identifyApiKeySchema,
+  revocationSchema,
+  revokeApiKeysSchema,
+  revokedApiKeysSchema,
+  revokeQuerySchema,
+} from '../console.ts';
+import { route } from '../route.ts';
+
+export const apiKeyRoutes = {
+  listApiKeys: route('GET', '/console/api-keys', {
+    by: 'session',
+    summary: 'List API keys, newest first',
+    query: apiKeysQuerySchema,
+    answer: apiKeysSchema,
+    problems: ['not-found'],
+  }),
+  createApiKey: route('POST', '/console/api-keys', {
+    by: 'session',
+    summary: 'Create an API key. Only this response contains its value',
+    body: createApiKeySchema,
+    answer: createdApiKeySchema,
+    status: 201,
+    secret: 'keyValue',
+    problems: ['forbidden', 'conflict'],
+  }),
+  identifyApiKey: route('POST', '/console/api-keys/identify', {
+    by: 'session',
+    summary: 'Find an API key by the SHA-256 hash of its value',
+    body: identifyApiKeySchema,
+    answer: identifiedApiKeySchema,
+  }),
+  revokeApiKeys: route('POST', '/console/api-keys/revocations', {
+    by: 'session',
+    summary: 'Revoke several API keys at once',
+    body: revokeApiKeysSchema,
+    answer: revokedApiKeysSchema,
+  }),
+  showApiKey: route('GET', '/console/api-keys/:id', {
+    by: 'session',
+    summary: 'Show an API key with its usage and activity',
+    query: chartQuerySchema,
+    answer: apiKeyDetailsSchema,
+  }),
+  revokeApiKey: route('DELETE', '/console/api-keys/:id', {
+    by: 'session',
+    summary: 'Revoke an API key',
+    query: revokeQuerySchema,
+  }),
+  previewRevocation: route('GET', '/console/api-keys/:id/revocation', {
+    by: 'session',
+    summary: 'Preview the effects of revoking an API key',
+    answer: revocationSchema,
+  }),
+} as const;

@@ -1,0 +1,59 @@
+import {
+  changedUserSchema,
+  changeUserSchema,
+  createdUserSchema,
+  createUserSchema,
+  deletionQuerySchema,
+  deletionSchema,
+  directoryQuerySchema,
+  resetPasswordSchema,
+  revokeQuerySchema,
+  usersSchema,
+} from '../console.ts';
+import { route } from '../route.ts';
+
+export const userRoutes = {
+  listUsers: route('GET', '/console/users', {
+    by: 'session',
+    summary: 'List users (partner users and staff only)',
+    query: directoryQuerySchema,
+    answer: usersSchema,
+    problems: ['forbidden'],
+  }),
+  createUser: route('POST', '/console/users', {
+    by: 'session',
+    summary: 'Create a user with a one-time password, which only this response contains',
+    body: createUserSchema,
+    answer: createdUserSchema,
+    status: 201,
+    secret: 'password',
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+  previewDeletion: route('GET', '/console/users/:id/deletion', {
+    by: 'session',
+    summary: 'Preview the effects of deleting a user',
+    query: deletionQuerySchema,
+    answer: deletionSchema,
+    problems: ['forbidden'],
+  }),
+  changeUser: route('PATCH', '/console/users/:id', {
+    by: 'session',
+    summary: 'Rename, disable, enable or move a user (partner users and staff only)',
+    body: changeUserSchema,
+    answer: changedUserSchema,
+    problems: ['forbidden', 'conflict'],
+  }),
+  deleteUser: route('DELETE', '/console/users/:id', {
+    by: 'session',
+    summary: 'Delete a user and their API keys and sessions',
+    query: revokeQuerySchema,
+    problems: ['forbidden', 'conflict'],
+  }),
+  resetPassword: route('POST', '/console/users/:id/password', {
+    by: 'session',
+    summary: "Reset a user's password to a one-time password and end their sessions",
+    answer: resetPasswordSchema,
+    secret: 'password',
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+} as const;

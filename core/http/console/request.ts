@@ -1,0 +1,42 @@
+import type { AnswerOf, BodyOf, PathParameters, QueryOf, Route } from '#contract/route.ts';
+import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
+import type { Actor, Viewer } from '../../domain/model.ts';
+import type { Ports } from '../../domain/ports.ts';
+import { readQuery } from '../middleware/body.ts';
+import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
+import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
+
+/** The routes that a session lets in. */
+export type SessionRoute = {
+  [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never;
+}[keyof ConsoleRoutes];
+
+/** A request of a signed-in user, as the schemas of its route read it. */
+export type Request<Name extends SessionRoute> = {
+  ctx: Context;
+  deps: HttpDeps;
+  ports: Ports;
+  viewer: Viewer;
+  actor: Actor;
+  params: PathParameters<ConsoleRoutes[Name]>;
+  query: QueryOf<ConsoleRoutes[Name]>;
+  body: BodyOf<ConsoleRoutes[Name]>;
+};
+
+type Answer<Name extends SessionRoute> = AnswerOf<ConsoleRoutes[Name]>;
+/** Does what a route is for. The router sends what it returns, with the status of the route. */
+export type Handler<Name extends SessionRoute> = (
+  request: Request<Name>,
+) => Promise<Answer<Name>> | (Answer<Name> extends undefined ? Promise<void> : never);
+
+/** @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or `not-found` */
+export async function readRequest<Name extends SessionRoute>(ctx: Context, deps: HttpDeps, name: Name): Promise<Request<Name>> {
+  const { path, query, body }: Route = consoleRoutes[name];
+  const read = {
+    query: query && readQuery(ctx, query),
+    body: body && (await readBodyInSession(ctx, deps, body)),
+    params: Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, parameter = '']) => [parameter, idOf(ctx, parameter)])),
+  };
+  // The session may have changed while the body came.
+  return { ...read, ctx, deps, ports: deps.ports, viewer: viewerOf(ctx), actor: actorOf(deps, ctx) } as Request<Name>;
+}

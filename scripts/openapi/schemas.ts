@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import * as calls from '#contract/calls/calls.ts';
+import * as dialer from '#contract/calls/dialer.ts';
+import * as inConsole from '#contract/console.ts';
+import { expirationSchema } from '#contract/expiry.ts';
+import { problemSchema } from '#contract/problems.ts';
+import type { Route } from '#contract/route.ts';
+import { routes } from '#contract/routes.ts';
+import { identifierSchema, instantSchema } from '#contract/text/text.ts';
+
+/** Those that have a name, but aren't the body or answer of a route. */
+const parts = {
+  handoffSchema: dialer.handoffSchema,
+  problemSchema,
+  apiKeySchema: inConsole.apiKeySchema,
+  callSchema: inConsole.callSchema,
+  eventSchema: inConsole.eventSchema,
+  expirationSchema,
+  identifierSchema,
+  instantSchema,
+  namedSchema: inConsole.namedSchema,
+  placeSchema: inConsole.placeSchema,
+  userSchema: inConsole.userSchema,
+};
+const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...parts };
+const names = new Map(Object.entries(exported).map(([name, schema]) => [schema, name]));
+
+/** A body or answer is named after its export: `createApiKeySchema` is `CreateApiKey` in the document. */
+export function schemaName(schema: z.ZodType): string {
+  const name = names.get(schema);
+  if (!name?.endsWith('Schema')) throw new Error('Export the body and answer of a route under a name that ends in Schema.');
+  return name.replace(/Schema$/, '').replace(/^./, (letter) => letter.toUpperCase());
+}
+
+/** Refinements have no form in JSON Schema: what comes in may be refused still. Answers may gain fields. */
+export function jsonSchemas(): Record<string, object> {
+  const registry = z.registry<{ id: string }>();
+  const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer }) => [body, answer]);
+  for (const schema of [...ofRoutes, ...Object.values(parts)])
+    if (schema instanceof z.ZodType) registry.add(schema, { id: schemaName(schema) });
+  const made = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` }).schemas;
+  return Object.fromEntries(Object.entries(made).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+}
