@@ -127,7 +127,7 @@ function wholeNumberUpTo(most: number) {
   };
 }
 
-/** Between two calls of a lower one would be more than a timer can wait, and Node.js would not wait at all. */
+/** A lower rate would need a longer delay than a timer supports, and Node.js wouldn't wait at all. */
 const leastRate = 0.001;
 
 function rate(text: string): number {

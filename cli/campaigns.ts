@@ -7,17 +7,17 @@ import { readIfExists, writeDurably } from './durable-file.ts';
 import { checkedCampaign } from './identifiers.ts';
 import type { Folders } from './xdg.ts';
 
-/** Names for campaigns' ids, by profile: another server has other campaigns. */
+/** Aliases for campaign IDs, per profile, since another server has other campaigns. */
 const aliasesSchema = z.record(z.string(), z.record(z.string(), z.string()));
 type Aliases = z.infer<typeof aliasesSchema>;
 
-/** Shorter than any id of a campaign, so that none is taken for the other. */
+/** Shorter than any campaign ID, so that the two can't be confused. */
 const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
 
 /**
- * The id of the campaign that a command is about.
+ * The ID of the campaign that a command is about.
  *
- * @param given an id or an alias; CALLKEY_CAMPAIGN where undefined
+ * @param given an ID or an alias; undefined means CALLKEY_CAMPAIGN
  * @throws CallkeyError `usage`
  */
 export async function campaignOf(context: Context, given: string | undefined): Promise<string> {
@@ -27,13 +27,13 @@ export async function campaignOf(context: Context, given: string | undefined): P
   return checkedCampaign(Object.hasOwn(aliases, text) ? (aliases[text] ?? text) : text);
 }
 
-/** The aliases of the profile in use. */
+/** The aliases of the current profile. */
 export async function readAliases(context: Context): Promise<Record<string, string>> {
   const { profileName } = await settingsOf(context);
   return (await readAll(context.folders))[profileName] ?? {};
 }
 
-/** @param campaign an id or another alias @returns the id @throws CallkeyError `usage` */
+/** @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
 export async function setAlias(context: Context, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
     throw new CallkeyError('usage', `"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);

@@ -21,7 +21,7 @@ export function settingsOf({ options, environment, folders }: Context): Promise<
   return readSettings(options, environment, folders);
 }
 
-/** Ends a command whose answer says what is wrong. A program finds it where it finds every error, too. */
+/** Fails a command whose output already says what is wrong. Programs find the error in the usual place. */
 export function endWith({ output }: Context, error: CallkeyError): void {
   process.exitCode = exitCodes[error.kind];
   if (output.json) output.error(failureOf(error));
@@ -50,7 +50,7 @@ export async function connect(
   return { server, settings, client };
 }
 
-/** Once a run. Programs get it, too: their operator finds it in the log while there is time. */
+/** Once per run. Programs get it as well, so that operators see it in the log in time. */
 function keyEndNote(output: Output, profileName: string): (expiresAt: string) => void {
   let isSaid = false;
   return (expiresAt) => {
@@ -64,7 +64,7 @@ function keyEndNote(output: Output, profileName: string): (expiresAt: string) =>
   };
 }
 
-/** A user at a terminal should know why the command waits; a log need not. */
+/** A user at a terminal should know why the command is waiting. A log doesn't need it. */
 export function retryNotes({ output, streams }: Context): (reason: string) => void {
   let noted = '';
   return (reason) => {

@@ -1,4 +1,4 @@
-// By hand: write-file-atomic does not sync the folder, so that a power cut could undo its rename.
+// Hand-written because write-file-atomic doesn't sync the folder, so a power cut could undo its rename.
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -8,7 +8,7 @@ import { CallkeyError, errorCode } from './client/errors.ts';
 export const privateFile = 0o600;
 export const privateFolder = 0o700;
 
-/** What to do where a command cannot keep what it has to remember. */
+/** What to do if a command can't store what it has to remember. */
 export const stateAdvice = 'Specify a folder that this user can read and write: --state DIR.';
 
 const diskReasons: Readonly<Record<string, string>> = {
@@ -20,11 +20,11 @@ const diskReasons: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
   ENOENT: "the folder can't be created",
   ENOTDIR: "part of the path isn't a folder",
-  // mkdir says so of a file where a folder has to be.
+  // mkdir reports this if there is a file where the folder should be.
   EEXIST: "part of the path isn't a folder",
 };
 
-/** Why the system could not write or read, in words. */
+/** The reason in plain words why the system couldn't read or write. */
 export function diskReason(error: unknown): string {
   const reason = error instanceof CallkeyError ? (error.cause ?? error) : error;
   const code = errorCode(reason);
@@ -38,7 +38,7 @@ export function diskError(error: unknown, what: string, advice = ''): CallkeyErr
 }
 
 /**
- * Replaces a whole file: after a crash or a power cut, the file has the old text or the new one, never half of either.
+ * Replaces a whole file. After a crash or power cut, it has either the old text or the new text, never a mixture.
  *
  * @throws CallkeyError `failed`
  */
@@ -71,15 +71,15 @@ async function replace(path: string, text: string): Promise<void> {
 }
 
 /**
- * Makes a folder and those above it, which only the owner can read. By hand: the recursive mkdir of Node.js calls a read-only disk a missing
- * folder, and never ends where the system has no folder to make, as in /proc.
+ * Creates a folder and its parents, readable only by the owner. Hand-written because the recursive mkdir of Node.js reports a read-only
+ * disk as a missing folder, and never returns if the system can't create folders there, as in /proc.
  */
 export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdirUnlessThere(path);
   } catch (error) {
     const above = dirname(path);
-    // A drive of Windows that is not there.
+    // A Windows drive that doesn't exist.
     if (above === path) throw error;
     await makeFolder(above);
     await mkdirUnlessThere(path);
@@ -91,13 +91,15 @@ async function mkdirUnlessThere(path: string): Promise<void> {
     await mkdir(path, { mode: privateFolder });
     await syncFolder(dirname(path));
   } catch (error) {
-    // Systems differ in what they say of a folder that is there: a drive of Windows may not be made.
+    // Systems report different errors for an existing folder: a Windows drive can't be created.
     const found = await stat(path).catch(() => undefined);
     if (!found?.isDirectory()) throw error;
   }
 }
 
-/** A power cut may undo what was made, renamed or deleted in a folder until that is synced (fsync(2)). Windows has no such call. */
+/**
+ * A power cut can undo what was created, renamed or deleted in a folder until the folder is synced (fsync(2)). Windows has no such call.
+ */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
@@ -108,12 +110,12 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** @returns undefined where there is no such file @throws CallkeyError `failed` */
+/** @returns undefined if the file doesn't exist @throws CallkeyError `failed` */
 export function readIfExists(path: string, advice?: string): Promise<string | undefined> {
   return unlessMissing(readFile(path, 'utf8'), undefined, path, advice);
 }
 
-/** @returns the names in a folder; none where there is no such folder @throws CallkeyError `failed` */
+/** @returns the names in a folder, or none if it doesn't exist @throws CallkeyError `failed` */
 export function listIfExists(folder: string, advice?: string): Promise<string[]> {
   return unlessMissing(readdir(folder), [], folder, advice);
 }
@@ -127,7 +129,7 @@ async function unlessMissing<Found, Missing>(
   try {
     return await reading;
   } catch (error) {
-    // ENOTDIR: service users often have /dev/null for a home.
+    // ENOTDIR: service users often have /dev/null as their home.
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return missing;
     throw unreadable(path, error, advice);
   }

@@ -1,7 +1,7 @@
 import type { CallkeyError, ErrorKind } from './client/errors.ts';
 import type { Failure } from './output.ts';
 
-/** Scripts decide by these, so a code never changes its meaning. */
+/** Scripts depend on these, so a code never changes its meaning. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -13,7 +13,7 @@ export const exitCodes = {
   unreachable: 7,
 } as const satisfies Record<ErrorKind | 'done', number>;
 
-/** What an error is called with --json where it has no code of its own. */
+/** The name of an error with --json if it has no code of its own. */
 const errorCodes = {
   failed: 'failed',
   usage: 'usage',

@@ -2,7 +2,7 @@ import { isRequestId, requestIdRule } from '#contract/calls/calls.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError } from './client/errors.ts';
 
-// Checked before anything is sent: a text such as two dots would lead to another path.
+// Checked before anything is sent, since a text such as two dots would change the request path.
 
 /** @throws CallkeyError `usage` */
 export function checkedCampaign(text: string): string {

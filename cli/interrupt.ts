@@ -1,4 +1,4 @@
-/** A signal ended the command, which has finished the requests in flight. */
+/** A signal stopped the command, which has finished the requests in flight. */
 export class Interrupted extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -9,12 +9,12 @@ export class Interrupted extends Error {
   }
 }
 
-/** Ctrl-C or SIGTERM: no new request starts, the requests in flight finish. */
+/** On Ctrl-C or SIGTERM, no new request starts and the requests in flight finish. */
 export type Interrupt = {
   controller: AbortController;
-  /** The signal that arrived, if any. */
+  /** The signal received, if any. */
   signal(): NodeJS.Signals | undefined;
-  /** Restores what signals do by default. */
+  /** Restores the default effect of signals. */
   release(): void;
 };
 
@@ -27,7 +27,7 @@ export function interruptOnSignals(controller: AbortController, onInterrupt: () 
   };
   const onSignal = (signal: NodeJS.Signals) => {
     received = signal;
-    // A second Ctrl-C must end the process at once, as it does by default.
+    // A second Ctrl-C must end the process immediately, as it does by default.
     release();
     onInterrupt();
     controller.abort();

@@ -7,7 +7,7 @@ import { diskReason, readIfExists, writeDurably } from './durable-file.ts';
 import type { Output } from './output.ts';
 import type { Folders } from './xdg.ts';
 
-/** The call that `call cancel --last` cancels: the last one sent to a campaign, even where no answer arrived. */
+/** The call that `call cancel --last` cancels: the last one sent to a campaign, even if no response arrived. */
 const lastCallSchema = z.union([z.object({ requestId: z.string() }), z.object({ fromFile: z.literal(true) })]);
 type LastCall = z.infer<typeof lastCallSchema>;
 
@@ -16,7 +16,7 @@ type Remembering = { folders: Folders; output: Output };
 const pathOf = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);
 
-/** What is remembered is a convenience: where it cannot be, the call is placed all the same. */
+/** This is only a convenience: the call is placed even if it can't be remembered. */
 export async function rememberLastCall({ folders, output }: Remembering, server: string, campaignId: string, last: LastCall | undefined) {
   try {
     await writeLastCall(folders, server, campaignId, last);

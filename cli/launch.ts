@@ -1,4 +1,4 @@
-// Where the published command starts. An older Node.js would fail within the command's imports, with a stack.
+// The entry point of the published command. An older Node.js would fail while loading the imports, with a stack trace.
 import { leastNode } from './least-node.ts';
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

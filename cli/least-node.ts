@@ -1,2 +1,2 @@
-/** The oldest Node.js that the bundled undici runs on. */
+/** The oldest Node.js version that the bundled undici supports. */
 export const leastNode = { major: 22, minor: 19 };

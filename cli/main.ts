@@ -16,12 +16,12 @@ import { xdgFolders } from './xdg.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));
-// There is nobody left to tell.
+// No one is left to tell.
 process.stderr.on('error', () => undefined);
 
 const { version } = packageJson;
 const program = createProgram(version, (action) => action(createContext()));
-// Also where commander fails before it has read the options.
+// Read here because commander can fail before it has parsed the options.
 const json = process.argv.includes('--json');
 let createdOutput: Output | undefined;
 
@@ -49,10 +49,10 @@ function absolute(path: string): string {
   }
 }
 
-/** A folder in which nothing can be kept, which commands say, with what to do. */
+/** A folder where nothing can be stored. Commands report it together with what to do. */
 const noHome = '/dev/null';
 
-/** A container's user may have none. A relative HOME, or an empty one, would be another folder wherever a command runs. */
+/** A container's user may have no home. A relative or empty HOME would mean a different folder wherever a command runs. */
 function home(): string {
   try {
     const found = homedir();
@@ -62,7 +62,7 @@ function home(): string {
   }
 }
 
-/** Commander does not pass these settings on to subcommands. */
+/** Commander doesn't pass these settings on to subcommands. */
 function configure(command: typeof program): void {
   command
     .exitOverride()
@@ -78,12 +78,12 @@ function fail(error: unknown): void {
     process.exitCode = exitCodes.usage;
     const message =
       error.code === 'commander.help' ? 'Missing command. To list commands, run callkey --help.' : error.message.replace(/^error: /, '');
-    // Without --json, commander has written its message already.
+    // Without --json, commander has already printed its message.
     if (json) output.error({ code: 'usage', message, exitCode: exitCodes.usage });
   } else if (error instanceof Interrupted) {
     if (json) output.error({ code: 'interrupted', message: error.message, exitCode: 128 + constants.signals[error.signal] });
     else output.note(error.message);
-    // Ends by the signal itself: a shell loop around this command then ends, too.
+    // Ends with the signal itself, so that a shell loop around this command ends as well.
     process.kill(process.pid, error.signal);
   } else {
     const known =
@@ -94,7 +94,7 @@ function fail(error: unknown): void {
   }
 }
 
-/** The work is done, and its answer may be what the user needs to go on. A closed pipe is no failure: its reader chose to read no more. */
+/** The work is done, but the user may need the lost output to continue. A closed pipe isn't a failure: its reader chose to stop reading. */
 function failWhereAnswerWasLost(): void {
   const reason: unknown = outputLost.signal.reason;
   if (!outputLost.signal.aborted || errorCode(reason) === 'EPIPE' || process.exitCode) return;
@@ -115,7 +115,7 @@ if (restoreTlsChecks(process.env)) process.stderr.write(`${tlsChecksWarning}\n`)
 try {
   refuseKeyArguments(process.argv.slice(2));
   await program.parseAsync();
-  // Its error, if any, comes before.
+  // Waits until earlier writes and their errors, if any, are done.
   await new Promise((done) => process.stdout.write('', done));
   failWhereAnswerWasLost();
 } catch (error) {

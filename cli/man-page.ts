@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { environmentHelp, exitCodesHelp } from './program-parts.ts';
 
-/** The manual page, in man(7): every command with its options, and what a script needs to know. */
+/** The manual page in man(7) format: every command with its options, and what scripts need to know. */
 export function manPage(program: Command, version: string): string {
   const lines = [
     `.TH CALLKEY 1 "" "callkey ${version}" "User Commands"`,
@@ -54,7 +54,7 @@ function capitalized(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** A dash would become a hyphen, which cannot be copied as an option; a dot or quote at the start of a line would be a request. */
+/** A dash would become a hyphen, which can't be copied as an option. A dot or quote at the start of a line would be a roff request. */
 function roff(text: string): string {
   return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/gm, '\\&$&');
 }

@@ -2,27 +2,27 @@ import { styleText } from 'node:util';
 import { keyValueLookalike, keyValuePrefix } from '#contract/key-value.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 
-/** Standard output carries answers and nothing else; standard error carries every message to the user. */
+/** Standard output carries only results; standard error carries every message to the user. */
 export type Output = {
   readonly json: boolean;
-  /** Whether a program reads the results: with --json, or when standard output is no terminal. */
+  /** Whether a program reads the results: with --json, or if standard output isn't a terminal. */
   readonly forPrograms: boolean;
   readonly verbose: boolean;
-  /** Aborted, with the error as its reason, once standard output takes no more: a closed pipe, a full disk. */
+  /** Aborts, with the error as its reason, when standard output can't be written anymore because of a closed pipe or a full disk. */
   readonly lost: AbortSignal;
-  /** The answer of a command: one JSON object with --json, otherwise text. */
+  /** A command's result: one JSON object with --json, otherwise text. */
   answer(json: object, text: string): void;
   /** One line of newline-delimited JSON. */
   result(json: object): void;
   note(text: string): void;
   error(failure: Failure): void;
-  /** Shown with --verbose alone. */
+  /** Shown only with --verbose. */
   trace(text: string): void;
-  /** What was answered last, for where it could not be written. */
+  /** The last result, in case it couldn't be written. */
   lastAnswer(): string | undefined;
 };
 
-/** Why a command failed; with --json it is the last line of standard error. */
+/** Why a command failed; with --json, it's the last line of standard error. */
 export type Failure = { code: string; message: string; exitCode: number };
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
@@ -56,7 +56,7 @@ export function createOutput(
   };
 }
 
-/** Replaces key values, which may come from a mistyped argument, a URL or a server's answer. */
+/** Redacts key values, which may come from a mistyped argument, a URL or a server's response. */
 export function redact(text: string): string {
   return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[redacted]`));
 }

@@ -10,38 +10,38 @@ import { diskError, listIfExists, readIfExists, stateAdvice, syncFolder, writeDu
 import type { Folders } from './xdg.ts';
 
 /**
- * A call without an answer yet: a file that exists from before the request leaves until its answer arrives. Where a command died in
- * between, the same command finds the file and sends the same request id. It holds a digest of the call, and so no phone number.
+ * A call without a response so far: a file that exists from before the request is sent until its response arrives. If a command died in
+ * between, the same command finds the file and sends the same request ID. The file contains a digest of the call, and so no phone number.
  */
 type PendingCall = {
   requestId: string;
-  /** Whether an earlier command chose the request id and died without an answer. */
+  /** Whether an earlier command chose the request ID and died without a response. */
   adopted: boolean;
   settle(): Promise<void>;
-  /** Leaves it to the next command, where no answer arrived. */
+  /** Leaves the call to the next command if no response arrived. */
   release(): void;
 };
 
 const entrySchema = z.object({ requestId: z.string(), digest: z.string(), at: z.number() });
 
-/** After a day, the same command means another call. */
+/** After a day, the same command means a new call. */
 const lifetime = 24 * 60 * 60 * 1000;
 
 /**
- * A command that waits for its answer touches its file this often, and one that finds the file untouched for the second of these times takes
- * it for dead. Process ids would not tell: they are used again, and mean nothing in another container. Where a stopped or starved
- * command is taken for dead, both send one request id: that is one call too few, never one too many.
+ * A command waiting for its response touches its file at the first interval. Another command that finds the file untouched for the second
+ * assumes that the first one is dead. Process IDs can't tell, since they're reused and mean nothing in another container. If a stopped or
+ * starved command is assumed dead, both send the same request ID, which places one call too few but never one too many.
  */
 const [betweenBeats, longestSilence] = [100, 1_000];
 
 const advice = `Nothing was sent. ${stateAdvice} Or pass your own ID with --request-id ID, so that no file is needed.`;
 
-/** The second part is another one for each command: where two find the same file, only one can rename it. */
+/** The second part differs for each command: if two find the same file, only one of them can rename it. */
 const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
 const newPath = (folders: Folders, requestId: string) => join(folderOf(folders), `${requestId}.${randomUUID()}.json`);
 const folderOf = (folders: Folders) => join(folders.state, 'pending');
 
-/** Adopts the call that an earlier, dead command left pending; or records a new one. */
+/** Adopts the call that an earlier, dead command left pending, or records a new one. */
 export async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
   try {
     return await begin(folders, server, campaignId, call);
@@ -82,7 +82,7 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
   return undefined;
 }
 
-/** Compares the file's times with each other and with no clock, which may have been set. */
+/** Compares the file's times with each other instead of with a clock, which may have been changed. */
 async function isSilent(path: string): Promise<boolean> {
   const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
   const before = await touchedAt();
@@ -103,7 +103,7 @@ async function claim(path: string, claimed: string): Promise<boolean> {
   }
 }
 
-/** After a cancel, no command may adopt the call: the core would answer a repeat as if the call were still queued. */
+/** After a cancel, no command may adopt the call, because the core would answer a repeat as if the call were still queued. */
 export async function deletePendingCall(folders: Folders, requestId: string): Promise<void> {
   for (const file of await pendingFiles(folders)) {
     if (file.requestId !== requestId) continue;

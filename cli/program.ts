@@ -4,7 +4,10 @@ import { shells } from './commands/completion.ts';
 import type { KeySetOptions } from './commands/key-set.ts';
 import { environmentHelp, examples, exitCodesHelp, type RunAction } from './program-parts.ts';
 
-/** All commands. Each action is imported when it runs: the help, which completion may need at every Tab, loads no other library. */
+/**
+ * All commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, load no other
+ * libraries.
+ */
 export function createProgram(version: string, runAction: RunAction): Command {
   const program = new Command('callkey')
     .description('Place and cancel on-demand calls, one at a time or from a file, and never place a call twice.')

@@ -18,11 +18,11 @@ const profilesSchema = z.record(z.string(), profileSchema);
 export type Profile = z.infer<typeof profileSchema>;
 type Profiles = Map<string, Profile>;
 
-/** Options go before the environment, and the environment before the stored profile. */
+/** Options override the environment, which overrides the stored profile. */
 export type Settings = {
   profileName: string;
   profile: Profile | undefined;
-  /** Without a trailing slash; null where no source names one. */
+  /** Without a trailing slash; null if no source sets it. */
   server: string | null;
 };
 
@@ -73,7 +73,7 @@ async function readProfiles(folders: Folders): Promise<Profiles> {
   return new Map(Object.entries(parsed.data));
 }
 
-/** What to do where a key cannot be stored. */
+/** What to do if a key can't be stored. */
 export const storageAdvice =
   'Or set CALLKEY_SERVER and either CALLKEY_API_KEY or CALLKEY_API_KEY_FILE, so that nothing needs to be stored.';
 
@@ -81,7 +81,7 @@ function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
   return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`, storageAdvice);
 }
 
-/** @throws CallkeyError `usage` where the key would be sent in the clear, or the text is no address */
+/** @throws CallkeyError `usage` if the key would be sent unencrypted or the text isn't a valid address */
 export function checkedServer(text: string): string {
   const read = readServerAddress(text);
   if (!read.ok) throw new CallkeyError('usage', read.problem);

@@ -3,17 +3,17 @@ import type { GlobalOptions } from './settings.ts';
 type Where = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server' | 'state'>]: string | undefined };
 
 /**
- * A command of ours as a user can copy it into a shell: with the options that say where, as they were given to this one. What the environment
- * says, it says to the next command, too.
+ * A callkey command that users can copy into a shell, with the same options for profile, server and state that this one was given.
+ * Environment variables apply to the next command anyway.
  */
 export function shellCommand({ profile, server, state }: Where, ...words: string[]): string {
   const options = Object.entries({ profile, server, state }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
   return ['callkey', ...words, ...options].map(shellWord).join(' ');
 }
 
-/** A word as a shell reads it: quoted where it has other characters than those that every shell takes as they are. */
+/** A word quoted for the shell, unless it contains only characters that every shell leaves as they are. */
 export function shellWord(word: string): string {
   if (/^[\w./:-][\w./:~-]*$/.test(word)) return word;
-  // No file of Windows has a double quote in its name, and its shells share no other quote.
+  // No Windows file name contains a double quote, and its shells have no other quote in common.
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
 }

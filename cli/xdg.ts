@@ -2,20 +2,20 @@ import { isAbsolute, join } from 'node:path';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the command keeps its files (XDG Base Directory Specification 0.8, on every system). */
+/** The folders where the command stores its files (XDG Base Directory Specification 0.8, on every system). */
 export type Folders = {
-  /** The profiles. Never a key: many users put this folder under version control. */
+  /** Profiles, but never a key: many users put this folder under version control. */
   config: string;
-  /** Keys, where the user chose a file for them. */
+  /** Keys, if the user chose a file for them. */
   data: string;
-  /** Journals, calls without an answer, the last call of each campaign. */
+  /** Journals, calls without a response, and the last call of each campaign. */
   state: string;
 };
 
 export function xdgFolders(environment: Environment, home: string): Folders {
   const folder = (variable: string, ...fallback: string[]) => {
     const given = environment[variable];
-    // The specification says to ignore relative paths.
+    // The specification requires relative paths to be ignored.
     return join(given !== undefined && isAbsolute(given) ? given : join(home, ...fallback), 'callkey');
   };
   return {

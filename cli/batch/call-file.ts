@@ -15,21 +15,21 @@ import type { Source } from './source.ts';
 export type CallLine = { line: number; call: PlaceCall };
 export type BadLine = { line: number; errors: FieldError[] };
 
-/** A file of calls. It is streamed from the start for each pass, so its length does not matter. */
+/** A file of calls. Each pass streams it from the start, so its length doesn't matter. */
 export type CallFile = {
   name: string;
   path: string | null;
   /** SHA-256 of the file, in hexadecimal. */
   content: string;
   reading: Reading;
-  /** What is noteworthy about how it is read. */
+  /** Remarks about how the file is read. */
   notes: string[];
-  /** No fewer than it has. */
+  /** At least as many as the file has. */
   lines: number;
   rows(): AsyncGenerator<Row>;
 };
 
-/** @throws CallkeyError `usage` where the file cannot be split into lines */
+/** @throws CallkeyError `usage` if the file can't be split into lines */
 export async function openCallFile(source: Source, reading: Reading): Promise<CallFile> {
   const { name, path } = source;
   const { content, encoding, start, lines } = await examine(source);
@@ -53,23 +53,23 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
   return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
 }
 
-/** What the check of a whole file found. */
+/** The result of checking a whole file. */
 export type CheckedFile = {
-  /** How many lines can be placed. */
+  /** The number of lines that can be placed. */
   good: number;
   bad: LineSet;
-  /** Whether each of them has a request id of its own. */
+  /** Whether each of them has its own request ID. */
   ownRequestIds: boolean;
 };
 
 export type CheckReport = {
   badLine(line: BadLine): void;
-  /** A line calls the number of an earlier one. */
+  /** Reports a line with the same phone number as an earlier one. */
   sameNumber(line: number, earlier: number): void;
   line(): void;
 };
 
-/** Checks a whole file before any line of it is sent. @throws CallkeyError `usage` where it has no calls */
+/** Checks a whole file before any line of it is sent. @throws CallkeyError `usage` if it has no calls */
 export async function checkCalls(file: CallFile, report: CheckReport): Promise<CheckedFile> {
   const bad = new LineSet();
   const requestIds = new FirstLines(file.lines);
@@ -94,7 +94,7 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
   return { good, bad, ownRequestIds: withRequestId === good };
 }
 
-/** The lines that the check found right, but for those that are `placed`, which need no other check. */
+/** The valid lines, without those in `placed`, which don't need another check. */
 export async function* goodLines(file: CallFile, bad: LineSet, placed = new LineSet()): AsyncGenerator<CallLine> {
   const keepSmall = keepHeapSmall();
   for await (const row of file.rows()) {
@@ -106,14 +106,14 @@ export async function* goodLines(file: CallFile, bad: LineSet, placed = new Line
   }
 }
 
-/** @param requestIds to find those that come twice */
+/** @param requestIds finds duplicate request IDs */
 function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
   const { line } = row;
   if ('reason' in row) return { line, errors: [{ path: row.path, message: row.reason }] };
   const validated = validatePlaceCall(row.input);
   if (!validated.ok) return { line, errors: validated.errors };
   const call = validated.data;
-  // Leaves room for the request id that a line without one gets.
+  // Leaves room for the request ID that a line without one gets.
   if (Buffer.byteLength(JSON.stringify(call)) > limits.bodyBytes - limits.requestId - 20) {
     return {
       line,

@@ -3,12 +3,15 @@ import { counted, formatCount, type Output, type Streams } from '../output.ts';
 import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 
-/** More than anybody reads; the results have them all. */
+/** More than anyone reads on a terminal; the results contain them all. */
 const mostNotes = 100;
 
 type Reporting = { output: Output; streams: Streams };
 
-/** Checks a whole file and says what it finds. @throws CallkeyError `usage` where lines are wrong, unless --skip-invalid leaves some to place */
+/**
+ * Checks a whole file and reports what it finds. @throws CallkeyError `usage` if there are invalid lines, unless --skip-invalid leaves some
+ * to place
+ */
 export async function checkFile({ output, streams }: Reporting, file: CallFile, skipInvalid: boolean): Promise<CheckedFile> {
   const counter = createCounter(streams.stderr, 'Checking');
   const report = createCheckReport(output, counter);

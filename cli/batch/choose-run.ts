@@ -5,9 +5,9 @@ import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
 import { FirstLines, LineSet, markOf } from './line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
-/** What a command wants to place. */
+/** What a command is about to place. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
-/** An earlier run to continue, or the runs that a new one replaces. */
+/** Either an earlier run to continue, or the runs that a new one replaces. */
 type RunChoice = { continued: Run } | { replaced: Run[] };
 
 export function runRequest(server: string, profile: string, campaignId: string, file: CallFile, checked: CheckedFile): RunRequest {
@@ -26,7 +26,10 @@ export async function chooseRun(folders: Folders, request: RunRequest, file: Cal
   return run;
 }
 
-/** @throws CallkeyError `conflict` where contacts might be called twice: see pickRun, and lines that any earlier run of the campaign has placed */
+/**
+ * @throws CallkeyError `conflict` if contacts might be called twice: see pickRun; also for lines that any earlier run of the campaign has
+ * placed
+ */
 export async function decideRun(
   runs: readonly Run[],
   request: RunRequest,
@@ -41,10 +44,10 @@ export async function decideRun(
 }
 
 /**
- * Continues the run of the same file in the same campaign, finished or not; with --again, only an unfinished one.
+ * Continues the run of the same file in the same campaign, finished or not. With --again, continues only an unfinished one.
  *
  * @param runs newest first
- * @throws CallkeyError `conflict` where an earlier version of the file was placed in part: contacts might be called twice
+ * @throws CallkeyError `conflict` if an earlier version of the file was partly placed, because contacts might be called twice
  */
 export function pickRun(runs: readonly Run[], request: RunRequest, again: boolean): RunChoice {
   const sameTarget = runs.filter((run) => isOfTarget(run, request));
@@ -64,36 +67,36 @@ function isReadAlike(one: RunRequest, other: RunRequest): boolean {
 
 function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): boolean {
   if (header.ownRequestIds && request.ownRequestIds) return false;
-  // Its lines have the same request ids, and would be other calls.
+  // Its lines have the same request IDs, but would be different calls.
   if (header.content === request.content) return !isReadAlike(header, request);
   return completedAt === null && header.path !== null && header.path === request.path;
 }
 
-/** A run that placed nothing stands in no one's way. */
+/** A run that placed nothing can't conflict with anything. */
 function hasPlaced({ completedAt, placed }: Run): boolean {
   return completedAt !== null || placed.size > 0;
 }
 
-/** Of a run with --again, which was to place lines once more. */
+/** A run started with --again, which was meant to place lines again. */
 function isRepetition(run: Run | undefined): boolean {
   return run !== undefined && run.header.repetition !== '';
 }
 
-/** Whatever their files were called: a file may have been copied, renamed, extended or saved in another encoding since. */
+/** File names don't matter: since then, a file may have been copied, renamed, extended or saved in a different encoding. */
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
   // Nothing is left to place.
   if (continued && continued.completedAt !== null) return [];
   const others = runs.filter((run) => run !== continued && isOfTarget(run, request) && hasPlaced(run));
-  // By the request ids of their own, the core knows such lines in any file.
+  // The core recognizes such lines in any file by their own request IDs.
   return others.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
 }
 
-/** The lines of a file that earlier runs have placed: how many, and the first ones with where they were. */
+/** The lines of a file that earlier runs have placed: their number, and where the first ones were. */
 type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[] };
 
 const mostNamed = 5;
 
-/** Keeps the marks of this file's lines and streams the journals past them: those may have many times as many. */
+/** Keeps this file's marks in memory and streams the journals past them, since those can be many times longer. */
 async function refusePlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);

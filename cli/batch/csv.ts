@@ -14,15 +14,15 @@ type Line = { line: number; cells: string[] };
 
 export type CsvFormat = {
   delimiter: string;
-  /** The number of the line with the header, or one before it. */
+  /** The number of the header line, or of a line before it. */
   firstLine: number;
-  /** By position; null for a column that is not used. */
+  /** By position; null for an ignored column. */
   cells: (Cell | null)[];
-  /** The names of the columns that are not used. */
+  /** The names of the ignored columns. */
   ignored: string[];
 };
 
-/** More than a call may have, so that a quote that never closes does not read the whole file as one cell. */
+/** More than a call can have, so that an unclosed quote doesn't read the whole file into one cell. */
 const longestRecord = 256 * 1024;
 
 function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
@@ -31,7 +31,7 @@ function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'fir
     from_line: firstLine,
     trim: true,
     skip_empty_lines: true,
-    // Spreadsheets leave rows of delimiters behind.
+    // Spreadsheets leave rows of bare delimiters behind.
     skip_records_with_empty_values: true,
     relax_column_count: true,
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -39,9 +39,9 @@ function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'fir
   };
 }
 
-/** Finds out how a CSV file (RFC 4180) with a header is to be read. @param start its first lines @throws CallkeyError `usage` */
+/** Determines the format of a CSV file (RFC 4180) with a header. @param start its first lines @throws CallkeyError `usage` */
 export function csvFormat(start: string, name: string, { columns }: Reading): CsvFormat {
-  // Excel's own first line.
+  // Excel writes this line before the header.
   const [, given] = /^sep=(.)[\r\n]/i.exec(start) ?? [];
   const layout = given === undefined ? { delimiter: delimiterOf(start), firstLine: 1 } : { delimiter: given, firstLine: 2 };
   const names = headerOf(start, name, layout);
@@ -62,11 +62,11 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
   return { ...layout, cells, ignored };
 }
 
-/** The one that the header has most often outside of quotes. */
+/** The delimiter that occurs most often in the header outside of quotes. */
 function delimiterOf(start: string): string {
   const [header = ''] = start
     .replace(/"[^"]*"/g, '')
-    // Not tabs: they may be all that is left of the header.
+    // Keeps tabs: a header may consist of them.
     .replace(/^[ \r\n]+/, '')
     .split(/[\r\n]/, 1);
   const count = (delimiter: string) => header.split(delimiter).length;
@@ -83,7 +83,7 @@ function headerOf(start: string, name: string, layout: Pick<CsvFormat, 'delimite
   throw new CallkeyError('usage', `${name} is empty. Add a header and at least one call.`);
 }
 
-/** With --columns, other columns may have any name and are not used; a spreadsheet may leave one without a name behind the others. */
+/** With --columns, other columns can have any name and are ignored. A spreadsheet may also leave an unnamed column at the end. */
 function cellOf(header: string, columns: Reading['columns'], file: string): Cell | null {
   const mapped = Object.entries(columns).find(([, theirs]) => theirs === header)?.[0];
   const ours = mapped ?? ownName(header);
@@ -95,7 +95,7 @@ function cellOf(header: string, columns: Reading['columns'], file: string): Cell
   throw new CallkeyError('usage', `${file} has an unknown column: "${shortened(header, 60)}". ${known}`);
 }
 
-/** What is no table at all may have a first line of any length. */
+/** If the file isn't a table at all, its first line can be of any length. */
 function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
@@ -107,21 +107,24 @@ function ownName(header: string): string | undefined {
   return callColumns.find((column) => column.toLowerCase() === folded);
 }
 
-/** The rows beneath the header. @throws CallkeyError `usage` at a misplaced quote: after it, nobody knows which line ends are in a cell */
+/**
+ * The rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside and outside of cells can't be
+ * told apart
+ */
 export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];
   let countedTwice = 0;
   const parser = parse({
     ...optionsFor(format),
-    // Taken from here, not from the parser's readable side, which drops the lines before an error.
+    // Rows are collected here because the parser's readable side drops those before an error.
     on_record(cells, { lines: lastLine }) {
-      // A cell in quotes may hold several lines, of which the parser reports the last. It counts CR LF there as two.
+      // A quoted cell can span several lines. The parser reports the last one, and counts CR LF twice inside such a cell.
       countedTwice += countOf(/\r\n/g, cells);
       lines.push({ line: lastLine - countedTwice - countOf(/\r\n|\n|\r/g, cells), cells });
       return null;
     },
   });
-  // The callbacks below get it.
+  // The callbacks below also receive the error.
   parser.on('error', () => undefined);
   let isPastHeader = false;
   const toRows = () => {
@@ -146,7 +149,7 @@ function countOf(form: RegExp, cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(form)?.length ?? 0) : 0), 0);
 }
 
-/** Leaves out empty cells: a column has a cell on every line, also where the call has no such field. */
+/** Omits empty cells: a column has a cell on every line, even if the call doesn't have that field. */
 function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
     return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };
@@ -158,7 +161,7 @@ function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: strin
     const value = cells[index];
     if (cell === null || !value) continue;
     if ('variable' in cell) {
-      // Not assigned: __proto__ would be lost, and is to be refused.
+      // A plain assignment would lose __proto__, which must be rejected.
       Object.defineProperty(variables, cell.variable, { value, enumerable: true });
       hasVariables = true;
     } else if (cell.column === 'phone') {

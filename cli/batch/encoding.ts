@@ -2,26 +2,26 @@ import { createHash } from 'node:crypto';
 import { CallkeyError } from '../client/errors.ts';
 import type { Source } from './source.ts';
 
-/** As TextDecoder calls them. Spreadsheets write all four. */
+/** The names that TextDecoder uses. Spreadsheets write all four. */
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 
-/** How the files of spreadsheets themselves begin: .xlsx and .ods, .xls. */
+/** The first bytes of spreadsheet programs' own formats: .xlsx and .ods, .xls. */
 const spreadsheetMarks = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
-/** With a byte order mark, or by the zeros that are three of four bytes. */
+/** UTF-32 has a byte order mark, or zeros in three out of four bytes. */
 const utf32 = /^(?:\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0])/;
 
 export type Examined = {
   /** SHA-256 of the file, in hexadecimal. */
   content: string;
   encoding: Encoding;
-  /** The text of its first bytes. */
+  /** The text at the start of the file. */
   start: string;
-  /** No fewer than it has. */
+  /** At least as many as the file has. */
   lines: number;
 };
 
-/** Reads the whole source once. @throws CallkeyError `usage` where it is a spreadsheet's own file */
+/** Reads the whole source once. @throws CallkeyError `usage` if it's in a spreadsheet program's own format */
 export async function examine(source: Source): Promise<Examined> {
   const digest = createHash('sha256');
   const utf8 = utf8Check();
@@ -48,7 +48,7 @@ export async function* textOf(source: Source, encoding: Encoding): AsyncGenerato
   yield decoder.decode();
 }
 
-/** Counts CR LF once, unless it is UTF-16 or across two chunks. */
+/** Counts CR LF once, except in UTF-16 or across two chunks. */
 function countLineEnds(chunk: Buffer): number {
   let [count, before] = [0, 0];
   for (const byte of chunk) {
@@ -74,7 +74,7 @@ function utf8Check() {
       attempt(() => decoder.decode(chunk, { stream: true }));
       hasLetters ||= /\xc3[\x80-\xbf]/.test(chunk.toString('latin1'));
     },
-    /** Whether letters such as é are as UTF-8 has them, which as Latin-1 reads Ã©. */
+    /** Whether a letter such as é is encoded as UTF-8, which Latin-1 would show as Ã©. */
     isPartly: () => hasLetters,
     isWhole(): boolean {
       attempt(() => decoder.decode());
@@ -83,7 +83,7 @@ function utf8Check() {
   };
 }
 
-/** By the byte order mark; or else by the zeros that every other byte is, where a text begins with Latin letters or digits. */
+/** Detects UTF-16 by its byte order mark, or by zeros in every other byte if the text starts with Latin letters or digits. */
 function utf16Of(start: Buffer): Encoding | undefined {
   const [first, second] = start;
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'utf-16le';

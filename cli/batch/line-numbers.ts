@@ -1,4 +1,4 @@
-/** A set of line numbers: a bit a line, since a file may have millions. */
+/** A set of line numbers with one bit per line, since a file can have millions. */
 export class LineSet {
   #bits = new Uint8Array(1024);
   #size = 0;
@@ -24,7 +24,7 @@ export class LineSet {
   }
 }
 
-/** What a FirstLines knows a text by: whole numbers of up to 53 and 32 bits, which two texts of a file do not share. */
+/** Identifies a text in a FirstLines: integers of up to 53 and 32 bits that are unique within a file. */
 export type Mark = { high: number; low: number };
 
 /** The first 80 bits of a digest. */
@@ -33,17 +33,17 @@ export function markOf(digest: Buffer): Mark {
 }
 
 /**
- * The first line that each mark is on. An open hash table of 16 bytes a slot, five slots for four lines: a Map of texts takes five times as
- * much, and for a million lines that is all the memory that the command may use.
+ * The first line for each mark. An open-addressing hash table with 16 bytes per slot and five slots for four lines: a Map of strings needs
+ * five times as much, which for a million lines is all the memory that the command may use.
  */
 export class FirstLines {
   readonly #capacity: number;
   readonly #high: Float64Array;
   readonly #low: Uint32Array;
-  /** A slot with 0 is free: lines begin at 1. */
+  /** A slot with 0 is free, since lines start at 1. */
   readonly #lines: Uint32Array;
 
-  /** @param most how many marks may be added */
+  /** @param most the maximum number of marks */
   constructor(most: number) {
     this.#capacity = Math.ceil(most * 1.25) + 1;
     this.#high = new Float64Array(this.#capacity);
@@ -51,7 +51,7 @@ export class FirstLines {
     this.#lines = new Uint32Array(this.#capacity);
   }
 
-  /** Keeps the line unless an earlier one has the mark. @returns the earlier line */
+  /** Stores the line unless an earlier one has the same mark. @returns the earlier line */
   add(mark: Mark, line: number): number | undefined {
     const slot = this.#slotOf(mark);
     const earlier = this.#lines[slot];
@@ -66,7 +66,7 @@ export class FirstLines {
     return this.#lines[this.#slotOf(mark)] || undefined;
   }
 
-  /** The mark's own, or else the free one for it. */
+  /** Returns the mark's own slot, or else the free one for it. */
   #slotOf({ high, low }: Mark): number {
     // Fibonacci hashing: the upper bits of the product depend on all bits of the mark.
     const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;

@@ -2,16 +2,16 @@ import { parseJson } from '#contract/text/json.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Row } from './row.ts';
 
-/** Several times what a call may have. */
+/** Several times the size of a call. */
 const longestLine = 1024 * 1024;
 
-/** Each line is the body of one request. @throws CallkeyError `usage` at a line that no memory should hold */
+/** Each line is the body of one request. @throws CallkeyError `usage` for a line that is too long to hold in memory */
 export async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
   let line = 0;
   let rest = '';
   for await (const chunk of chunks) {
     const text = rest + chunk;
-    // At the end, nobody knows yet whether LF follows CR.
+    // At the end of a chunk, the LF after a CR may still be missing.
     const end = text.endsWith('\r') ? text.length - 1 : text.length;
     const lines = text.slice(0, end).split(/\r\n|\n|\r/);
     rest = (lines.pop() ?? '') + text.slice(end);

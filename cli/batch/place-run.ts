@@ -9,7 +9,7 @@ import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { callDigest, earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 
-/** A run, and what it needs. */
+/** A run with everything that it needs. */
 type Batch = {
   run: Run;
   file: CallFile;
@@ -19,22 +19,22 @@ type Batch = {
   interrupt: Interrupt;
   output: Output;
   progress: Progress;
-  /** What to run to go on. */
+  /** The command that resumes the run. */
   resumeCommand: string;
 };
 
 type Refusals = { count: number; first?: CallkeyError };
 
 /**
- * Reports the lines that are placed already, then places the others. Stops where nobody reads the results any more: what a user does not
- * see must not go on.
+ * Reports the lines that are already placed, then places the others. Stops if the reader of its results goes away: the user must see every
+ * call that is placed.
  *
- * @throws CallkeyError where the core refused lines or the run had to stop; Interrupted after a signal
+ * @throws CallkeyError if the core rejected lines or the run had to stop; Interrupted after a signal
  */
 export async function placeRun(batch: Batch): Promise<void> {
   const { run, checked, interrupt, output, progress } = batch;
   const stop = () => interrupt.controller.abort();
-  // The check may have lost its reader already.
+  // The reader may have gone away during the check.
   if (output.lost.aborted) stop();
   output.lost.addEventListener('abort', stop);
   const refusals: Refusals = { count: 0 };
@@ -42,7 +42,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     await reportEarlier(batch);
     if (run.completedAt === null) await placeOthers(batch, refusals);
   } catch (error) {
-    // After a signal, a request fails because it may not be retried; the signal is the reason to report.
+    // After a signal, a request can fail because retries are over. The signal is then the reason to report.
     if (interrupt.signal() === undefined && !output.lost.aborted) throw error instanceof CallkeyError ? stoppedBy(error, batch) : error;
   } finally {
     output.lost.removeEventListener('abort', stop);
@@ -93,7 +93,7 @@ async function placeLine(
   }
 }
 
-/** A wrong line does not stop the others; a refused key, an unreachable core or a full disk does. */
+/** An invalid line doesn't stop the others. A refused key, an unreachable core or a full disk does. */
 function concernsOneLine(error: unknown): error is CallkeyError {
   return error instanceof CallkeyError && (error.kind === 'usage' || error.kind === 'conflict');
 }
@@ -126,7 +126,7 @@ function stoppedBy(error: CallkeyError, batch: Batch): CallkeyError {
   });
 }
 
-/** A run that is complete has done its work, though `head` read only the first lines of it. */
+/** A complete run has succeeded, even if `head` read only its first lines. */
 function throwUnlessUnread(batch: Batch): void {
   const { run, checked, output } = batch;
   const isClosed = errorCode(output.lost.reason) === 'EPIPE';

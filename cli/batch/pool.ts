@@ -1,13 +1,14 @@
-// By hand: p-map rejects at the first error while other requests are in flight, whose answers would be lost, and it has no rate.
+// Hand-written because p-map rejects at the first error and loses the responses of requests in flight. It also can't limit the rate.
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** `rate` is in calls a second. */
+/** `rate` is in calls per second. */
 export type Pace = { concurrency: number; rate: number | undefined };
 
 /**
- * Runs `work` for each item, several at once, until all are done, one fails, `items` fails or `stop` aborts. Items in flight then still finish.
+ * Runs `work` for each item, several at a time, until all are done, one fails, `items` fails or `stop` aborts. Items in flight still
+ * finish.
  *
- * @throws the first error, after all work in flight has ended
+ * @throws the first error, after all work in flight has finished
  */
 export async function runPool<Item>(
   items: AsyncIterable<Item>,
@@ -29,7 +30,7 @@ export async function runPool<Item>(
   };
   const workers = Array.from({ length: concurrency }, () =>
     worker().catch((error: unknown) => {
-      // Only the first error is the reason: later ones may come from this abort.
+      // Only the first error counts, since later ones may be caused by this abort.
       errors.push(error);
       stop.abort();
     }),

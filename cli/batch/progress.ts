@@ -1,11 +1,11 @@
 import { formatCount } from '../output.ts';
 
-/** One line on a terminal that shows how far a run is, and is painted over. Shows nothing where the stream is no terminal. */
+/** A line on a terminal that shows the progress of a run and is repainted in place. Shows nothing if the stream isn't a terminal. */
 export type Progress = {
   step(): void;
-  /** Shows what the run waits for, until the next step. */
+  /** Shows what the run is waiting for, until the next step. */
   waiting(reason: string): void;
-  /** Removes the line, to make room for other output. */
+  /** Clears the line to make room for other output. */
   clear(): void;
 };
 
@@ -25,7 +25,7 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
     paintedAt = now;
     const rate = Math.round((done - alreadyDone) / ((now - startedAt) / 1000));
     const text = progressLine(done, total, reason === '' ? `${formatCount(rate)} per second` : `waiting: ${reason}`);
-    // Leaves one column free: a full line would wrap, and the next paint would not cover it.
+    // Leaves one column free, because a full line would wrap and the next paint wouldn't cover it.
     stream.write(`\r\x1b[K${text.slice(0, Math.max(0, (stream.columns || 80) - 1))}`);
   };
   return {
@@ -44,11 +44,11 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
 
 export type Counter = {
   line(): void;
-  /** Removes what is shown, to make room for other output. */
+  /** Clears the line to make room for other output. */
   clear(): void;
 };
 
-/** Shows how many lines have been read. */
+/** Shows the number of lines read so far. */
 export function createCounter(stream: NodeJS.WriteStream, label: string): Counter {
   if (!stream.isTTY) return { line: () => undefined, clear: () => undefined };
   let lines = 0;
@@ -56,7 +56,7 @@ export function createCounter(stream: NodeJS.WriteStream, label: string): Counte
   return {
     line() {
       lines++;
-      // The clock is not asked a million times.
+      // Avoids reading the clock a million times.
       if (lines % 1000 !== 0 || performance.now() - paintedAt < betweenPaints) return;
       paintedAt = performance.now();
       stream.write(`\r\x1b[K${label} … ${formatCount(lines)} lines`);

@@ -3,12 +3,15 @@ import { z } from 'zod';
 import { isPhoneNumber } from '#contract/calls/phone.ts';
 import { CallkeyError } from '../client/errors.ts';
 
-/** How the columns of a CSV file are read. Part of what a run is: read in another way, the same file has other calls. */
+/**
+ * How to read the columns of a CSV file. It's part of a run's identity, because the same file contains different calls if it's read
+ * differently.
+ */
 export const readingSchema = z
   .object({
-    /** The header's name of a column, by ours: `{ phone: 'Mobile' }`. */
+    /** Maps our column names to those in the header: `{ phone: 'Mobile' }`. */
     columns: z.record(z.string(), z.string()),
-    /** The country of numbers without a country code (ISO 3166-1, two letters). */
+    /** The country for numbers without a country code (ISO 3166-1, two letters). */
     country: z.string().nullable(),
   })
   .prefault({ columns: {}, country: null });
@@ -20,7 +23,7 @@ export const variablePrefix = 'var.';
 
 /** @param text such as `phone=Mobile,name=Kunde` @throws CallkeyError `usage` */
 export function parseColumns(text: string): Reading['columns'] {
-  // A comma that no next pair follows is one in a name.
+  // A comma that isn't followed by another pair belongs to a name.
   const pairs = text.split(/,(?=\s*[\w.]+=)/).map((pair): [string, string] => {
     const [, ours = '', theirs = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
     const isKnown = callColumns.some((column) => column === ours) || (ours.startsWith(variablePrefix) && ours !== variablePrefix);
@@ -30,7 +33,7 @@ export function parseColumns(text: string): Reading['columns'] {
       `--columns "${pair}": use pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
     );
   });
-  // In one order, so that two readings compare as text.
+  // Sorted, so that two readings can be compared as text.
   const columns = Object.fromEntries(pairs.toSorted(([one], [other]) => (one < other ? -1 : 1)));
   if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: specify each column only once.');
   return columns;
@@ -43,14 +46,17 @@ export function parseCountry(text: string): string {
   throw new CallkeyError('usage', `--country "${text}": must be a two-letter country code, such as DE.`);
 }
 
-/** The number as E.164 where it is one of the country, however it is written; otherwise the text as it is, to be refused. */
+/**
+ * Returns the E.164 form if the text is a number in that country, however it's written. Otherwise returns the text unchanged, to be
+ * rejected later.
+ */
 export function internationalNumber(text: string, country: string): string {
   if (isPhoneNumber(text) || !isSupportedCountry(country)) return text;
   const parsed = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
   return parsed?.isValid() && !parsed.ext ? parsed.number : text;
 }
 
-/** A long number as a spreadsheet shows and saves it: its last digits are gone. */
+/** A long number in the form that a spreadsheet shows and saves, which has lost its last digits. */
 export function isRounded(text: string): boolean {
   return /^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(text);
 }

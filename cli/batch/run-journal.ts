@@ -13,8 +13,8 @@ import { readingSchema } from './reading.ts';
 import { keepHeapSmall } from './small-heap.ts';
 
 /**
- * The placing of one file in one campaign. Its journal is $XDG_STATE_HOME/callkey/runs/*.jsonl: this header, then an entry for each line
- * of the file that was placed, then the end. It holds the numbers and digests of lines, and no phone number or name.
+ * The placing of one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
+ * placed line and an end entry. It stores line numbers and digests, but no phone number or name.
  */
 const headerSchema = z.object({
   version: z.literal(1),
@@ -27,12 +27,12 @@ const headerSchema = z.object({
   content: z.string(),
   /** How the file is read. */
   reading: readingSchema,
-  /** Empty the first time that a file is placed in a campaign; random with --again. */
+  /** Empty the first time a file is placed in a campaign; random with --again. */
   repetition: z.string(),
-  /** How many lines to place, and how many wrong lines were skipped. */
+  /** The number of lines to place, and of invalid lines skipped. */
   calls: z.number().int(),
   skipped: z.number().int(),
-  /** Whether every line has a request id of its own, by which the core knows the line in any file. */
+  /** Whether every line has its own request ID, by which the core recognizes it in any file. */
   ownRequestIds: z.boolean(),
   startedAt: z.iso.datetime(),
 });
@@ -40,11 +40,11 @@ export type RunHeader = z.infer<typeof headerSchema>;
 
 const placedSchema = z.object({
   line: z.number().int(),
-  /** Left out where it follows from the line. */
+  /** Omitted if it can be derived from the line. */
   requestId: z.string().optional(),
   contactId: z.string(),
   placedAt: z.string(),
-  /** By which an edited file is found to have the line still (callDigest). Journals of an earlier version have none. */
+  /** Identifies the line in an edited file (callDigest). Journals from earlier versions don't have it. */
   call: z.string().optional(),
 });
 export type PlacedLine = z.infer<typeof placedSchema>;
@@ -53,11 +53,11 @@ type Entry = PlacedLine | z.infer<typeof endSchema>;
 
 export type Run = {
   header: RunHeader;
-  /** The journal's path. */
+  /** The path of the journal. */
   file: string;
-  /** Which lines are placed. Empty for a run that is complete. */
+  /** The lines that are placed. Empty for a complete run. */
   placed: LineSet;
-  /** Null while some lines are not placed. */
+  /** Null until every line is placed. */
   completedAt: string | null;
 };
 
@@ -65,23 +65,23 @@ const folderOf = (folders: Folders) => join(folders.state, 'runs');
 
 const advice = `Nothing was sent. ${stateAdvice}`;
 
-/** A journal is deleted this long after its last entry, once another run starts. */
+/** The age of a journal's last entry after which the start of another run deletes it. */
 const retention = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * The request id of a line without one of its own. Made from file and campaign alone: another machine, or this one without its journal,
- * sends the same id for the same line, and the core places no second call.
+ * The request ID of a line that doesn't have its own. Derived only from the file and campaign, so that another machine, or this one without
+ * its journal, sends the same ID for the same line and the core places no second call.
  */
 export function lineRequestId({ campaignId, content, repetition }: RunHeader, line: number): string {
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** By what a line asks for, whatever its number, its request id and the order of its columns. Of 80 bits, in hexadecimal (markOf). */
+/** Identifies a line by its call, whatever its number, request ID and column order. 80 bits in hexadecimal (markOf). */
 export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
 }
 
-/** The short name that `call resume RUN` takes. */
+/** The short name that `call resume RUN` accepts. */
 export function runName({ file }: Run): string {
   return file.slice(-14, -6);
 }
@@ -99,7 +99,7 @@ export function newRepetition(): string {
   return randomUUID();
 }
 
-/** All runs, the newest first. */
+/** All runs, newest first. */
 export async function readRuns(folders: Folders): Promise<Run[]> {
   const runs: Run[] = [];
   for (const file of await journalsOf(folders)) {
@@ -117,12 +117,12 @@ async function journalsOf(folders: Folders): Promise<string[]> {
 async function deleteOldRuns(folders: Folders): Promise<void> {
   for (const file of await journalsOf(folders)) {
     const found = await stat(file).catch(() => undefined);
-    // What cannot be deleted now is tried again the next time.
+    // What can't be deleted now is tried again next time.
     if (found && Date.now() - found.mtimeMs > retention) await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
-/** The end of the file is where its end is noted: journals of whole files, which may be long, are not read through. */
+/** The end of a run is noted at the end of the file, so that long journals of complete runs aren't read in full. */
 const tailBytes = 64 * 1024;
 
 async function readRun(file: string): Promise<Run | undefined> {
@@ -144,7 +144,7 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
   for (const part of parts) yield* part;
 }
 
-/** One by one: a journal has an entry for each line of a file, which may have a million. */
+/** Line by line, since a file can have a million lines with an entry each. */
 async function* linesOf(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
   const keepSmall = keepHeapSmall();
   const input = createReadStream(file, { start, end: start + bytes - 1 });
@@ -154,7 +154,7 @@ async function* linesOf(file: string, start = 0, bytes = Infinity): AsyncGenerat
   }
 }
 
-/** @returns undefined where the text does not begin with a header */
+/** @returns undefined if the text doesn't start with a header */
 export async function parseJournal(file: string, lines: AsyncIterable<string>): Promise<Run | undefined> {
   let run: Run | undefined;
   for await (const line of lines) {
@@ -171,7 +171,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
   return run;
 }
 
-/** @returns undefined for what a crash left half written: the line is sent again, under the same request id */
+/** @returns undefined for an entry that a crash left half-written: the line is sent again with the same request ID */
 function entryOf(line: string): Entry | undefined {
   const entry = parseJson(line);
   return placedSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
@@ -192,7 +192,7 @@ export async function deleteRun(run: Run): Promise<void> {
   await rm(run.file, { force: true });
 }
 
-/** `add` throws CallkeyError `failed` where the disk refuses. */
+/** `add` throws CallkeyError `failed` if it can't write. */
 export type RunJournal = { add(entry: Entry): void; close(): void };
 
 /** @throws CallkeyError `failed` */
@@ -205,13 +205,13 @@ export function openJournal({ file }: Run): RunJournal {
     }
   };
   const descriptor = attempt(() => openSync(file, 'a', privateFile));
-  // Ends a line that a crash left half written, so that the next entry stays readable.
+  // Ends a line that a crash left half-written, so that the next entry stays readable.
   attempt(() => writeSync(descriptor, '\n'));
   return {
     add: (entry) => {
       attempt(() => writeSync(descriptor, `${JSON.stringify(entry)}\n`));
     },
-    /** Syncs once: an entry that a power cut or a full disk loses costs one more request, which the core answers as a repeat. */
+    /** Syncs only once: an entry lost in a power cut or to a full disk costs one more request, which the core answers as a repeat. */
     close: () => {
       try {
         fsyncSync(descriptor);

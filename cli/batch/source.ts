@@ -5,13 +5,16 @@ import { CallkeyError, errorCode } from '../client/errors.ts';
 import { diskError, makeFolder, privateFile, stateAdvice } from '../durable-file.ts';
 import type { Folders } from '../xdg.ts';
 
-/** A file of calls, open: it is read several times, and no part of it is kept. */
+/** An open file of calls. It's read several times and never kept in memory as a whole. */
 export type Source = {
   /** For messages. */
   name: string;
-  /** Null where no later command can read it again. */
+  /** Null if no later command can read it again. */
   path: string | null;
-  /** From its beginning. Each chunk is overwritten by the next. @throws CallkeyError `conflict` where the file changes meanwhile */
+  /**
+   * Reads from the beginning. Each chunk is overwritten by the next. @throws CallkeyError `conflict` if the file has changed since the
+   * first read
+   */
   chunks(): AsyncGenerator<Buffer>;
   close(): Promise<void>;
 };
@@ -40,8 +43,8 @@ export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>,
 
 function sourceOf(file: FileHandle, name: string, path: string | null): Source {
   /**
-   * Of each chunk, as it was read first: a line that changed after its check would be sent unchecked, and under the request id of what it was
-   * before. By content, since a change may leave size and times as they were.
+   * A digest of each chunk as it was first read. A line that changed after its check would be sent unchecked and with the request ID of its
+   * old text. Compares content because a change can leave the size and times as they were.
    */
   const marks: string[] = [];
   let isKnownWhole = false;
@@ -66,7 +69,7 @@ function sourceOf(file: FileHandle, name: string, path: string | null): Source {
   };
 }
 
-/** @returns how many bytes there are; fewer than the buffer takes at the end of the file alone */
+/** @returns the number of bytes read, which is less than the buffer's size only at the end of the file */
 async function fill(buffer: Buffer, file: FileHandle, position: number, name: string): Promise<number> {
   for (let filled = 0; ; ) {
     const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled).catch((error: unknown) => {
@@ -77,7 +80,7 @@ async function fill(buffer: Buffer, file: FileHandle, position: number, name: st
   }
 }
 
-/** Copies a pipe, which can be read once, to a file that has no name any more: it goes with the command, even a killed one. */
+/** Copies a pipe, which can be read only once, to a file without a name. The file disappears with the command, even if it's killed. */
 async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise<FileHandle> {
   const path = join(folders.state, `${randomUUID()}.tmp`);
   try {

@@ -1,4 +1,4 @@
-// What callers in JavaScript may get wrong, where no compiler has checked it.
+// Checks arguments from JavaScript callers, which no compiler has checked.
 import { inspect } from 'node:util';
 import { z } from 'zod';
 import { isRequestId } from '#contract/calls/calls.ts';
@@ -19,13 +19,13 @@ const optionsSchema = z.looseObject({
     .optional(),
 });
 
-/** @throws CallkeyError `usage`, which repeats no value */
+/** @throws CallkeyError `usage`, without repeating any value */
 export function checkOptions(options: ClientOptions): void {
   const { error } = optionsSchema.safeParse(options);
   if (error) throw new CallkeyError('usage', `Invalid CallkeyClient options.\n${z.prettifyError(error)}`);
 }
 
-/** Another text could lead to another path. @throws CallkeyError `usage` */
+/** Any other text could change the request path. @throws CallkeyError `usage` */
 export function checkId(of: 'campaign' | 'contact' | 'request', id: unknown): void {
   const isOne = of === 'request' ? isRequestId : isIdentifier;
   if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} isn't a valid ${of} ID.`);
@@ -37,7 +37,7 @@ export function checkReference(call: CallReference): void {
   else checkId('request', isObject(call) && 'requestId' in call ? call.requestId : undefined);
 }
 
-/** @returns the body of a request. @throws CallkeyError `usage` */
+/** @returns the request body. @throws CallkeyError `usage` */
 export function bodyOf(call: Call): string {
   checkId('request', isObject(call) ? call.requestId : undefined);
   try {

@@ -22,10 +22,10 @@ import { withRetries } from './retries.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
 
 /**
- * The three key-authenticated endpoints of one core. Where no answer arrives, or one that says "not now", it sends the same request again
- * under the same request id: no call is placed twice. It follows no redirect, so that the key reaches no server but the one it is for.
+ * The three key-authenticated endpoints of one core. If no response arrives, or one that says "not now", it retries with the same request
+ * ID, so no call is placed twice. It follows no redirects, so that the key reaches no other server.
  *
- * All that it throws is a CallkeyError, but for the reason of a signal that has aborted.
+ * It throws only CallkeyErrors, or the reason of an aborted signal.
  */
 export class CallkeyClient {
   readonly #options: ClientOptions;
@@ -33,7 +33,7 @@ export class CallkeyClient {
   readonly #dispatcher: Dispatcher;
   readonly #closing = new AbortController();
 
-  /** @throws CallkeyError `usage` where an option cannot be one */
+  /** @throws CallkeyError `usage` for an invalid option */
   constructor(options: ClientOptions) {
     checkOptions(options);
     const read = readServerAddress(options.server);
@@ -43,7 +43,7 @@ export class CallkeyClient {
     this.#dispatcher = createDispatcher(read.address, options.connections ?? 8);
   }
 
-  /** Places a call, once however often it is asked to. `conflict`: the request id has placed another call. */
+  /** Places a call once, however often it's repeated. `conflict`: the request ID was already used for a different call. */
   async place(campaignId: string, call: Call, { signal }: RequestOptions = {}): Promise<PlacedCall> {
     checkId('campaign', campaignId);
     const body = bodyOf(call satisfies PlaceCall);
@@ -53,7 +53,7 @@ export class CallkeyClient {
     return { ...placed, replayed: answer.headers[replayedHeader.toLowerCase()] === 'true' };
   }
 
-  /** Cancels a call that has not been dialed; one that is cancelled already, too. `conflict`: it has been dialed. `notFound`: there is none. */
+  /** Cancels a call that hasn't been dialed. Can be repeated. `conflict`: the call has been dialed. `notFound`: the call doesn't exist. */
   async cancel(campaignId: string, call: CallReference, { signal }: RequestOptions = {}): Promise<CancelledCall> {
     checkId('campaign', campaignId);
     checkReference(call);
@@ -64,7 +64,7 @@ export class CallkeyClient {
     return cancelled;
   }
 
-  /** Ends requests in flight, which then reject as `unreachable`, and closes all connections. */
+  /** Stops requests in flight, which then reject as `unreachable`, and closes all connections. */
   close(): Promise<void> {
     const message =
       'The client was closed before it received a response. The call may have been placed. Place it again with the same request ID.';
@@ -101,7 +101,7 @@ export class CallkeyClient {
     trace?.(`> ${method} ${this.#server}${path}\n> ${apiKeyHeader}: [redacted]${body === null ? '' : `\n> ${body}`}`);
     const response = await this.#dispatcher.request({
       origin,
-      // Not through a URL object: it would resolve a request id of two dots to another path.
+      // Doesn't use a URL object, which would resolve a request ID of two dots to another path.
       path: pathname.replace(/\/$/, '') + path,
       method,
       headers: { ...headers, [apiKeyHeader]: keyValue },
@@ -118,7 +118,7 @@ export class CallkeyClient {
   }
 }
 
-/** Rejects with the signal's reason at once: undici looks at a signal only where it has a connection, and the request's turn has come. */
+/** Rejects with the signal's reason immediately: undici checks a signal only once the request has a connection and its turn has come. */
 function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import { CallkeyError, errorCode } from './errors.ts';
 
-/** What may pass, and comes before the request is sent. */
+/** Temporary errors that occur before the request is sent. */
 const beforeSending: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ENOTFOUND: 'host not found',
@@ -12,7 +12,7 @@ const beforeSending: Readonly<Record<string, string>> = {
   UND_ERR_PRX_CONN: "the proxy in HTTPS_PROXY isn't responding",
 };
 
-/** What may pass, and leaves open whether the request has arrived. */
+/** Temporary errors after which the request may or may not have arrived. */
 const afterSending: Readonly<Record<string, string>> = {
   ECONNRESET: 'connection lost',
   UND_ERR_SOCKET: 'connection lost',
@@ -21,16 +21,16 @@ const afterSending: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'the response has too many headers',
 };
 
-/** @property mayHaveArrived whether the core may have done what it was asked to */
+/** @property mayHaveArrived whether the core may have processed the request */
 export type NoAnswer = { reason: string; mayHaveArrived: boolean };
 
 /**
- * Why no answer came, where another try may get one.
+ * Why there was no response, if a retry may help.
  *
- * @throws CallkeyError `failed` where it cannot: this request was not sent. The error itself where it did not come from the network
+ * @throws CallkeyError `failed` if a retry can't help, in which case this request wasn't sent; the error itself if it isn't a network error
  */
 export function noAnswerOf(error: unknown, server: string): NoAnswer {
-  // Some of these have a code, some have none.
+  // Only some of these errors have a code.
   if (error instanceof errors.HTTPParserError) return { reason: "the response isn't HTTP", mayHaveArrived: true };
   const code = errorCode(error);
   if (code === undefined || code.startsWith('UND_ERR_INVALID')) throw error;
@@ -54,10 +54,10 @@ export function noAnswerOf(error: unknown, server: string): NoAnswer {
   return unsent === undefined ? { reason: afterSending[code] ?? code, mayHaveArrived: true } : { reason: unsent, mayHaveArrived: false };
 }
 
-/** What OpenSSL makes of an answer that is not TLS. */
+/** OpenSSL's codes for a response that isn't TLS. */
 const wrongVersion = 'ERR_SSL_WRONG_VERSION_NUMBER';
 
-/** The codes are OpenSSL's (X509_STORE_CTX_get_error(3)) and Node's own. */
+/** These codes are from OpenSSL (X509_STORE_CTX_get_error(3)) and Node.js. */
 function certificateProblem(code: string): string | undefined {
   if (code === 'CERT_HAS_EXPIRED') return "its certificate has expired, or this machine's clock is wrong.";
   if (code === 'CERT_NOT_YET_VALID') return "its certificate is not valid yet, or this machine's clock is wrong.";
@@ -68,7 +68,7 @@ function certificateProblem(code: string): string | undefined {
     : undefined;
 }
 
-/** @throws CallkeyError `failed` where the proxy refuses */
+/** @throws CallkeyError `failed` if the proxy refuses */
 function proxyReason(error: unknown): string | undefined {
   const status = Number(error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1]);
   if (!status) return undefined;

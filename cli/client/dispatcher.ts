@@ -3,13 +3,13 @@ import { CallkeyError, errorCode } from './errors.ts';
 
 const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
-/** The client is a library, too: whatever NODE_TLS_REJECT_UNAUTHORIZED says, no stranger gets the key. */
+/** The client is also a library: whatever NODE_TLS_REJECT_UNAUTHORIZED says, an untrusted server must not get the key. */
 const checked = { rejectUnauthorized: true };
 
 /**
- * Connections to a core, through the proxy of HTTPS_PROXY unless NO_PROXY names the core, both also in lower case.
+ * Connections to a core, through the proxy in HTTPS_PROXY unless NO_PROXY includes the core. Both names also work in lowercase.
  *
- * @throws CallkeyError `usage` where HTTPS_PROXY is no address
+ * @throws CallkeyError `usage` if HTTPS_PROXY isn't a valid address
  */
 export function createDispatcher(server: string, connections: number): Dispatcher {
   const options = {
@@ -20,9 +20,9 @@ export function createDispatcher(server: string, connections: number): Dispatche
     bodyTimeout: timeouts.answer,
     maxResponseSize: largestAnswer,
   };
-  // Without TLS a proxy would see the key; and only this very machine is spoken to without.
+  // Without TLS, a proxy would see the key. Only the local machine is contacted without TLS.
   if (server.startsWith('http:')) return new Agent(options);
-  // Its connection to the proxy, and the proxy's answer, know nothing of `connect` and `headersTimeout`.
+  // The options `connect` and `headersTimeout` don't apply to the connection to the proxy and the proxy's response.
   return new EnvHttpProxyAgent({
     ...options,
     connectTimeout: timeouts.connect,
@@ -35,7 +35,7 @@ export function createDispatcher(server: string, connections: number): Dispatche
 
 const connectToProxy = buildConnector({ timeout: timeouts.connect, ...checked });
 
-/** Connections to a proxy. Where there is none, the error says so: the server is not to blame. */
+/** Connections to a proxy. If it can't be reached, the error names the proxy instead of the server. */
 function toProxy(proxy: URL): Dispatcher {
   return new Pool(proxy, {
     headersTimeout: timeouts.answer,
@@ -47,20 +47,20 @@ function toProxy(proxy: URL): Dispatcher {
   });
 }
 
-/** Not of the proxy's certificate. */
+/** Excludes errors about the proxy's certificate. */
 function isOfNetwork(error: Error): boolean {
   return /^E(?!RR_)|^UND_ERR_CONNECT_TIMEOUT$/.test(errorCode(error) ?? '');
 }
 
-/** @returns empty where there is none */
+/** @returns an empty string if the variable isn't set */
 function proxyAddress(): string {
   const given = process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? '';
   if (given === '') return '';
-  // As curl and others take it.
+  // Follows the same rules as curl and other programs.
   const address = given.includes('://') ? given : `http://${given}`;
   const url = URL.parse(address);
   if (url && /^(https?|socks5?):$/.test(url.protocol) && isDecodable(url.username + url.password)) return address;
-  // It may hold a password: it is not repeated.
+  // The address may contain a password, so it isn't repeated.
   throw new CallkeyError(
     'usage',
     "HTTPS_PROXY isn't a valid proxy address. Set it to an address such as http://proxy.example.com:3128, or unset it. In the password, write % as %25.",

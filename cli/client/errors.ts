@@ -1,10 +1,10 @@
 /**
- * - `usage`: the call, an identifier or the address is wrong; the same again changes nothing
+ * - `usage`: the call, an identifier or the address is invalid, and repeating it won't help
  * - `keyRefused`: the key is unknown, revoked or expired
- * - `campaignRefused`: the key has no access to the campaign, or there is none
- * - `conflict`: the request id has placed another call, or it is too late to cancel
+ * - `campaignRefused`: the key has no access to the campaign, or the campaign doesn't exist
+ * - `conflict`: the request ID was already used for a different call, or it's too late to cancel
  * - `notFound`: the campaign has no such call
- * - `unreachable`: no answer; the call may have been placed unless `isUnsent`: place it again under the same request id
+ * - `unreachable`: no response; unless `isUnsent`, the call may have been placed: place it again with the same request ID
  * - `failed`: anything else
  */
 export type ErrorKind = 'failed' | 'usage' | 'keyRefused' | 'campaignRefused' | 'conflict' | 'notFound' | 'unreachable';
@@ -12,14 +12,14 @@ export type ErrorKind = 'failed' | 'usage' | 'keyRefused' | 'campaignRefused' | 
 type FieldError = { path: string; message: string };
 type Details = { code?: string | undefined; errors?: readonly FieldError[]; isUnsent?: boolean; cause?: unknown };
 
-/** Its message says what happened and what to do. The command line makes its exit code of the kind. */
+/** The message says what happened and what to do. The command line derives its exit code from the kind. */
 export class CallkeyError extends Error {
   readonly kind: ErrorKind;
-  /** The problem code, where a core sent one. */
+  /** The problem code, if a core sent one. */
   readonly code: string | undefined;
-  /** What is wrong with the call, as the core says: `{ path: 'contact.phone', message: '…' }`. */
+  /** What the core found wrong with the call: `{ path: 'contact.phone', message: '…' }`. */
   readonly errors: readonly FieldError[];
-  /** No attempt got as far as to send the request. */
+  /** No attempt got as far as sending the request. */
   readonly isUnsent: boolean;
 
   constructor(kind: ErrorKind, message: string, { code, errors = [], isUnsent = false, cause }: Details = {}) {

@@ -1,15 +1,17 @@
-// By hand: undici's RetryAgent cuts a Retry-After short at its own longest pause, and p-retry does not read Retry-After at all.
+// Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
 import { type NoAnswer, noAnswerOf } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
 
-/** A user waits for a single call: at most 8 s of pauses. A file must outlast a restart of the core: up to 56 s of pauses. */
+/**
+ * A user is waiting for a single call, which gets at most 8 s of delays. A file must outlast a restart of the core, and gets up to 56 s.
+ */
 export const oneCallPolicy = { attempts: 6 };
 export const filePolicy = { attempts: 12 };
 
-/** Time and randomness, which the tests replace. */
+/** Time and randomness, replaced in tests. */
 export type Timing = {
   now(): number;
   /** From 0 to 1. */
@@ -26,14 +28,15 @@ const systemTiming: Timing = {
 
 const firstPause = 250;
 const longestPause = 8_000;
-/** A longer Retry-After ends the command: a user would take the wait for a hang. */
+/** With a longer Retry-After, the command stops, because a user would think it hangs. */
 const longestRetryAfter = 60_000;
 
-/** They say nothing about the request, only that the core cannot answer now. */
+/** These statuses say nothing about the request, only that the core can't respond now. */
 const temporaryStatuses = [429, 502, 503, 504];
 
 /**
- * Sends a request until a final answer arrives. Use it only for requests that are safe to repeat: a call under its request id, a cancel.
+ * Sends a request until a final response arrives. Use it only for requests that are safe to repeat: placing a call with its request ID, or
+ * cancelling.
  *
  * @throws CallkeyError `unreachable`, `failed`; the reason of the signal
  */
@@ -73,7 +76,7 @@ export async function withRetries(
   }
 }
 
-/** Doubles up to a limit. Half of the pause is random, so that many clients do not return at the same moment. */
+/** Doubles up to a limit. Half of the delay is random, so that many clients don't return at the same moment. */
 export function backoff(attempt: number, random: number): number {
   const longest = Math.min(longestPause, firstPause * 2 ** (attempt - 1));
   return longest * (0.5 + random / 2);

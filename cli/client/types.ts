@@ -1,10 +1,12 @@
-// Written out, not inferred from the contract's schemas: what the package declares needs no other package. callkey-client.ts compares them.
+// Written out instead of inferred from the contract's schemas, so that the package's types need no other package. callkey-client.ts checks
+// that the two match.
 
-/** One call to place. Instants are RFC 3339 in UTC, such as `2026-11-21T09:00:00.000Z`. */
+/** A call to place. Times are RFC 3339 in UTC, such as `2026-11-21T09:00:00.000Z`. */
 export type Call = {
   /**
-   * Your own name for this call, unique in its campaign: 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`. Derive it from what the call is for
-   * (`order-4711`), so that a program that crashes and starts again sends the same one. Required: without it, a retry could place a second call.
+   * Your own name for this call, unique in its campaign: 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`. Derive it from the purpose of the call
+   * (`order-4711`), so that a program that crashes and restarts sends the same one. Required: without it, a retry could place a second
+   * call.
    */
   requestId: string;
   contact: {
@@ -14,22 +16,22 @@ export type Call = {
     /** An IANA name, such as `Europe/Berlin`. */
     timeZone?: string | undefined;
   };
-  /** For the conversation: at most 50. */
+  /** For the conversation; at most 50. */
   variables?: Record<string, string> | undefined;
-  /** The call is not dialed before. */
+  /** The call isn't dialed before this time. */
   notBefore?: string | undefined;
-  /** A call that is not dialed by then lapses. */
+  /** If the call isn't dialed by this time, it lapses. */
   notAfter?: string | undefined;
 };
 
 export type PlacedCall = {
   requestId: string;
-  /** The service's name for this call. */
+  /** The service's identifier for this call. */
   contactId: string;
   campaignId: string;
   state: 'queued';
   placedAt: string;
-  /** This request id had placed this call before. */
+  /** Whether the call had already been placed with this request ID. */
   replayed: boolean;
 };
 
@@ -45,35 +47,35 @@ export type CancelledCall = {
 };
 
 export type RetryPolicy = {
-  /** How often a request is sent before it fails as `unreachable`: 6 times by default, with at most 8 s of pauses. */
+  /** The number of attempts before a request fails as `unreachable`: 6 by default, with at most 8 s of delays. */
   attempts?: number;
-  /** Once it has aborted, nothing is sent again; a request in flight still gets its answer. For a program that is told to end. */
+  /** After it aborts, nothing is sent again, but a request in flight still gets its response. For a program that is about to exit. */
   until?: AbortSignal;
-  /** Gets the reason before each pause. */
+  /** Receives the reason before each delay. */
   onRetry?: (reason: string) => void;
 };
 
 export type ClientOptions = {
-  /** The core's address: https, or http on this very machine. */
+  /** The core's address: https, or http on the local machine. */
   server: string;
   keyValue: string;
   retry?: RetryPolicy;
-  /** How many requests are in flight at once; 8 by default. Others wait for their turn. */
+  /** The maximum number of requests in flight, 8 by default. Others wait. */
   connections?: number;
-  /** Gets each request and answer, phone numbers included, without the key. */
+  /** Receives each request and response, including phone numbers but without the key. */
   trace?: (text: string) => void;
-  /** Gets the end of a key that ends within 30 days (RFC 3339), with each answer. */
+  /** Receives the expiration time of a key that expires within 30 days (RFC 3339), with each response. */
   onKeyEndsSoon?: (expiresAt: string) => void;
-  /** What to call the program in the header `User-Agent`. */
+  /** The name of your program for the `User-Agent` header. */
   userAgent?: string;
-  /** Gets the server's time with each answer, as HTTP writes it. */
+  /** Receives the server's time with each response, in HTTP format. */
   onAnswer?: (answer: { date: string | undefined }) => void;
 };
 
 export type RequestOptions = {
   /**
-   * Ends the request at once, which then rejects with the signal's reason. The call may have been placed or cancelled nevertheless: repeat the
-   * request to know.
+   * Stops the request immediately, which then rejects with the signal's reason. The call may still have been placed or cancelled: repeat
+   * the request to find out.
    */
   signal?: AbortSignal | undefined;
 };

@@ -8,7 +8,7 @@ import { deletePendingCall } from '../pending-calls.ts';
 
 export type CancelOptions = { contact?: string; requestId?: string; last?: true };
 
-/** Cancels a call that has not been dialed. A second cancel succeeds, too. */
+/** Cancels a call that hasn't been dialed. Cancelling again also succeeds. */
 export async function callCancel(context: Context, campaignId: string, options: CancelOptions): Promise<void> {
   const named = namedReference(options);
   const { server, client } = await connect(context);

@@ -21,11 +21,11 @@ export type FileOptions = Pace & {
   again: boolean;
   dryRun: boolean;
   reading: Reading;
-  /** SHA-256 of the file that `call resume` expects. */
+  /** The SHA-256 of the file that `call resume` expects. */
   content?: string;
 };
 
-/** Places one call for each line of a file, also where the command is stopped and run again. */
+/** Places one call for each line of a file, even if the command is stopped and run again. */
 export async function callPlaceFile(context: Context, campaignId: string, from: string, options: FileOptions): Promise<void> {
   if (from === '-' && context.streams.stdin.isTTY) context.output.note('Reading calls from the terminal. Press Ctrl-D to finish.');
   const source = await openSource(from, context.streams.stdin, context.folders);
@@ -44,7 +44,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   const stop = new AbortController();
   let progress: Progress | undefined;
   const retry = { ...filePolicy, until: stop.signal, onRetry: (reason: string) => progress?.waiting(reason) };
-  // Before the check, which may take a while: a missing key is known at once.
+  // Before the check, which may take a while, so that a missing key is reported immediately.
   const { server, settings, client } = await connect(context, { retry, connections: options.concurrency });
   try {
     const checked = await checkFile(context, file, options.skipInvalid);
@@ -66,7 +66,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   }
 }
 
-/** The journal has the server and the profile. */
+/** The journal records the server and the profile. */
 function resumeCommandOf({ options: { state } }: Context): string {
   return shellCommand({ state }, 'call', 'resume');
 }

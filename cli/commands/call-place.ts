@@ -19,7 +19,7 @@ export type CallOptions = {
   dryRun?: boolean;
 };
 
-/** Places one call. Writes its request id to the disk before it sends it: after a crash, the same command sends the same id. */
+/** Places one call. Writes its request ID to disk before sending it, so that the same command sends the same ID after a crash. */
 export async function callPlace(context: Context, campaignId: string, options: CallOptions): Promise<void> {
   const call = callOf(options);
   if (options.dryRun) {
@@ -39,7 +39,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
     const answer = client.place(campaignId, recorded.call).catch(async (error: unknown) => {
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'unreachable') throw withAdvice(error, recorded);
-      // A first attempt that was refused has placed nothing; a retry may follow one that has.
+      // A first attempt that was refused has placed nothing, but an attempt before a retry may have.
       if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
       throw error;
     });
@@ -58,13 +58,13 @@ function sentNothing({ code }: CallkeyError): boolean {
 
 type Recorded = { call: Call; adopted: boolean; settle(): Promise<void>; undo(): Promise<void>; release(): void };
 
-/** Writes to the disk which call is about to be sent. */
+/** Writes to disk which call is about to be sent. */
 async function record(context: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
   const { folders, output } = context;
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
   if (pending?.adopted) output.note(`The last run of this command ended without a response. Retrying with its request ID, ${requestId}.`);
-  // Whatever is unreadable there is replaced, or else noted as what cannot be written.
+  // Replaces an unreadable file, or else reports that it can't be written.
   const lastBefore = await readLastCall(folders, server, campaignId).catch(() => undefined);
   await rememberLastCall(context, server, campaignId, { requestId });
   const settle = async () =>
@@ -104,7 +104,7 @@ function defined<Fields extends object>(fields: Fields): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** `contact.timeZone` is --time-zone at the command line. */
+/** `contact.timeZone` is --time-zone on the command line. */
 function flagOf(path: string): string {
   if (path.startsWith('variables')) return `--var ${path.slice('variables.'.length)}`.trim();
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

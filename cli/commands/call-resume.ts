@@ -8,8 +8,8 @@ import { callPlaceFile } from './call-place-file.ts';
 import { runText } from './call-runs.ts';
 
 /**
- * Continues a run that was stopped. Reads the journals in $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts) for the run's file,
- * campaign, server, profile and placed lines; then reads the file again, which must not have changed.
+ * Continues a stopped run. Gets the run's file, campaign, server, profile and placed lines from the journals in
+ * $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts), then reads the file again, which must not have changed.
  */
 export async function callResume(context: Context, name: string | undefined, pace: Pace): Promise<void> {
   const unfinished = (await readRuns(context.folders)).filter(({ completedAt }) => completedAt === null);

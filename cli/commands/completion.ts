@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof shells)[number];
 
-/** The words that can follow one command. */
+/** The words that can follow a command. */
 type Place = {
   /** The command's words, such as `call place`; empty for the program itself. */
   words: string;
@@ -13,7 +13,7 @@ type Place = {
   options: { flag: string; description: string; takes: 'nothing' | 'file' | 'text' }[];
 };
 
-/** Prints a shell's completion script, generated from the commands, so that the two cannot differ. */
+/** Prints a shell's completion script, which is generated from the commands so that it always matches them. */
 export async function completion({ output }: Context, program: Command, shell: string): Promise<void> {
   const known = shells.find((name) => name === shell);
   if (known === undefined) throw new CallkeyError('usage', `No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
@@ -120,7 +120,7 @@ complete -c callkey -f
 ${lines.join('\n')}`;
 }
 
-/** PowerShell hands over the words up to the cursor as a syntax tree; `$word` is what has been typed of the last one. */
+/** PowerShell passes the words up to the cursor as a syntax tree; `$word` is the part of the last one typed so far. */
 function powershell(places: Place[]): string {
   const table = places.map((place) => {
     const choices = [
@@ -148,7 +148,7 @@ ${table.join('\n')}
 }`;
 }
 
-/** PowerShell's single quotes: nothing is expanded, and a quote is written twice. */
+/** Single quotes in PowerShell prevent expansion; a quote inside is doubled. */
 function doubled(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
@@ -173,7 +173,7 @@ function flags(places: Place[], takes: string): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
 }
 
-/** Single quotes: sh-like shells and fish expand nothing inside them. */
+/** Inside single quotes, sh-like shells and fish expand nothing. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -9,7 +9,10 @@ import { newerVersion } from '../newer-version.ts';
 type Check = { check: string; ok: boolean; detail: string };
 type Checklist = { checks: Check[]; pass(check: string, detail: string): void; fail(check: string, error: CallkeyError): void };
 
-/** Checks what placing a call needs, and places none. The last failure decides the exit code: a refused key says more than a wrong clock. */
+/**
+ * Checks everything that placing a call needs, without placing one. The last failure decides the exit code, since a refused key matters
+ * more than a wrong clock.
+ */
 export async function doctor(context: Context, campaign: string | undefined): Promise<void> {
   const checks: Check[] = [];
   let failure: CallkeyError | undefined;
@@ -36,7 +39,7 @@ async function versionText(context: Context): Promise<string> {
   return `callkey ${context.version}, Node.js ${process.versions.node}${newer === undefined ? '' : `; callkey ${newer} is available`}`;
 }
 
-/** @throws CallkeyError where the settings are wrong */
+/** @throws CallkeyError if the settings are invalid */
 async function examine(context: Context, campaign: string | undefined, list: Checklist): Promise<void> {
   const isGiven = campaign !== undefined || Boolean(context.environment['CALLKEY_CAMPAIGN']);
   const campaignId = isGiven ? await campaignOf(context, campaign) : undefined;
@@ -47,7 +50,7 @@ async function examine(context: Context, campaign: string | undefined, list: Che
   const { server, client } = await connect(context, { retry: { attempts: 1 }, onAnswer });
   const found = await probe(client, campaignId ?? 'none').finally(() => client.close());
 
-  // By codes, not statuses: some other server may answer 404 to everything.
+  // Checks codes, not statuses, since a different server may return 404 for everything.
   const isAccepted = found.code === 'call-not-found' || found.code === 'campaign-refused';
   if (!isAccepted && found.kind !== 'keyRefused') {
     list.fail('server', found);
@@ -67,9 +70,9 @@ async function examine(context: Context, campaign: string | undefined, list: Che
 }
 
 /**
- * Cancels a call that there never was: the answer tells a refused key from a refused campaign, and there is nothing to place or to read.
+ * Cancels a call that doesn't exist. The response distinguishes a refused key from a refused campaign, and nothing is placed or read.
  *
- * @returns the error that it must end with: its code is `campaign-refused` or `call-not-found` where the key is accepted
+ * @returns the expected error, whose code is `campaign-refused` or `call-not-found` if the key is accepted
  */
 async function probe(client: CallkeyClient, campaignId: string): Promise<CallkeyError> {
   try {
@@ -81,10 +84,10 @@ async function probe(client: CallkeyClient, campaignId: string): Promise<Callkey
   return new CallkeyError('failed', 'The server reported that it cancelled a call that never existed. Check the server address.');
 }
 
-/** Further apart than that, the times of notBefore and notAfter mean something else here and there. */
+/** If the clocks differ by more, notBefore and notAfter mean different times on the two machines. */
 const largestSkew = 60_000;
 
-/** @param serverTime from the header Date, which has whole seconds */
+/** @param serverTime from the Date header, which has whole seconds */
 function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): void {
   const skew = Date.now() - Date.parse(serverTime ?? '');
   const text = `this machine's clock is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;

@@ -8,22 +8,22 @@ import { counted, formatCount } from '../output.ts';
 
 type DryRunOptions = { skipInvalid: boolean; again: boolean };
 
-/** A terminal shows as many calls; a program gets them all. */
+/** The number of calls shown on a terminal. A program gets all of them. */
 const mostShown = 10;
 
-/** Says what the command would place and what it would skip, from the file and the journals alone: nothing is sent, and no key is read. */
+/** Reports what the command would place and skip, based only on the file and the journals. Sends nothing and reads no key. */
 export async function dryRun(context: Context, campaignId: string, file: CallFile, options: DryRunOptions): Promise<void> {
   const { output } = context;
   const checked = await checkFile(context, file, options.skipInvalid);
   const { server, profileName } = await settingsOf(context);
   const request = runRequest(server ?? '', profileName, campaignId, file, checked);
-  // Throws what the run itself would throw.
+  // Throws the same error as the run itself.
   const choice = await decideRun(server === null ? [] : await readRuns(context.folders), request, file, checked, options.again);
   const placed = 'continued' in choice ? await placedOf(choice.continued) : new LineSet();
   const header = 'continued' in choice ? choice.continued.header : { ...request, version: 1 as const, repetition: '', startedAt: '' };
   let shown = 0;
   for await (const line of goodLines(file, checked.bad)) {
-    // What --again makes of a file is known when it is placed.
+    // The request IDs for --again are chosen only when the file is placed.
     const requestId = line.call.requestId ?? (options.again && !('continued' in choice) ? undefined : lineRequestId(header, line.line));
     if (placed.has(line.line)) {
       if (output.forPrograms) output.result({ line: line.line, status: 'placed-before', requestId });

@@ -3,7 +3,7 @@ import { type Context, settingsOf } from '../context.ts';
 import { openKeyStore } from '../keys/key-store.ts';
 import { deleteProfile } from '../settings.ts';
 
-/** Deletes a profile's key from this machine. The core accepts it until a user revokes it in the console. */
+/** Deletes a profile's key from this machine. The core accepts the key until a user revokes it in the console. */
 export async function keyForget(context: Context): Promise<void> {
   const { profileName, profile } = await settingsOf(context);
   if (!profile)

@@ -7,12 +7,12 @@ import { type KeyPlace, type Settings, storeProfile } from '../settings.ts';
 
 export type KeySetOptions = { insecureStorage?: true };
 
-/** Stores a profile's key and its server. */
+/** Stores a profile's key and server. */
 export async function keySet(context: Context, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
   if (words.length > 0) throw keyOnCommandLine();
   const settings = await settingsOf(context);
   const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
-  // Before the prompt: a user should not type a key that this machine cannot store.
+  // Before the prompt, so that users don't enter a key that can't be stored.
   const store = await openKeyStore(place, settings.profileName, context.folders);
   const keyValue = checkedKey(await readKeyInput(context), 'The text you entered');
 
@@ -26,7 +26,7 @@ export async function keySet(context: Context, words: readonly string[], { insec
   );
 }
 
-/** Otherwise the old key would stay in the other place, unseen. */
+/** Otherwise the old key would stay in the other place unnoticed. */
 async function deleteFromOldPlace(context: Context, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
   if (!profile || profile.key === place) return;
   try {

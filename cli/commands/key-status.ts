@@ -3,7 +3,7 @@ import { type Context, endWith, settingsOf } from '../context.ts';
 import { keySetCommand, openKeyStore, readGivenKey } from '../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
-/** Shows which key the next command would use, and never the key itself. */
+/** Shows which key the next command would use, but never the key itself. */
 export async function keyStatus(context: Context): Promise<void> {
   const { profileName: profile, profile: stored, server } = await settingsOf(context);
   const given = await readGivenKey(context.environment);

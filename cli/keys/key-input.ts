@@ -4,7 +4,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Interrupted } from '../interrupt.ts';
 
-/** No key is longer; a longer input may be a whole file, piped in by mistake. */
+/** No key is longer. A longer input may be a whole file piped in by mistake. */
 const longestInput = 4_096;
 
 /** Prompts for a key without showing it, or reads it from a pipe. */
@@ -14,7 +14,7 @@ export function readKeyInput({ streams: { stdin, stderr } }: Context): Promise<s
 
 function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Promise<string> {
   stderr.write('API key (input is hidden): ');
-  // Readline edits the line as users expect; its echo goes to a stream that drops it.
+  // Readline edits the line as users expect, and its echo goes to a stream that drops it.
   const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: noEcho, terminal: true, historySize: 0 });
   return new Promise((resolve, reject) => {

@@ -11,15 +11,15 @@ import { openKeychain } from './keychain.ts';
 
 /** Keeps the key of one profile, in the keychain or in a file. */
 type KeyStore = {
-  /** The place, for messages to the user. */
+  /** The location, for messages to the user. */
   readonly where: string;
   read(): Promise<string | undefined>;
   write(keyValue: string): Promise<void>;
-  /** @returns false where no key was stored */
+  /** @returns false if no key was stored */
   delete(): Promise<boolean>;
 };
 
-/** @throws CallkeyError where this machine does not have the place */
+/** @throws CallkeyError if this machine can't use that place */
 export async function openKeyStore(place: KeyPlace, profileName: string, folders: Folders): Promise<KeyStore> {
   return place === 'file' ? openKeyFile(profileName, folders) : openKeychain(profileName);
 }
@@ -44,17 +44,17 @@ function openKeyFile(profileName: string, folders: Folders): KeyStore {
   };
 }
 
-/** Another user could place a link here and so choose where the key is written. */
+/** Another user could create a link here to choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found && !found.isFile()) throw unsafe(path, 'it is a link or not a regular file');
 }
 
-/** Checks the open file, not its path: nobody can swap the file between check and read. */
+/** Checks the open file instead of its path, so that no one can swap the file between check and read. */
 async function readPrivately(path: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
-    // Without O_NONBLOCK, opening a pipe that another user placed here would wait for ever.
+    // Without O_NONBLOCK, opening a pipe created here by another user would block forever.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
@@ -86,7 +86,7 @@ function unsafe(
 }
 
 /**
- * The key that the environment gives: in CALLKEY_API_KEY, or in the file that CALLKEY_API_KEY_FILE names, as containers get their secrets.
+ * The key from the environment: in CALLKEY_API_KEY, or in the file named by CALLKEY_API_KEY_FILE, as containers receive secrets.
  *
  * @throws CallkeyError
  */
@@ -102,7 +102,7 @@ export async function readGivenKey(environment: Environment): Promise<{ keyValue
   return { keyValue: checkedKey(text.trim(), `The text in ${path}`), where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
 }
 
-/** The key of the environment, or else of the profile. @throws CallkeyError */
+/** The key from the environment, or else from the profile. @throws CallkeyError */
 export async function readKey(settings: Settings, environment: Environment, folders: Folders): Promise<string> {
   const given = await readGivenKey(environment);
   if (given) return given.keyValue;
@@ -124,12 +124,12 @@ export async function readKey(settings: Settings, environment: Environment, fold
   return checkedKey(keyValue, `The text in ${store.where}`);
 }
 
-/** What stores a key for a profile. */
+/** The command that stores a key for a profile. */
 export function keySetCommand(profileName: string): string {
   return shellCommand({ profile: profileName === 'default' ? undefined : profileName }, 'key', 'set');
 }
 
-/** Finds a mistyped key by its check characters, without asking a core. @throws CallkeyError that does not repeat the text */
+/** Detects a mistyped key by its checksum, without asking a core. @throws CallkeyError without repeating the text */
 export function checkedKey(text: string, what: string): string {
   if (isKeyValue(text)) return text;
   throw new CallkeyError(
