@@ -90,7 +90,7 @@ describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database
   });
 
   it('reports that the database is unreachable without showing its password', async () => {
-    // A file is no folder; and nobody listens on port 1.
+    // The path isn't a folder, and nothing listens on port 1.
     if (kind === 'sqlite') await json('migrate');
     const unreachable =
       kind === 'sqlite'

@@ -123,7 +123,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     await direct.storage.database.write('audit_chain').update(begins);
     const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain says that they were deleted by age.';
     expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
-    // With a forged record, too, the seal tells: no core has logged one that is newer.
+    // The seal detects a forged record as well, since no core has logged a newer one.
     const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
     await direct.ports.stores.activity.record(auditEvent(direct.ports, operator, 'audit.pruned', subject, null));
     await chain().extend();

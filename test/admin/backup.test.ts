@@ -122,7 +122,7 @@ describe('admin backup', () => {
 
 const admin = fileURLToPath(new URL('../../core/admin.ts', import.meta.url));
 
-/** Keeps a backup from coming to its end: on PostgreSQL by a lock on a table; on SQLite by a hundred megabytes to be copied. */
+/** Keeps a backup from finishing: on PostgreSQL with a lock on a table, on SQLite with a hundred megabytes to copy. */
 async function holdBack(database: string): Promise<{ underWay(): Promise<void>; release(): Promise<void> }> {
   if (database.startsWith('sqlite:')) {
     const direct = await openDirect(database);
@@ -130,7 +130,7 @@ async function holdBack(database: string): Promise<{ underWay(): Promise<void>; 
     await direct.close();
     return { underWay: async () => undefined, release: async () => undefined };
   }
-  // Within a transaction, the server's statistics stay as they were.
+  // Within a transaction, the server's statistics don't change.
   const [client, observer] = [new pg.Client(database), new pg.Client(database)];
   await Promise.all([client.connect(), observer.connect()]);
   await client.query('BEGIN');
@@ -140,7 +140,7 @@ async function holdBack(database: string): Promise<{ underWay(): Promise<void>; 
     0;
   return {
     underWay: () => until(async () => (await dumps()) > 0),
-    // It ends by itself, since nothing reads what it writes.
+    // It ends on its own because no one reads its output.
     async release() {
       await client.query('COMMIT');
       await until(async () => (await dumps()) === 0);

@@ -67,7 +67,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     expect([code, stdout.includes(text)], stdout).to.deep.equal([1, true]);
     await dialing.noteTrouble('core-1', null, now);
     expect((await admin(['check'])).stdout).to.contain('HTTP 503');
-    // Its core may have died.
+    // The core that reported this may have died.
     await dialing.noteTrouble('core-2', { since, reason: 'HTTP 503' }, now - 600_000);
     expect((await admin(['check'])).code).to.equal(0);
     await direct.close();

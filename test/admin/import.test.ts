@@ -94,7 +94,7 @@ describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) =
     beforeEach(async () => {
       direct = await openDirect(database());
       sent = file({ ...all, users });
-      // What nobody can foresee: the database refuses the 27th user.
+      // An unforeseeable failure: the database refuses the 27th user.
       if (kind === 'sqlite') {
         await direct.storage.database.write.raw(
           `CREATE TRIGGER refusing BEFORE INSERT ON users WHEN NEW.email = 'u26@example.com' BEGIN SELECT RAISE(ABORT, 'refused'); END`,

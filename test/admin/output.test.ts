@@ -5,7 +5,9 @@ import { adminOn } from '../support/admin.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
-/** Turns a terminal red, clears it, renames its window, reverses text, ends a line: in C0, C1, bidirectional formatting and separators. */
+/**
+ * Turns a terminal red, clears it, renames its window, reverses text and ends a line, using C0, C1, bidirectional controls and separators.
+ */
 const hostile = '\u001b[31mred\u001b[2J\u001b]0;owned\u0007\u009b32m\u0085\u0008\u202egnp.exe\u2066\u200f\u061c\u2028';
 const steering = /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 

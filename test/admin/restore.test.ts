@@ -18,7 +18,7 @@ describe('admin restore', () => {
       let server: PostgresServer | undefined;
       before(async function () {
         if (kind === 'postgres') server = await startPostgresOfTools();
-        // pg_dump, pg_restore and psql are not in any npm package.
+        // No npm package contains pg_dump, pg_restore and psql.
         if (kind === 'postgres' && !server) {
           skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
         }
@@ -64,7 +64,7 @@ describe('admin restore', () => {
         const restored = await startCoreHere(url);
         expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
         expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(202);
-        // Somebody may have signed out since: no session comes back.
+        // The user may have signed out since, so no session is restored.
         expect((await ask('GET', `${restored.url}/console/session`, { cookie })).status).to.equal(401);
         await signIn(restored.url, 'tom@example.com');
         await restored.close();
@@ -94,7 +94,7 @@ describe('admin restore', () => {
       it('with --revoke-again, removes the keys and users that were revoked, deleted or disabled after the backup', async () => {
         const direct = await openDirect(url);
         const tenants = await createTenants(direct.ports);
-        // So many that the deletion hasn't ended at the restore.
+        // So many that the deletion hasn't finished when the restore starts.
         const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
           ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
           ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
@@ -163,7 +163,7 @@ describe('admin restore', () => {
         const { code, stdout } = await admin('restore', file);
         expect([code, stdout.includes(`missing ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
         expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
-        // What the migration makes is gone, too.
+        // What the migration created is gone as well.
         expect((await json('migrate')).migrations).to.deep.equal([last]);
       });
 
@@ -218,7 +218,7 @@ describe('admin restore', () => {
           expect(await read('partners').pluck('name')).to.deep.equal(['One']);
           const { rows } = await read.raw("SELECT their_function(), id, 'a'::their_type AS type FROM their_view");
           expect(rows.map(({ id }: { id: number }) => id)).to.deep.equal([1, 2]);
-          // A view on Callkey's tables would be lost: nothing is restored.
+          // A view on Callkey's tables would be lost, so nothing is restored.
           await after.storage.database.write.raw('CREATE VIEW on_ours AS SELECT id FROM partners');
           await after.close();
           await json('partner', 'add', 'Stays');

@@ -141,7 +141,7 @@ describe('the schema', () => {
 });
 
 describe("the error for a database that doesn't work", () => {
-  /** @returns what is said, which must be one line without a stack or a password */
+  /** @returns the error, which must be one line without a stack trace or password */
   async function complaintOn(url: string, args = ['user', 'list']): Promise<string> {
     const { code, stdout, stderr } = await adminOn(url).admin(args);
     expect([code, stdout, stderr.split('\n').length], stderr).to.deep.equal([5, '', 2]);
@@ -165,7 +165,7 @@ describe("the error for a database that doesn't work", () => {
   });
 
   it("says that it didn't respond", async () => {
-    // It reads, and so sees when the other side hangs up.
+    // It reads, so it notices when the other side hangs up.
     const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();

@@ -276,7 +276,7 @@ describe('callkey call', () => {
       });
 
       it('uses the same request ID even if the process ID is in use again', async function () {
-        // In namespaces of their own, processes are numbered from 1: 2 is the command, then the bystander.
+        // In separate namespaces, processes are numbered from 1: 2 is the command, then the bystander.
         const inNamespace = (script: string, args: string[]): [string, string[]] => [
           'unshare',
           ['--map-root-user', '--pid', '--fork', '--kill-child', 'sh', '-c', script, process.execPath, cliMain, ...args],
@@ -488,7 +488,7 @@ describe('callkey call', () => {
       const { error, stderr, stdout: set } = spawnSync('groff', ['-man', '-Tascii', '-ww'], { input: stdout, encoding: 'utf8' });
       if (error) return;
       expect(stderr).to.equal('');
-      // Bold, as typewriters wrote it: each letter twice, with a backspace between.
+      // Bold in typewriter style: each letter twice with a backspace in between.
       expect(set.replaceAll(/.[\b]/g, '')).to.match(/--skip-invalid/);
     });
 

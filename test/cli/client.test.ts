@@ -64,7 +64,7 @@ describe('CallkeyClient', () => {
   });
 
   it('stops a request as soon as its signal aborts, and finds the call again by its request ID', async function () {
-    // Less than the client would wait for an answer by itself.
+    // Less than the client would wait for a response by itself.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);
@@ -170,7 +170,7 @@ describe('CallkeyClient', () => {
     });
   }
 
-  // As from JavaScript, which no compiler has checked.
+  // As from JavaScript, where no compiler has checked it.
   const misuses: [string, (client: CallkeyClient, campaignId: string) => Promise<unknown>][] = [
     // @ts-expect-error
     ['an invalid call', (client, id) => client.place(id)],

@@ -7,7 +7,7 @@ import { CliHome } from '../support/cli.ts';
 const shells = ['bash', 'zsh', 'fish', 'pwsh'] as const;
 type Shell = (typeof shells)[number];
 
-/** Prints what the shell itself offers after a command line; zsh shows that to a terminal alone, so that it gets one (zsh/zpty). */
+/** Prints what the shell itself suggests after a command line. zsh suggests only on a terminal, so it gets one (zsh/zpty). */
 const asking: Record<Shell, (script: string, line: string, last: string) => string> = {
   bash: (script, line) => `
     source ${script}
@@ -47,7 +47,7 @@ describe('callkey completion', () => {
         expect(code).to.equal(0);
         writeFileSync(script, stdout);
       });
-      /** @param last what comes last of what is offered, where the order is known */
+      /** @param last the last suggestion, if the order is known */
       const offered = (line: string, last: string) => {
         const quiet = { zsh: ['-f'], bash: ['--norc'], fish: ['--no-config'], pwsh: ['-NoProfile', '-NonInteractive'] }[shell];
         const { stdout, stderr } = spawnSync(shell, [...quiet, '-c', asking[shell](script, line, last)], {

@@ -20,7 +20,7 @@ describe('callkey doctor', () => {
       checks,
       code: problem,
     }: { ok: boolean; code?: string; checks: { check: string; ok: boolean; detail: string }[] } = JSON.parse(stdout);
-    // Where a program finds every error.
+    // Programs find every error here.
     const told = stderr.trim().split('\n').at(-1) || undefined;
     if (ok) expect(told).to.equal(undefined);
     else expect(JSON.parse(told ?? '').error).to.include({ code: problem, exitCode: code });
@@ -87,7 +87,7 @@ describe('callkey doctor', () => {
   });
 
   describe('the check for a newer version', () => {
-    /** An npm that answers with a version, and leaves a trace. */
+    /** A fake npm that returns a version and leaves a trace. */
     const withNpm = (environment: Record<string, string> = {}, published = '99.0.0') => {
       const directory = freshDirectory();
       const npm = join(directory, 'npm');

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
 
-/** The first text on the page that is between these. */
+/** The first text on the page between these two. */
 function printed(form: RegExp): string {
   const [, text] = form.exec(readme) ?? [];
   if (text === undefined) throw new Error(`cli/README.md has no ${form}.`);
@@ -85,7 +85,7 @@ describe('the published package', () => {
     expect([repository.url, bugs.url].every((url) => url.includes('/callkey/callkey'))).to.equal(true);
     const command = printed(/^(npm install --global \.\/\S+)$/m).replace('VERSION', version);
     const prefix = freshDirectory();
-    // Without the network: the keychain's library is left out, which only keeping a key in the keychain needs.
+    // Works without a network: the keychain library is left out, which is needed only for keeping a key in the keychain.
     const env = { ...bareEnvironment, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
     execFileSync('sh', ['-c', command], { cwd: out, env, stdio: 'pipe' });
     const installed = join(prefix, 'bin', 'callkey');
@@ -123,7 +123,7 @@ describe('the published package', () => {
         return { child, ended: once(child, 'close').then(([code]): Ended => ({ code, stdout: '', stderr })) };
       };
 
-      // The second call is placed, its answer lost, and the program killed while it asks again.
+      // The second call is placed, its response is lost, and the program is killed during the retry.
       const held = Promise.withResolvers<void>();
       its.network.faults.push('pass', 'lose the answer', held.promise);
       const killed = start();

@@ -15,7 +15,7 @@ const answer = (status: number, retryAfter?: string): Answer => ({
   text: '',
 });
 
-/** Sends into a list of outcomes; the last one repeats. The clock is fake: pauses are noted, not waited for. */
+/** Sends requests that get these results in order; the last one repeats. The clock is fake: delays are recorded instead of waited for. */
 async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy, onWait?: () => void) {
   const pauses: number[] = [];
   let attempts = 0;

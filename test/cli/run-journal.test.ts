@@ -61,7 +61,7 @@ describe('a run journal', () => {
   it('derives request IDs from the file, campaign, repetition and line, but not from the server, path or time', () => {
     const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
     expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
-    // Always this one: the core knows by it what an earlier version of the placed.
+    // This ID must never change, because the core recognizes by it what an earlier version of the command placed.
     expect(id()).to.equal('file-2106b594494171dabf83b8c77f2d994c-2');
     const others = [id({ content: 'other' }), id({ campaignId: 'other' }), id({ repetition: 'again' }), id({}, 3)];
     expect(new Set([id(), ...others]).size).to.equal(5);
@@ -159,7 +159,7 @@ describe('run journals', () => {
     write(run, { completedAt: done }, placed(3));
     const finished = await onlyRun();
     expect(finished).to.deep.include({ header: header({ calls: 2_000 }), completedAt: done });
-    // Not read through.
+    // The file isn't read in full.
     expect(finished?.placed.size).to.equal(0);
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });

@@ -63,7 +63,7 @@ describe('callkey in its environment', () => {
   });
 
   describe('a read-only home folder', () => {
-    /** Nobody can make a folder there, root neither. */
+    /** No one can create a folder there, not even root. */
     const readOnly = { HOME: '/dev/null' };
 
     it('exits with 1 before sending anything, and says how to continue', async () => {
@@ -297,7 +297,10 @@ describe('callkey in its environment', () => {
         .and.not.match(/trying again/);
     });
 
-    /** An HTTP proxy as companies have them: it sees where a client connects to, and nothing of what it says there. With null it never answers. */
+    /**
+     * An HTTP proxy like those in companies: it sees which server a client connects to, but not what it sends. With null, it never
+     * responds.
+     */
     async function tunnel(status: number | null = 200) {
       const asked: string[] = [];
       const sockets = new Set<Duplex>();
@@ -380,7 +383,7 @@ describe('callkey in its environment', () => {
     }
 
     it("says that the proxy isn't responding, both if the connection fails and if the proxy stays silent", async function () {
-      // Twice the time that a connection or an answer may take.
+      // Twice the time limit for a connection or response.
       this.timeout(40_000);
       const gone = await tunnel();
       await gone.close();

@@ -4,7 +4,7 @@ import { placeCallSchema, validatePlaceCall } from '#contract/calls/calls.ts';
 import { validate } from '#contract/validate.ts';
 import { runs } from '../support/runs.ts';
 
-/** Half of them right. The others at the borders of the rules: of length, of normal form, of what can be seen. */
+/** Half of them are valid. The others are at the limits of the rules for length, normal form and visible characters. */
 const rightTexts = fc.constantFrom('a', 'Ada Lovelace', 'Jos\u00E9', 'order-4711', 'x'.repeat(64), 'Europe/Berlin');
 const hostileTexts = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', ' ', '"', '\u00E9', '\u00A0', '\u00AD', '\u02FF', '\u0300', '\u0301', '\u0340'), maxLength: 4 }),
@@ -28,7 +28,7 @@ type Json = fc.Arbitrary<string>;
 const json = (values: fc.Arbitrary<unknown>): Json => values.map((value) => JSON.stringify(value));
 const strange = fc.oneof(fc.constantFrom('null', 'true', '0', '[]', '{}', '["a"]', '{"length":1}'), json(texts));
 
-/** An object as JSON text, which may have a field `__proto__`. Of a hundred, so many have the field. */
+/** An object as JSON text, which may have a field named `__proto__`. This many out of a hundred have it. */
 function object(...fields: [name: fc.Arbitrary<string>, values: Json, percent: number][]): Json {
   const chosen = fields.map(([names, values, percent]) => {
     const usual = fc.tuple(names, fc.oneof({ weight: 40, arbitrary: values }, { weight: 1, arbitrary: strange }));

@@ -17,10 +17,10 @@ import { runs } from '../support/runs.ts';
 
 const zones = Intl.supportedValuesOf('timeZone');
 
-/** By zone: making one takes as long as a hundred uses. */
+/** Cached by zone, because creating one takes as long as using it a hundred times. */
 const formats = new Map(zones.map((timeZone) => [timeZone, new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })]));
 
-/** The calendar day in a zone, by the runtime's own tables and not by the code under test. */
+/** The calendar day in a zone, from the runtime's own tables instead of the code under test. */
 function localDay(millis: number, timeZone: string): string {
   return formats.get(timeZone)?.format(millis) ?? '';
 }
@@ -105,7 +105,7 @@ describe('expiry', () => {
   });
 
   it("is independent of the machine's time zone", () => {
-    // That day is not there: it would be passed over.
+    // That day doesn't exist there, so it would be skipped.
     Settings.defaultZone = 'Pacific/Apia';
     try {
       expect(endOfDay('2011-12-29', 'Europe/Berlin').toUTC().toISO()).to.equal('2011-12-29T22:59:59.999Z');
@@ -175,10 +175,10 @@ describe('expiry', () => {
 });
 
 const day = 24 * 3_600_000;
-/** No zone changes its clocks twice within it. */
+/** No zone changes its clocks twice within this time. */
 const step = 14 * day;
 
-/** The days of each change of a zone's offset in ten years, with the day before and the day after. */
+/** The days of each clock change in a zone over ten years, with the day before and after. */
 function daysOfChange(zone: string): string[] {
   const iana = IANAZone.create(zone);
   const found = new Set<string>();

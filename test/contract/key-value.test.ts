@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { isKeyValue, keyValueLookalike, makeKeyValue } from '#contract/key-value.ts';
 
 describe('a key value', () => {
-  // Worked out apart from this code, with Python's zlib.crc32.
+  // Computed independently with Python's zlib.crc32.
   const known = 'svc_sk_live_0000000000000000000000000000000000000000000';
 
   it('consists of the prefix, 43 base62 characters and a checksum of 6', () => {

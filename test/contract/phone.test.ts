@@ -6,7 +6,7 @@ import examples from 'libphonenumber-js/mobile/examples';
 import { isPhoneNumber, isPlainNumber } from '#contract/calls/phone.ts';
 import { runs } from '../support/runs.ts';
 
-/** What the library says of a text in E.164 form. */
+/** The library's result for text in E.164 form. */
 function isAccepted(text: string): boolean {
   return /^\+[1-9]\d{1,14}$/.test(text) && isValidPhoneNumber(text);
 }
@@ -15,7 +15,7 @@ const digit = fc.constantFrom(...'0123456789');
 const code = fc.constantFrom(...Object.keys(metadata.country_calling_codes));
 const digits = (max: number) => fc.string({ unit: digit, minLength: 0, maxLength: max });
 
-/** Numbers near to real ones: an example with a digit changed, and perhaps some more before or after it. */
+/** Numbers close to real ones: an example with one digit changed, and sometimes extra digits before or after it. */
 const nearExample = fc
   .tuple(fc.constantFrom(...Object.entries(examples)), digits(1), digits(2), fc.nat(20), digit)
   .map(([[country, example], before, after, place, other]) => {

@@ -15,7 +15,7 @@ function found(text: string, form: RegExp): string {
   return match;
 }
 
-/** A cell of the README's table, in which a bar is escaped. JavaScript writes the ends of the text otherwise. */
+/** A cell of the README's table, where bars are escaped. JavaScript has a different syntax for the ends of the text. */
 const cell = (field: string) => found(read('README.md'), new RegExp(`\\| ${field} \\| \`(.*)\` \\|`)).replaceAll('\\|', '|');
 const github = `(?:${cell('Before secret').replace('\\A', '^')})(${cell('Secret format')})(?:${cell('After secret').replace('\\z', '$')})`;
 
@@ -26,7 +26,7 @@ const patterns = {
 };
 const thresholds = [found(read('gitleaks.toml'), /entropy = (.*)/), found(read('trufflehog.yaml'), /entropy: (.*)/)].map(Number);
 
-/** Shannon's, in bits a character, as both scanners count it. */
+/** Shannon entropy in bits per character, as both scanners calculate it. */
 function entropyOf(text: string): number {
   const counts = Map.groupBy(text, (character) => character)
     .values()
@@ -71,7 +71,7 @@ describe('the patterns for secret scanners', () => {
     before(function () {
       if (spawnSync('perl', perl('-e', '1')).status !== 0) skip(this, 'no re::engine::RE2 for perl');
     });
-    // What is found in each line, between spaces.
+    // The matches in each line, separated by spaces.
     const program = 'my $form = shift; while (<STDIN>) { my @found; push @found, $1 while /$form/g; print "@found\\n" }';
 
     for (const scanner of ['gitleaks', 'TruffleHog'] as const) {

@@ -10,9 +10,9 @@ describeDesktop("the console's accessibility", () => {
     let stops = 0;
     for await (const { name, page } of walkThrough(openInElectron)) {
       stops += 1;
-      // A theme has colours of its own, and nothing else.
+      // The themes differ only in their colors.
       for (const [colorScheme, rules] of [['light'], ['dark', rulesOfColour]] as const) {
-        // During a transition, colours belong to neither theme.
+        // During a transition, the colors belong to neither theme.
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         found.push(...(await violationsOn(page, rules)).map((violation) => `${name}, ${colorScheme}: ${violation}`));
       }

@@ -11,13 +11,13 @@ let harness: ConsoleHarness;
 const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
 const row = (name: string) => harness.page.getByRole('row', { name });
-/** Without the first one, which selects the row. */
+/** Without the first cell, which selects the row. */
 const cells = async (of: Locator) => (await of.getByRole('gridcell').allInnerTexts()).slice(1).map((text) => text.trim());
 
 const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('en').toFormat('d LLL yyyy');
 const today = () => day(DateTime.now());
 
-/** Waits for the focus to be there. */
+/** Waits until the element has the focus. */
 const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
 
 describeDesktop('API keys in the console', () => {
@@ -327,7 +327,7 @@ describeDesktop('API keys in the console', () => {
 });
 
 describeDesktop('using only the keyboard, the console', () => {
-  // The focus begins in the first field only where no address is remembered.
+  // The first field has the focus only if no address is remembered.
   beforeEach(async () => {
     harness = await openConsole();
   });
@@ -367,7 +367,7 @@ describeDesktop('using only the keyboard, the console', () => {
     await page.getByText('No API keys yet').waitFor();
   });
 
-  /** Presses Tab until the button of that name has the focus. */
+  /** Presses Tab until the button with that name has the focus. */
   async function tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 40; presses++) {
       if ((await harness.page.evaluate('document.activeElement.textContent.trim()')) === name) return;

@@ -31,7 +31,7 @@ describeBrowser('an idle page', () => {
     await page.clock.install();
     await open();
     await createKeyOn(harness, harness.tenants.users.account, 'Made meanwhile');
-    // Old enough to refresh, and no timer runs from here on.
+    // Old enough to refresh. No timer runs from here on.
     await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 6_000);
     await page.evaluate(() => window.dispatchEvent(new Event('focus')));
     await row('Made meanwhile').waitFor();
@@ -76,7 +76,7 @@ describeBrowser('an idle page', () => {
     await panel.getByRole('button', { name: 'Close details' }).focus();
     const isThere = () => created.evaluate((element) => element === document.activeElement);
     while (!(await isThere())) await page.keyboard.press('Tab');
-    // The event of the scroll comes with the next frame.
+    // The scroll event comes with the next frame.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     expect(await panel.evaluate((element) => element.scrollTop)).to.be.above(0);
     expect(await page.getByRole('tooltip').isVisible()).to.equal(true);

@@ -161,7 +161,7 @@ describeDesktop('the bridge to the page', () => {
         await window?.webContents.executeJavaScript(`document.body.append(document.createElement('iframe'))`);
         const senderFrame = window?.webContents.mainFrame.frames[0];
         if (!senderFrame) throw new Error('There is no frame.');
-        // The preload does not run in frames, so the test calls the handler as Electron would.
+        // The preload script doesn't run in frames, so the test calls the handler as Electron would.
         type Handlers = { _invokeHandlers: Map<string, (event: object) => Promise<unknown>> };
         const { _invokeHandlers } = ipcMain as unknown as Handlers;
         return _invokeHandlers
@@ -175,7 +175,7 @@ describeDesktop('the bridge to the page', () => {
     });
 
     for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
-      // A window of its own for each: one that goes back to the app's page may still load it when the next test begins.
+      // A separate window for each: one that goes back to the app's page may still be loading it when the next test starts.
       it(`exclude ${address} in the app's window`, async () => {
         const own = await launchConsole();
         const outcome = await own.app.evaluate(

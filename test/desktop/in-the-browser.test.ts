@@ -15,7 +15,7 @@ import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { skip } from '../support/skip.ts';
 import { password, placeCall, signIn } from '../support/tenants.ts';
 
-/** What the browser complains about, and what the page has thrown. */
+/** What the browser complains about, and the errors thrown by the page. */
 function watch(page: Page): string[] {
   const found: string[] = [];
   page.on('console', (message: ConsoleMessage) => {
@@ -29,7 +29,7 @@ describeBrowser('the screens in a browser', () => {
   /** Widths in CSS pixels: a large window, a tablet, a phone or a narrow window at 200 %, one at 400 %, and a narrow window. */
   const widths = [1600, 800, 320, 240, 480];
 
-  /** By how much anything that scrolls is wider than its room. */
+  /** How much wider any scrolling element is than its space. */
   const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
     .map((each) => each.scrollWidth - each.clientWidth))`;
 
@@ -40,7 +40,7 @@ describeBrowser('the screens in a browser', () => {
     let stops = 0;
     const open = async (url: string) => {
       const home = await openInChromium('about:blank');
-      // Without transitions: during one, colours belong to neither theme.
+      // Without transitions, since during one the colors belong to neither theme.
       await home.page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
       refused = watch(home.page);
       await home.page.goto(url);
@@ -54,9 +54,9 @@ describeBrowser('the screens in a browser', () => {
         const wide = await page.evaluate(sideways);
         if (Number(wide) > 0) found.push(`${name} scrolls ${wide} px sideways at ${width} px`);
       }
-      // In the last width, the narrow one. The wide screens in both themes are the same as in Electron (accessibility.test.ts).
+      // Only in the last width, the narrow one. The wide screens in both themes are the same as in Electron (accessibility.test.ts).
       found.push(...(await violationsOn(page)).map((violation) => `${name}: ${violation}`));
-      // What axe does to the page is not the page's.
+      // Changes made by axe aren't the page's.
       refused.length = 0;
       await page.setViewportSize({ width: 1280, height: 800 });
     }
@@ -97,7 +97,7 @@ describeBrowser('the console in a browser', () => {
   };
 
   const sessions: Partial<Record<'account' | 'partner' | 'staff', string>> = {};
-  /** Opens the page with a session that the tests share: they do not sign out of it. */
+  /** Opens the page with a session that the tests share, so they don't sign out of it. */
   async function open(address = harness.core.url, user: keyof typeof sessions = 'account'): Promise<void> {
     const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
     sessions[user] = cookies;
@@ -107,7 +107,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByRole('navigation').waitFor();
   }
 
-  /** Going back leads to another screen then. */
+  /** Otherwise, going back leads to another screen. */
   async function goHomeFromCalls(): Promise<void> {
     await button('Calls').click();
     await heading('Calls').waitFor();
@@ -115,7 +115,7 @@ describeBrowser('the console in a browser', () => {
     await heading('API keys').waitFor();
   }
 
-  /** The page itself may not read the clipboard: another one does. */
+  /** The page itself can't read the clipboard, so another one does. */
   async function clipboardText(): Promise<string> {
     const other = await context.newPage();
     await other.route('**/*', (route) => route.fulfill({ body: '' }));
@@ -233,7 +233,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
     await page.getByText('1 call,').waitFor();
 
-    // More than a page of sign-ins hides the key that was created before them.
+    // More than a page of sign-ins pushes the key created before them off the list.
     const events = Array.from({ length: 60 }, () => ({ id: direct.ports.randomness.id(), at: Date.now(), action: 'session.started' }));
     const { account } = tenants.users;
     const by = { actor_id: account.id, actor_name: account.name, account_id: tenants.account.id, partner_id: tenants.partner.id };
@@ -431,7 +431,7 @@ describeBrowser('the console in a browser', () => {
       apiKeyId = id;
       placedAt = DateTime.fromISO(textAt(await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue), 'placedAt'));
       const quarter = Math.floor(placedAt.toMillis() / 900_000) * 900_000;
-      // A core gathers uses for a minute before it writes them.
+      // A core collects uses for a minute before it writes them.
       await harness.direct.storage.database.write('api_key_usage').insert({ api_key_id: id, quarter_at: quarter, placed: 1, cancelled: 0 });
     });
     const tips = async () => {
@@ -442,7 +442,7 @@ describeBrowser('the console in a browser', () => {
         .evaluateAll((all) => all.map((each) => each.getAttribute('data-tip') ?? ''));
     };
 
-    // At any time, one of them at least has another day than the machine and UTC.
+    // At any time, at least one of them has a different day than the machine and UTC.
     for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
       it(`count a call on its day in the viewer's time zone, ${timezoneId}`, async () => {
         await context.close();
@@ -473,7 +473,7 @@ describeBrowser('the console in a browser', () => {
       const other = await context.newPage();
       await other.goto(harness.core.url);
       await other.getByLabel('Email').waitFor();
-      // A tab in the background draws, and so answers, once a second.
+      // A background tab draws, and therefore responds, only once per second.
       await page.bringToFront();
       await signInOnForm('staff');
       await other.bringToFront();
@@ -496,7 +496,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByRole('dialog').getByRole('combobox').fill('blue');
       await page.getByRole('option', { name: /Blue Clinic/ }).click();
       await page.getByRole('row', { name: 'Practice software' }).waitFor();
-      // As by another tab that this one has not heard yet.
+      // As if done by another tab that this one hasn't heard from yet.
       const { write } = harness.direct.storage.database;
       await write('sessions')
         .where({ user_id: harness.tenants.users.staff.id })

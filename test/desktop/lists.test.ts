@@ -7,7 +7,7 @@ import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { until } from '../support/until.ts';
 
-/** What names may look like at worst. */
+/** The worst names that are allowed. */
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
 
 describeDesktop('the lists of the console', () => {
@@ -26,7 +26,7 @@ describeDesktop('the lists of the console', () => {
   const panel = () => harness.page.getByRole('complementary');
   const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
 
-  /** Keys with these names, the first one the newest, and a signed-in user who sees them. */
+  /** Keys with these names, the first one newest, and a signed-in user who can see them. */
   async function list(all: readonly string[], user: UserName = 'account'): Promise<void> {
     for (const [index, name] of all.entries())
       await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });

@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 type Entry = { files?: Record<string, Entry> };
 
-/** The files of an asar archive. It starts with three sizes, and the length and text of a JSON index. */
+/** The files in an asar archive. It starts with three sizes, and the length and text of a JSON index. */
 function filesIn(archive: string): string[] {
   const bytes = readFileSync(archive);
   const { files = {} }: Entry = JSON.parse(bytes.toString('utf8', 16, 16 + bytes.readUInt32LE(12)));
@@ -101,7 +101,7 @@ describeDesktop('the packaged console', () => {
     const written: string[] = [];
     first.stderr?.on('data', (chunk) => written.push(String(chunk)));
     for await (const { filename } of changes) if (filename === 'SingletonLock') break;
-    // The first instance answers, and this one ends.
+    // The first instance responds, and this one exits.
     expect(await once(await start(userData), 'exit')).to.deep.equal([0, null]);
     first.kill('SIGTERM');
     expect(await once(first, 'exit')).to.deep.equal([0, null]);

@@ -20,7 +20,7 @@ async function startFilledCore(): Promise<RunningCore> {
 const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean) =>
   page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 
-/** Everything in the console's folder, with Chromium's own files. */
+/** Everything in the console's folder, including Chromium's own files. */
 const filesOf = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -118,7 +118,7 @@ describeDesktop('secrets', () => {
       await running.app.evaluate(({ app }) => app.quit());
       await heardClose();
       const ended = endOf(running);
-      // The page may close before it answers.
+      // The page may close before it responds.
       await running.page.evaluate(() => window.callkey.closeWindow()).catch(() => undefined);
       await ended;
     });
@@ -204,13 +204,13 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('a shopping list');
     });
 
-    /** The clipboard just before the app ends: on Linux, it ends with the app. */
+    /** The clipboard just before the app exits: on Linux, it's cleared together with the app. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
       await running.app.evaluate(async ({ app, clipboard }, path) => {
         const { writeFileSync: write } = process.getBuiltinModule('node:fs');
         const quit = app.quit.bind(app);
-        // The app quits twice: it delays the first time until its work is done.
+        // The app quits twice: the first time, it delays quitting until its work is done.
         app.quit = async () => {
           write(path, await clipboard.readText());
           quit();
@@ -263,7 +263,7 @@ describeDesktop('secrets', () => {
       await launch({ args, userData });
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
       await signIn(running, network.url, true);
-      // The server knows the device again, and no more than that.
+      // The server recognizes the device, but nothing more.
       const names = (cookies = '') => cookies.split('; ').map((pair) => pair.replace(/=.*/, ''));
       const [attempt] = network.seen.filter(({ method }) => method === 'POST').slice(-1);
       expect(names(attempt?.headers.cookie)).to.have.members(['callkey_device', 'callkey_device.sig']);

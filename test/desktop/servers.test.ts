@@ -36,7 +36,7 @@ describeDesktop('several servers', () => {
     await openDialog();
     await dialog().getByRole('button', { name: 'Add a server' }).click();
     expect(await desktop.page.getByLabel('Server address').inputValue()).to.equal('');
-    // The way back.
+    // The form has a button to go back.
     await button('Switch server').waitFor();
     await signInAs({ ...second, page: desktop.page }, 'account');
     await row('Key of the second').waitFor();

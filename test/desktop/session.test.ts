@@ -105,7 +105,7 @@ describeDesktop("the console's session", () => {
     await button('Activity').click();
     await harness.page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
-    // Without a click: the console retries every few seconds.
+    // Needs no click: the console retries every few seconds.
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
@@ -142,7 +142,7 @@ describeDesktop("the console's session", () => {
       detail: 'Something went wrong here.',
       instance: 'abc-1',
     });
-    // The screen asks for the events, and for what they can be filtered by.
+    // The screen requests the events, and the choices for their filters.
     const fault = { status: 500, headers: { 'content-type': 'application/problem+json' }, body };
     network.faults.push(fault, fault);
     await button('Activity').click();
@@ -215,7 +215,7 @@ describeDesktop("the console's session", () => {
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
-    // A later request is answered after it.
+    // A later request gets its response after it.
     await harness.page.evaluate('callkey.listActivityFacets()');
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });

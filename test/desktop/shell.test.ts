@@ -10,7 +10,7 @@ import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type R
 import { electronFile } from '../support/electron-runtime.ts';
 import { until } from '../support/until.ts';
 
-/** A message box, which the test answers with a button's number. */
+/** A message box, which the test answers with the number of a button. */
 type Question = { message: string; detail?: string; buttons?: string[] };
 
 async function answerQuestions({ app }: RunningConsole, button: number): Promise<() => Promise<Question[]>> {
@@ -205,13 +205,13 @@ describeDesktop('the window', () => {
         const [window] = BrowserWindow.getAllWindows();
         const protection: boolean[] = [];
         Object.assign(globalThis, { protection });
-        // Linux has no protection to read back.
+        // On Linux, the protection can't be read back.
         if (window) window.setContentProtection = (enable) => protection.push(enable);
       });
     });
 
     const protection = () => running.app.evaluate(() => (globalThis as unknown as { protection: boolean[] }).protection);
-    /** Tries to create a key, which fails as nobody is signed in. */
+    /** Tries to create a key, which fails because no one is signed in. */
     const create = () =>
       running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
 
@@ -287,14 +287,14 @@ describeDesktop('crash recovery', () => {
     await running.page.waitForLoadState('load');
   };
 
-  /** Notes when the page has crashed and loaded again. */
+  /** Records when the page has crashed and reloaded. */
   const watchReopening = () =>
     running.app.evaluate(({ BrowserWindow }) => {
       Object.assign(globalThis, { isReopened: false });
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
       contents?.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })));
     });
-  /** Asks repeatedly: Playwright never answers an evaluation that was running when the page crashed. */
+  /** Asks repeatedly, because Playwright never resolves an evaluation that was running when the page crashed. */
   const reopened = () => until(() => running.app.evaluate(() => Reflect.get(globalThis, 'isReopened') === true).catch(() => false));
   const crash = async () => {
     await watchReopening();
@@ -304,7 +304,7 @@ describeDesktop('crash recovery', () => {
     await reopened();
   };
 
-  /** Playwright has lost a page that has crashed. */
+  /** Playwright no longer sees a page that has crashed. */
   const inPage = (code: string): Promise<unknown> =>
     running.app.evaluate(({ BrowserWindow }, script) => BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(script), code);
 

@@ -102,13 +102,13 @@ describeDesktop('a menu command', () => {
   it('works as soon as the screen is visible, before its first frame and timer', async () => {
     const { page, desktop } = harness;
     await page.getByLabel('Server address').waitFor();
-    // From here on no frame and no timer runs: effects that wait for one do not happen.
+    // From here on, no frame or timer runs, so effects that wait for one don't happen.
     await page.clock.install();
     await page.clock.pauseAt(Date.now() + 60_000);
     await signInAs(harness, 'staff');
     await chooseCommand(desktop, 'switch-tenancy');
     await page.getByRole('dialog').getByRole('combobox').waitFor();
-    // Its page would keep that clock.
+    // Otherwise, the page would keep that clock.
     await desktop.close();
   });
 

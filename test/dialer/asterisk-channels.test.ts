@@ -4,7 +4,7 @@ import { type AriEvent, eventSchema, followedChannels } from '../../scripts/prov
 
 type Line = { recording?: string; request?: string; body?: { channelId: string }; event?: unknown };
 
-/** What Asterisk 22.10.1 sent, by the way in which its calls were made. */
+/** Recorded events from Asterisk 22.10.1, by the way the calls were made. */
 const recordings = new Map<string, Line[]>();
 for (const text of readFileSync(new URL('../recordings/asterisk-22.10.1-ari.ndjson', import.meta.url), 'utf8')
   .trim()
@@ -72,7 +72,7 @@ describe('the channels of the Asterisk recipe', () => {
     expect(channels.missing(new Set())).to.deep.equal([
       { handoffId: 'talked', state: 'completed', detail: 'Asterisk: ended while the recipe was not connected' },
     ]);
-    // Asterisk hasn't said that it's there: it's being asked for now.
+    // Asterisk hasn't reported the channel yet: it's being queried at the moment.
     expect(channels.follows('asked')).to.equal(true);
   });
 

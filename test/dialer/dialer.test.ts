@@ -123,7 +123,7 @@ describe('the dialer', () => {
         const ended = await untilState(contactId, 'unknown');
         expect(ended['detail']).to.contain('response was lost');
         expect(receiver.received).to.have.length(1);
-        // Until the provider tells, late, what happened.
+        // Until the provider reports a late outcome.
         expect((await outcome({ handoffId: contactId, state: 'completed', detail: 'Talked.' })).status).to.equal(204);
         const { json } = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls/${contactId}`, { cookie });
         const details = callDetailsSchema.parse(json);
@@ -158,7 +158,7 @@ describe('the dialer', () => {
         let tries = 0;
         await start({ DIALER: 'off' }, (_, response) => response.writeHead(++tries < 2 ? 503 : 202).end());
         const contactId = textAt(await place(), 'contactId');
-        // Longer than hand-offs are repeated, and not so long that the call has lapsed.
+        // Longer than the retry window, but not long enough for the call to lapse.
         const longAgo = Date.now() - 2 * dialingLimits.window.toMillis();
         await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: longAgo, due_at: longAgo });
         await core.close();
@@ -237,7 +237,7 @@ describe('the dialer', () => {
         const ids = await Promise.all(Array.from({ length: 100 }, async () => textAt(await place(), 'contactId')));
         await receiver.until(ids.length);
         isUp = true;
-        // Against the claims for the next try.
+        // Competes with the claims for the next try.
         const cancelled = new Set<string>();
         for (const contactId of ids) {
           const { status } = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
@@ -262,7 +262,7 @@ describe('the dialer', () => {
         expect(turn).to.be.within(0, 8);
       });
 
-      // What goes over the wire does not depend on the database.
+      // What is sent doesn't depend on the database.
       if (kind === 'sqlite') {
         it('refuses unsigned, stale, wrongly signed or altered outcomes with the same response', async () => {
           await start({});
@@ -288,7 +288,7 @@ describe('the dialer', () => {
             }),
           ];
           for (const answer of refused) expect([answer.status, answer.text]).to.deep.equal([401, reference]);
-          // Of a call that was never handed off.
+          // For a call that was never handed off.
           expect((await outcome({ ...body, endedAt: '2026-11-21T10:00:00+00:00' })).status).to.equal(404);
           expect(await call(contactId)).to.include({ state: 'queued' });
         });
@@ -363,7 +363,7 @@ describe('the dialer', () => {
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
 
-    /** A core as a process of its own, which the test kills. */
+    /** A core in a separate process, which the test kills. */
     const startToKill = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
       receiver = await startReceiver(answer);
       const killed = await spawnCore(database, { ...webhook(), ...environment });
@@ -387,7 +387,7 @@ describe('the dialer', () => {
       const { killed, placeThere } = await startToKill({ DIALER_DEDUPLICATES: 'true' });
       const ids = await Promise.all(Array.from({ length: 60 }, placeThere));
       await killed.stop('SIGKILL');
-      // The leases run out at once, so that nobody has to wait for them.
+      // The leases expire immediately, so that no one has to wait for them.
       await direct.storage.database
         .write('calls')
         .where({ state: 'dialing' })

@@ -34,7 +34,7 @@ describe('the dialer loop', () => {
       ...{ api_key_id: 'key', placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', state: 'queued' as const },
     });
   const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
-  /** A provider whose results come one after another. The last one stays. */
+  /** A provider that returns these results in order, and then repeats the last one. */
   const providerOf = (results: HandoffResult[], deduplicates = true): Provider => ({
     ...{ name: 'webhook', deduplicates, conclude: () => null },
     handOff: async ({ contactId }) => {
@@ -111,7 +111,7 @@ describe("the dialer's schedule", () => {
   let clock: ReturnType<typeof fakeClock>;
   let dialer: Dialer;
   let due: ClaimedCall[];
-  /** What the dialer asked and told, in order. */
+  /** What the dialer queried and reported, in order. */
   let seen: unknown[];
   let store: DialingStore;
   let results: ((result: HandoffResult) => void)[];
@@ -302,7 +302,7 @@ describe("the dialer's schedule", () => {
   });
 });
 
-/** Lets all go on that waits for neither time nor a provider. */
+/** Lets everything continue that isn't waiting for time or a provider. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

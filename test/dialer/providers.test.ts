@@ -14,14 +14,14 @@ import { signingSecret } from '../support/receiver.ts';
 import { createKey, type DirectAccess, databaseWithTenants, onDemand, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** What a recipe has asked of its provider. */
+/** A request from a recipe to its provider. */
 type Asked = { path: string; headers: IncomingMessage['headers']; body: string };
 
-/** A provider's API on this machine: responds to each POST with the next status, and to those after the last with 201. */
+/** A provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
 async function startProviderApi() {
   const asked: Asked[] = [];
   const statuses: (number | [status: number, body: string])[] = [];
-  /** What a GET of a path gets. */
+  /** The response to a GET request, by path. */
   const resources: Record<string, object> = { '/ari/channels': [] };
   const server: Server = createServer(async (request, response) => {
     const path = request.url ?? '';
@@ -41,7 +41,7 @@ async function startProviderApi() {
   return { asked, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
 }
 
-/** The events of Asterisk's WebSocket, in the frames of RFC 6455. */
+/** The events of Asterisk's WebSocket in RFC 6455 frames. */
 async function eventsOf(server: Server): Promise<{ send: (event: object | string) => void; end: () => void }> {
   const [request, socket]: [IncomingMessage, Socket] = await new Promise((resolve) => {
     server.once('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));
@@ -66,7 +66,7 @@ describe('the recipe for', () => {
   let place: (requestId: string, variables?: Record<string, string>) => Promise<void>;
   let startRecipe: () => Promise<void>;
 
-  /** Starts a recipe, and a core that hands its calls to it. */
+  /** Starts a recipe, and a core that hands its calls off to it. */
   async function start(name: string, env: Record<string, string>, ready = 'waiting for hand-offs'): Promise<void> {
     const port = await freePort();
     recipeUrl = `http://127.0.0.1:${port}`;
@@ -102,7 +102,7 @@ describe('the recipe for', () => {
   const rowOf = (requestId: string) =>
     direct.storage.database.read('calls').where({ request_id: requestId }).first('state', 'detail', 'duration_seconds as seconds');
   const handoffOf = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first('handoff');
-  /** Waits for a call's state. @returns what is kept of it */
+  /** Waits for a call's state. @returns the stored call */
   async function ended(requestId: string, state: string) {
     await until(async () => (await rowOf(requestId))?.state === state);
     return rowOf(requestId);
@@ -240,7 +240,7 @@ describe('the recipe for', () => {
         ...{ timeout: 30, callerId: '+15005550006', variables: { CALLKEY_order: '4711', CALLKEY_HANDOFF_ID: id } },
       });
       send(destroyed('1795500000.1', 0, 16));
-      // What can't be read ends nothing.
+      // An unreadable event ends no call.
       for (const message of ['{', '[]', '{"type":5}']) send(message);
       send(dial(id, 0, 'ANSWER', 'Up'));
       send(destroyed(id, 62, 16));
@@ -262,7 +262,7 @@ describe('the recipe for', () => {
       await until(async () => (await handoffOf('one'))?.handoff === 'taken');
       send(destroyed(id, 0, 17, 'Down'));
       await ended('one', 'busy');
-      // Other errors may come after the call was made.
+      // Other errors may occur after the call was made.
       api.statuses.push(500);
       await place('two');
       await ended('two', 'unknown');
@@ -278,7 +278,7 @@ describe('the recipe for', () => {
       recipe.kill('SIGKILL');
       await once(recipe, 'exit');
       end();
-      // Due while the recipe is down.
+      // Due while the recipe isn't running.
       await place('waiting');
       await until(async () => (await handoffOf('waiting'))?.handoff === 'retry');
       expect((await rowOf('waiting'))?.detail).to.equal('The provider could not be reached: connection refused.');

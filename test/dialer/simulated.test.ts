@@ -12,7 +12,7 @@ const callTo = (phone: string): ClaimedCall => ({
 describe('the simulated provider', () => {
   const clock = fakeClock();
   const provider = simulatedProvider(clock);
-  /** What becomes of a call, and after how many seconds. */
+  /** The outcome of a call, and after how many seconds it ends. */
   const outcomeOf = async (phone: string) => {
     const taken = await provider.handOff(callTo(phone));
     const seconds = taken.kind === 'taken' && taken.outcomeAt !== undefined ? (taken.outcomeAt - clock.millis()) / 1_000 : Number.NaN;

@@ -18,7 +18,7 @@ const clock = fakeClock();
 const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, clock);
 
 describe('a hand-off through a webhook', () => {
-  /** What the provider gets. */
+  /** A request that the provider receives. */
   const sent = async (more: Partial<ClaimedCall>) => {
     let method: string | undefined;
     const receiver = await startReceiver((_, response) => {
@@ -182,7 +182,7 @@ describe('the response of a webhook', () => {
   });
 
   it('is read no further than what a call stores of it', async () => {
-    // Its end never comes.
+    // The body never ends.
     const result = await handOff((response) => response.writeHead(422).write('x'.repeat(limits.detail)));
     expect(result).to.have.property('kind', 'rejected');
   });
@@ -230,7 +230,7 @@ describe('a webhook that closes idle connections', () => {
   it('gets each hand-off and leaves no call in doubt', async () => {
     const served = new WeakSet<Socket>();
     const server = createServer((request, response) => {
-      // What a provider does that has just closed an idle connection when the next request comes in on it.
+      // Does what a provider does that has just closed an idle connection when the next request arrives on it.
       if (served.has(request.socket)) request.socket.destroy();
       else response.writeHead(202, { Connection: 'keep-alive' }).end();
       served.add(request.socket);

@@ -25,7 +25,7 @@ const keyOf = (id: string): ApiKey => ({
   ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },
 });
 
-/** Keys as a store would have them, and what was asked of it. */
+/** A fake store with these keys, which records its calls. */
 type Options = { there?: string[]; revocable?: string[]; usage?: KeyUsage[] };
 function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options = {}) {
   const created: [ApiKey, string][] = [];
@@ -129,7 +129,7 @@ describe('API keys', () => {
   });
 
   describe('of all users', () => {
-    /** Two thousand keys, every tenth one for a CRM, and how many were read at once from after which. */
+    /** Two thousand keys, every tenth of them for a CRM, and a record of how many were read after which one. */
     const all = Array.from({ length: 2_000 }, (_, n) => ({ ...keyOf(`k${n}`), name: n % 10 === 0 ? `Crème CRM ${n}` : `Key ${n}` }));
     const listed = async (search: string, limit: number | null, there = all) => {
       const asked: unknown[] = [];

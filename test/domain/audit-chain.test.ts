@@ -8,9 +8,9 @@ import { at } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 
 /**
- * A chain of so many events, as a store has it. A test changes what it tampers with.
+ * A fake store with a chain of this many events, which tests tamper with.
  *
- * @param pruned how many were deleted; the newest event says so, unless `record` says that another number was
+ * @param pruned the number of deleted events, which the newest event records, unless `record` says another number
  */
 function chainOf(count: number, pruned = 0, record = pruned, says: { action?: string; name?: string; of?: number } = {}) {
   const { action = 'audit.pruned', name = `1 to ${record}`, of = record } = says;
@@ -50,7 +50,7 @@ function chainOf(count: number, pruned = 0, record = pruned, says: { action?: st
 
 describe('the hash of an audit event', () => {
   it('covers the previous event, the number and every field', () => {
-    // SHA-256 of `["before",2,"id",null,5]`, worked out apart from this code.
+    // SHA-256 of `["before",2,"id",null,5]`, computed independently.
     expect(chainHash('before', 2, ['id', null, 5])).to.equal('ec19328e68afc1e683c328c6090f58d6962a13e24129d6d01f7aa7a0f3b366f0');
   });
 });
@@ -66,7 +66,7 @@ describe('verifying the audit chain', () => {
     expect(await chainOf(5, 3).report())
       .to.include({ events: 2, pruned: 3 })
       .and.deep.include({ faults: [] });
-    // The deletion was interrupted: its record says more.
+    // The deletion was interrupted: its event names a higher number.
     expect(await chainOf(5, 2, 3).report())
       .to.include({ events: 3, pruned: 2 })
       .and.deep.include({ faults: [] });
@@ -165,7 +165,7 @@ describe('verifying the audit chain', () => {
 describe('pruning old audit events', () => {
   const now = at('2026-11-21T09:00:00Z');
   const day = 86_400_000;
-  /** Of a chain whose events have these ages in days. */
+  /** For a chain whose events have these ages in days. */
   const prune = async (ages: number[], tamper: (chain: ReturnType<typeof chainOf>) => void = () => undefined, oldest?: number) => {
     const steps: unknown[] = [];
     const chain = chainOf(ages.length);
@@ -201,7 +201,7 @@ describe('pruning old audit events', () => {
 
   it('waits until the oldest event is a day overdue, and so adds at most one event per day', async () => {
     for (const ages of [[], [91, 90.5], [1, 100]]) expect(await prune(ages)).to.deep.include({ steps: [], failure: null });
-    // Another core deletes the old ones between two looks.
+    // Another core deletes the old events between two reads.
     expect(await prune([1, 1], undefined, 0)).to.deep.include({ steps: [], failure: null });
   });
 

@@ -22,7 +22,7 @@ const targetsOf = (stage: Stage): readonly Stage[] =>
     .filter(({ from }) => from.some((one) => one === stage))
     .flatMap(({ to }): readonly Stage[] => (typeof to === 'string' ? [to] : to));
 
-/** The diagram in call-states.ts, once more: from stage to stage by each event. */
+/** The diagram in call-states.ts, repeated: from stage to stage by event. */
 const moves: Record<Exclude<CallEvent, 'outcome'>, Partial<Record<Stage, Stage>>> = {
   cancel: { queued: 'cancelled', retry: 'cancelled' },
   lapse: { queued: 'lapsed', retry: 'lapsed' },

@@ -7,7 +7,7 @@ const { tenancy: _, ...ada } = viewers.account;
 const stan = viewers.staff;
 const actor = { who: stan, address: '192.0.2.1' };
 
-/** A store that has made that many sessions end, or has not found whom it should change. */
+/** A fake store that ended this many sessions, or didn't find the user to change. */
 function usersOf({ isThere = true, ended = 2 as number | null } = {}) {
   const done: unknown[] = [];
   const events: AuditEvent[] = [];

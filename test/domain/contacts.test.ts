@@ -15,7 +15,7 @@ const callOf = (contactId: string): ContactCall => ({
 });
 const signal = new AbortController().signal;
 
-/** Three calls to one number, of which so many are erased. */
+/** Three calls to one number, of which this many are erased. */
 function portsOf(erased = 2) {
   const asked: unknown[] = [];
   const events: AuditEvent[] = [];

@@ -8,7 +8,7 @@ const user = viewers.account;
 const now = at('2026-11-21T09:00:00.000Z');
 const session: Session = { user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false };
 
-/** With one user, whose password has this hash. */
+/** Ports with one user, whose password has this hash. */
 const portsWith = (passwordHash = 'hash') =>
   fakePorts({
     stores: {

@@ -4,19 +4,19 @@ import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
 /** In a path, `a/b` is a part of `a`. */
 const pathOf = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
 
-/** A queue in which the item is the network that it comes from. */
+/** A queue whose items are the networks that they come from. */
 function queueOf(most: number) {
   const queue = new FairQueue<string>(() => most);
   let name = 0;
   return {
-    /** @returns who must go, if anyone */
+    /** @returns the rejected attempt, if any */
     add: (network: string) => queue.add(pathOf(network), network)[0] ?? null,
     takeAll(): string[] {
       const taken: string[] = [];
       for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
       return taken;
     },
-    /** So many attempts of networks that never come back. */
+    /** This many attempts from networks that never retry. */
     flood(times: number) {
       for (let n = 0; n < times; n++) queue.add(pathOf(`stranger${++name}`), `stranger${name}`);
     },
@@ -77,7 +77,7 @@ describe('the password check queue', () => {
     expect([one, two, three, four]).to.deep.equal(['stranger2', 'stranger3', 'stranger4', 'honest']);
   });
 
-  /** After how many turns a network gets its own, if it and these others keep coming back. */
+  /** The number of turns before a network gets its own, if it and these others keep retrying. */
   function turnsUntilServed(others: readonly string[]): number {
     const queue = queueOf(4);
     for (const network of others) queue.add(network);
@@ -100,7 +100,7 @@ describe('the password check queue', () => {
     const queue = queueOf(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
     expect(queue.take()).to.equal('a/1');
-    // Turned away before b came; but its network has just had a turn.
+    // Rejected before b came, but its network has just had a turn.
     queue.add('a/2');
     expect(queue.takeAll()).to.deep.equal(['b', 'a/2']);
   });
@@ -171,7 +171,7 @@ describe('the password check queue', () => {
       queue.take();
       queue.flood(1);
     }
-    // One stays, so the rush isn't over.
+    // One attempt is still waiting, so the rush isn't over.
     for (let turn = 0; turn < 2; turn++) queue.take();
     for (const network of ['y', 'x']) queue.add(network);
     expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);

@@ -8,7 +8,7 @@ import { fakePorts } from '../support/ports.ts';
 
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
-/** What an import finds and writes, in memory. It fails at a step, counted from one. */
+/** A fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
 function importsOf(failingStep = 0) {
   const things: Record<ImportKind, Map<string, ImportedThing>> = {
     partners: new Map(),
@@ -62,7 +62,7 @@ const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userTy
 const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
 const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
-/** The message of what an import throws, with the code of a problem before it. */
+/** The error message from an import, with the problem code in front of it. */
 const refusalOf = (importing: Promise<unknown>) =>
   importing.then(
     () => 'nothing',

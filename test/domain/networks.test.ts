@@ -7,7 +7,7 @@ describe('the networks of an address', () => {
     ['2001:db8:1:203::9', ['20010db800010203/64', '20010db8000102/56', '20010db80001/48'], '20010db8/32'],
     ['::1', ['0000000000000000/64', '00000000000000/56', '000000000000/48'], '00000000/32'],
     ['1:2:3:4:5:6:7:8', ['0001000200030004/64', '00010002000300/56', '000100020003/48'], '00010002/32'],
-    // A connection without an address has been closed.
+    // A closed connection has no address.
     ['', ['', '/24'], '/16'],
   ] as const) {
     it(`are ${networks.join(', ')}, all with ${provider}`, () => {

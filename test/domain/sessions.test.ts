@@ -11,7 +11,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const refused = 'unauthorized: This request needs valid credentials.';
 
-/** One session, started and last seen so many ms ago. */
+/** One session, started and last seen this many ms ago. */
 function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
   const events: AuditEvent[] = [];
   const touched: number[] = [];
@@ -103,7 +103,7 @@ describe('a session', () => {
 });
 
 describe('signing in', () => {
-  /** How an attempt goes, and by how many counters it is counted. */
+  /** The result of an attempt, and by how many counters it was counted. */
   const attempt = async ({
     right = true,
     expiresIn = null as number | null,

@@ -9,7 +9,7 @@ const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt
 const minute = 60_000;
 const kindOf = (key: string) => key.replace(/:.*/, '');
 
-/** Checks a password, and tells what became of the counters. A full counter is one that opens in so many ms. */
+/** Checks a password and records what happens to the counters. A full counter is given by the ms until it resets. */
 async function check({
   email = user.email,
   address = '192.0.2.1',

@@ -18,7 +18,7 @@ const { account, partner, tied, staff, staffInAccount } = viewers;
 const actor = { who: staff, address: '192.0.2.1' };
 const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
 
-/** Users as a store would have them, and what was asked of it. */
+/** A fake store with these users, which records its calls. */
 function usersOf({ isThere = true, right = true, found = [account] as Viewer[] } = {}) {
   const created: NewUser[] = [];
   const events: AuditEvent[] = [];

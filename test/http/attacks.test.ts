@@ -12,7 +12,7 @@ import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
-/** Each of these has let somebody in, or brought something down, once. */
+/** Each of these attacks once let someone in or brought something down. */
 describe('attacks', () => {
   onEachDatabase((kind) => {
     let database: string;

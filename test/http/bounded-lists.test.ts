@@ -9,7 +9,7 @@ import { type DirectAccess, signIn, type Tenants } from '../support/tenants.ts';
 
 const rows = limits.directoryPage + 2;
 
-/** Whole numbers from 1, as a table `n(i)`. */
+/** The integers from 1, as a table `n(i)`. */
 function numbers(kind: DatabaseKind, count: number): string {
   return kind === 'postgres'
     ? `generate_series(1::bigint, ${count}) AS n(i)`
@@ -48,7 +48,7 @@ describe('console lists longer than a page', () => {
     });
     after(() => close());
 
-    /** Every page of a list, one after the other. */
+    /** All pages of a list, in order. */
     async function pages<Item>(
       path: string,
       read: (json: unknown) => { items: Item[]; nextCursor: string | null },
@@ -159,7 +159,7 @@ describe('console lists longer than a page', () => {
 describe('a search for calls', () => {
   onEachDatabase((kind) => {
     const count = 60_000;
-    /** Not so long ago that the core erases who was called. */
+    /** Recent enough that the core doesn't erase the contacts. */
     const since = Date.now() - 3_600_000;
     let core: RunningCore;
     let close: CoreHarness['close'];
@@ -183,7 +183,7 @@ describe('a search for calls', () => {
     after(() => close());
 
     const search = async (query: string) => callsSchema.parse((await ask('GET', url + query, { cookie })).json);
-    /** Goes on where each answer stopped. */
+    /** Continues where each response stopped. */
     async function searchAll(query: string, first = search(query)) {
       const found = await first;
       const calls = [...found.calls];

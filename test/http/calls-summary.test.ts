@@ -30,7 +30,7 @@ describe('the call summary of a campaign', () => {
     const summarize = (query = '?timeZone=UTC', campaign = tenants.campaign.id, as = cookie) =>
       ask('GET', `${core.url}/console/campaigns/${campaign}/calls/summary${query}`, { cookie: as });
     const summarizeAll = (query = '?timeZone=UTC', as = cookie) => ask('GET', `${core.url}/console/calls/summary${query}`, { cookie: as });
-    /** The summary of all campaigns in scope says the same: for Ada, that is this one. */
+    /** The summary of all campaigns in scope is the same, since Ada has only this one. */
     const days = async (timeZone = 'UTC') => {
       const as = await signIn(core.url, 'ada@example.com');
       const answer = await summarize(`?timeZone=${timeZone}`, tenants.campaign.id, as);

@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 
 type Started = { request: IncomingMessage; response: ServerResponse };
 
-/** A listener whose requests wait until a test answers them, and what became of connections to it. */
+/** A listener whose requests wait until a test responds to them, and which records what happens to its connections. */
 async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?: RequestListener) {
   const started: Started[] = [];
   const cuts: `${CutReason} ${string}`[] = [];
@@ -197,7 +197,7 @@ describe('a connection', () => {
     await until(() => opened.started.length > 0);
     const { request, response } = opened.started[0] ?? expect.fail();
     socket.resetAndDestroy();
-    // The core reads nothing while a request waits, so it learns of this by its own answer.
+    // The core reads nothing while a request is waiting, so it notices this only when it responds.
     request.socket.write('');
     response.end('x'.repeat(10_000_000));
     await until(() => request.socket.destroyed);
@@ -247,7 +247,7 @@ describe('a connection', () => {
       };
       const load = Promise.all(
         Array.from({ length: 16 }, async () => {
-          // A connection that is refused was never open.
+          // A refused connection was never opened.
           while (!isOver) await ask().catch(() => undefined);
         }),
       );

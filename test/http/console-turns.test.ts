@@ -3,7 +3,7 @@ import type { Turn } from '../../core/domain/calls/call-list.ts';
 import { ConsoleTurns } from '../../core/http/console/console-turns.ts';
 import { problemOf } from '../support/ports.ts';
 
-/** Long enough for everything but the tests that wait for it to be over. */
+/** Long enough for every test except those that wait for it to run out. */
 const ample = { search: 60_000, wait: 60_000, atOnce: 1, waitingOfUser: 3 };
 
 function stage(limits: Partial<typeof ample> = {}) {

@@ -192,7 +192,7 @@ describe('calls, users and activity in the console', () => {
           const { user, password } = createdUserSchema.strict().parse(answer.json);
           const cookie = await signIn(core.url, user.email, password);
           expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
-          // Never above: a tied user's new partner user is tied, too.
+          // Never above: the new partner user of a limited user is limited as well.
           if (who === 'tia') expect(user.account?.id).to.equal(tenants.account.id);
         });
       }

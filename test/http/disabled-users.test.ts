@@ -97,7 +97,7 @@ describe('a disabled user', () => {
         events: { action: string; address: string }[];
       };
       const found = events.find(({ action }) => action === 'user.disabled');
-      // A partner does not learn the names of the server's users.
+      // A partner must not learn the names of the server's operators.
       expect([disabled, found?.address]).to.deep.equal([['sue@example.com'], 'local']);
       const staff = await signIn(url, 'stan@example.com');
       await ask('PUT', `${url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });

@@ -38,7 +38,7 @@ describe('the details of an API key', () => {
       const answer = await placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: '+493012345678' } });
       expect(answer.status).to.equal(202);
     };
-    /** A core writes what keys did once it drains. */
+    /** A core writes the use of its keys when it drains. */
     const restart = async () => {
       await core.close();
       core = await startCoreHere(database, { clock });
@@ -86,7 +86,7 @@ describe('the details of an API key', () => {
           { day: '2026-11-20', placed: 3, cancelled: 1 },
         ]);
         expect(await counts('Europe/Berlin')).to.deep.equal([{ day: '2026-11-20', placed: 4, cancelled: 1 }]);
-        // 18:15 in UTC is midnight in Kathmandu, where the calls of 18:20 are those of the next day.
+        // 18:15 in UTC is midnight in Kathmandu, where the calls of 18:20 belong to the next day.
         expect(await counts('Asia/Kathmandu')).to.deep.equal([
           { day: '2026-11-20', placed: 1, cancelled: 0 },
           { day: '2026-11-21', placed: 3, cancelled: 1 },
@@ -129,7 +129,7 @@ describe('the details of an API key', () => {
         const { keyValue } = await createKey(core.url, cookie);
         await place(keyValue, 'old');
         await cancel(keyValue, 'old');
-        // A running core would forget them, too, as soon as the clock is moved.
+        // A running core would also delete them as soon as the clock is moved.
         await core.close();
         const kept = async () =>
           Promise.all(['api_key_usage', 'call_counts'].map(async (table) => (await direct.storage.database.read(table)).length));

@@ -334,7 +334,7 @@ describe('the key-authenticated endpoints', () => {
       const client = connect(Number(port), hostname);
       client.write(`POST ${new URL(onDemand(core.url, tenants.campaign.id)).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\n`);
       client.write('Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{');
-      // The server has other files' databases, too.
+      // The server also has the databases of other test files.
       const mine = '(SELECT oid FROM pg_database WHERE datname = current_database())';
       const waiting = () => trx('pg_locks').whereRaw(`NOT granted AND database = ${mine}`);
       await until(async () => (await waiting()).length > 0);

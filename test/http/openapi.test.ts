@@ -4,7 +4,7 @@ import { ask } from '../support/http.ts';
 import { answerErrors, openapi, openapiText, pathsOf } from '../support/openapi.ts';
 import { createKey, databaseWithTenants, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
-// `ask` compares every answer of all tests with the document. Here is what that leaves out.
+// `ask` compares the responses in all tests with the document. These tests cover the rest.
 describe('the OpenAPI document', () => {
   let core: RunningCore;
   let cookie: string;

@@ -25,7 +25,7 @@ describe('refused requests', () => {
 
       const place = (address: string, key?: string) =>
         ask('POST', `${core.url}/api/v1/campaigns/x/contacts/on-demand`, { ...(key ? { key } : {}), headers: from(address), body: {} });
-      // Without a key, malformed, unknown, and revoked since the core last accepted it.
+      // With no key, a malformed one, an unknown one, and one revoked since the core last accepted it.
       for (const key of [undefined, 'nonsense', unknown, keyValue]) await place('203.0.113.7', key);
       await place('2001:db8::7', unknown);
       const tryIn = (email: string, address: string) =>
@@ -37,7 +37,7 @@ describe('refused requests', () => {
       await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
       await core.close();
 
-      // One line each, or two where the ten seconds were over in between.
+      // One line each, or two if the ten seconds ended in between.
       const counted: Record<string, number> = {};
       for (const { msg, address, count } of core.log) {
         if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);
@@ -71,7 +71,7 @@ describe('refused requests', () => {
     expect(lines.map((line) => [line['level'], line['from'], line['requests']])).to.deep.equal([['warn', ['127.0.0.1'], 3]]);
   });
 
-  /** What a burst leaves in the log. */
+  /** The log lines of a burst. */
   async function linesOf(addresses: readonly string[]): Promise<LogLine[]> {
     const log: LogLine[] = [];
     const lines = new Writable({

@@ -46,7 +46,7 @@ describe('refusals', () => {
         'in lowercase': good.toLowerCase(),
         'of another kind': 'Bearer abc',
       });
-      // Past the end of the short key's day, and short of the session's limits.
+      // After the last day of the short-lived key, but within the session's limits.
       clock.set('2026-11-23T00:00:00.000Z');
     });
     after(() => close());

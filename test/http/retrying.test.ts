@@ -12,7 +12,7 @@ import { somePhone } from '../support/tenants.ts';
 
 const page = readFileSync(new URL('../../core/docs/retrying.md', import.meta.url), 'utf8');
 
-/** How the page's examples are run. */
+/** How to run the page's examples. */
 const examples = [
   { language: 'sh', name: 'curl', command: 'sh', needs: 'curl' },
   { language: 'python', name: 'Python', command: 'python3', needs: 'python3' },

@@ -5,13 +5,13 @@ import { databaseWithTenants, signIn } from '../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
 
-/** As a browser keeps them: one of the same name replaces the other. */
+/** Cookies as a browser keeps them: one with the same name replaces the other. */
 function merged(kept: string, sent: string): string {
   const pairs = `${kept}; ${sent}`.split('; ').map((pair): [string, string] => [pair.slice(0, pair.indexOf('=')), pair]);
   return [...new Map(pairs).values()].join('; ');
 }
 
-/** The secrets of two cores, as an operator changes them: one core after the other is restarted. */
+/** The secrets of two cores as an operator changes them: the cores are restarted one after the other. */
 const inTwoSteps = [
   [[old], [old]],
   [[old, renewed], [old]],
@@ -35,7 +35,7 @@ describe('replacing session secrets on two cores', () => {
     ({ database } = await databaseWithTenants('sqlite'));
   });
 
-  /** Starts both cores for one request after another. @returns the statuses of a request at each, for each browser, which keeps what it is sent */
+  /** Starts both cores for each step. @returns the status of a request to each core from each browser, which keeps its cookies */
   async function visit(secrets: string[][], browsers: { cookie: string }[]): Promise<number[]> {
     const statuses: number[] = [];
     for (const given of secrets) {
@@ -54,7 +54,7 @@ describe('replacing session secrets on two cores', () => {
   it("loses no session if the new secret is second everywhere before it's first anywhere, and the old one is removed last", async () => {
     const browsers: { cookie: string }[] = [];
     for (const secrets of inTwoSteps) {
-      // Back and forth: each core sees sessions that the other has signed.
+      // Back and forth: each core sees sessions signed by the other.
       const statuses = await visit([...secrets, ...secrets], browsers);
       expect(new Set(statuses), secrets.join(' | ')).to.deep.equal(new Set([200]));
     }

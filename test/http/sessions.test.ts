@@ -35,7 +35,7 @@ describe('sessions', () => {
         headers,
         ...(cookie === undefined ? {} : { cookie }),
       });
-    /** Throttle counters are by address; each test has one of its own. */
+    /** Throttle counters are by address, so each test has its own. */
     let addresses = 0;
     const fromElsewhere = () => ({ 'X-Forwarded-For': `198.51.100.${++addresses}` });
 
@@ -71,7 +71,7 @@ describe('sessions', () => {
       });
 
       it('sets a Secure cookie with the __Host- prefix over HTTPS', async () => {
-        // The scheme of the client's connection is the first.
+        // The scheme of the client's connection comes first.
         const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
         for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_.*; secure/i);
         const cookie = cookiesOf(answer);
@@ -152,7 +152,7 @@ describe('sessions', () => {
         `Content-Length: ${text.length}`,
       ];
       socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 5)}`);
-      // Answered on another connection after this one was written to: the core has begun with both.
+      // The response on another connection arrives after this one was written to, so the core has started with both.
       await ask('GET', `${core.url}/console/session`, { cookie: as });
       await meanwhile();
       socket.write(text.slice(5));
@@ -301,7 +301,7 @@ describe('sessions', () => {
           const id = digestOf(cookie.split(/[=;]/)[1] ?? '');
           const data = await direct.ports.stores.sessions.find(id);
           if (!data) throw new Error('There is no such session.');
-          // After the request's look at its session.
+          // After the request has read its session.
           const { password: reset } = await resetPassword(direct.ports, operator, user, null);
           const changing = changePassword(direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword }, id);
           expect(await changing.catch(({ code }) => code)).to.equal('invalid');
@@ -337,7 +337,7 @@ describe('sessions', () => {
     });
 
     describe("get their client's address", () => {
-      /** Where the last session was started from, as the audit events say. */
+      /** The address where the latest session was started, according to the audit events. */
       const seenFrom = async (headers: Record<string, string>) => {
         await tryPassword('ada@example.com', password, headers);
         const events = direct.storage.database.read('audit_events').where({ action: 'session.started' });

@@ -38,14 +38,14 @@ const everyone: Who[] = [
   'staff in partner',
 ];
 
-/** Whose keys each viewer sees and revokes. Each key is named for its creator. */
+/** Whose keys each viewer can see and revoke. Each key is named after its creator. */
 const sees: Record<Who | 'staff', Who[]> = {
   account: ['account'],
   teammate: ['teammate'],
   sibling: ['sibling'],
-  // Every user under the partner, and staff who made theirs there or in one of its accounts.
+  // Every user under the partner, and staff who created theirs there or in one of its accounts.
   partner: ['account', 'teammate', 'sibling', 'partner', 'tied', 'staff in account', 'staff in partner'],
-  // Made in the account that the login is tied to, by anyone.
+  // Created by anyone in the account that the user is limited to.
   tied: ['account', 'teammate', 'tied', 'staff in account'],
   other: ['other'],
   otherPartner: ['other', 'otherPartner'],
@@ -57,7 +57,7 @@ const sees: Record<Who | 'staff', Who[]> = {
 type Place = 'campaign' | 'siblingCampaign' | 'otherCampaign';
 const places: Place[] = ['campaign', 'siblingCampaign', 'otherCampaign'];
 
-/** The campaigns that each key reaches. */
+/** The campaigns that each key has access to. */
 const reaches: Record<Who, Place[]> = {
   account: ['campaign'],
   teammate: ['campaign'],
@@ -70,7 +70,7 @@ const reaches: Record<Who, Place[]> = {
   'staff in partner': ['campaign', 'siblingCampaign'],
 };
 
-/** The campaigns whose calls each viewer sees: for one who is tied to an account, fewer than the key reaches. */
+/** The campaigns whose calls each viewer sees. A user limited to an account sees fewer than their key has access to. */
 const campaignsOf: Record<Who, Place[]> = { ...reaches, tied: ['campaign'] };
 
 const emails: Record<Who | 'staff', string> = {
@@ -236,7 +236,7 @@ describe('who can see, revoke and use what', () => {
             counts.push(accountsSchema.parse(answer.json).accounts.length);
           }
           expect(counts).to.deep.equal(Array(4).fill(inScope ? 1 : 0));
-          // A cursor from another scope is no way to learn what sorts before it.
+          // A cursor from another scope must not reveal what sorts before it.
           const after = await ask('GET', `${core.url}/console/campaigns?cursor=${tenants.otherCampaign.id}`, as(viewer));
           expect(campaignsSchema.parse(after.json).campaigns).to.deep.equal([]);
         });
@@ -335,7 +335,7 @@ describe('who can see, revoke and use what', () => {
           .sort();
       };
 
-      // The same session every time: it has selected an account, a partner or nothing.
+      // The same session every time, with an account, a partner or nothing selected.
       for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
         it(`applies only to that one, whatever the session of ${session} has selected`, async () => {
           expect(await namesIn(session, tenancyOf('account'))).to.deep.equal([...sees['staff in account']].sort());
@@ -462,7 +462,7 @@ describe('who can see, revoke and use what', () => {
           for (const { id, external_id } of campaigns) found[external_id] = (await placeCall(core.url, id, keyValue)).status;
           return found;
         };
-        // The administrator of the partner whose campaigns it reaches sees it, and no other.
+        // Only an administrator of the partner whose campaigns it has access to can see it.
         const partners: { id: string; external_id: string }[] = await direct.storage.database
           .read('partners')
           .select<{ id: string; external_id: string }[]>('id', 'external_id')
@@ -496,7 +496,7 @@ describe('who can see, revoke and use what', () => {
         expect(await now()).to.deep.equal(first);
         await bring({ userType: 'partner', partner: 'p2', account: 'a2' });
         expect(await now()).to.deep.equal(second);
-        // Of staff, it reaches where it was made.
+        // A staff member's key has access to the tenancy where it was created.
         await bring({ userType: 'staff' });
         expect(await now()).to.deep.equal(first);
       });

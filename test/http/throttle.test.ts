@@ -33,7 +33,7 @@ describe('the sign-in throttle', () => {
     /** Another core on the same database. */
     const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
     const counters = () => direct.storage.database.write('sign_in_attempts');
-    /** Another address than that of the other guesses. */
+    /** A different address from that of the other guesses. */
     const elsewhere = '203.0.113.1';
     const pointsOf = async (counter: string): Promise<number[]> =>
       (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
@@ -45,17 +45,17 @@ describe('the sign-in throttle', () => {
         ...(cookie === undefined ? {} : { cookie }),
       });
     const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
-    /** As if so many wrong passwords had come before, the first of them now. */
+    /** As if this many wrong passwords had been tried, the first of them now. */
     const fill = async (counter: string, points: number) => {
       await tryPassword('ada@example.com', 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points });
     };
-    /** As if so many had come from many addresses, for one account. */
+    /** As if this many had been tried for one account from many addresses. */
     const fillFor = async (email: string, counter: string) => {
       await tryPassword(email, 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points: 100 });
     };
-    /** Changes with each row that is written, were it with the same values. */
+    /** Changes with every row that is written, even with the same values. */
     const versions = async (): Promise<unknown> =>
       kind === 'sqlite'
         ? direct.storage.database.write.raw('PRAGMA data_version')
@@ -229,7 +229,7 @@ describe('the sign-in throttle', () => {
 
       it('for many accounts from one address are throttled after a hundred', async () => {
         await tryPassword('x1@example.com', 'wrong');
-        // The ninety-eight between would take seconds of password checks.
+        // The ninety-eight in between would take seconds of password checks.
         await counters().where('key', 'like', 'address:%').update({ points: 99 });
         expect((await tryPassword('x2@example.com', 'wrong')).status).to.equal(401);
         expect((await tryPassword('x3@example.com', 'wrong')).status).to.equal(429);
@@ -271,7 +271,7 @@ describe('the sign-in throttle', () => {
         );
         expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
         expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
-        // Whether it was checked or turned away in the crowd: ten are checked in all.
+        // Whether it was checked or rejected in the crowd: ten are checked in total.
         if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
         expect((await attempt()).status).to.equal(429);
       });

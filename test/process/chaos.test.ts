@@ -4,13 +4,13 @@ import { attacksOf, begin, faultsOf } from '../chaos/run.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 
-// The short version of `npm run chaos`. Most of it waits: `npm test` runs parts of it at once, such as "1/2".
+// The short version of `npm run chaos`. Most of it is waiting, so `npm test` runs parts of it at the same time, such as "1/2".
 const [part = 1, parts = 1] = (process.env['CHAOS_PART'] ?? '1/1').split('/').map(Number);
 
 describe('no acknowledged call is lost, and no one is called twice or kept waiting, with', () => {
   const attacks = attacksOf(cases, databaseKinds, true).filter((_, index) => index % parts === part - 1);
   const { rowOf, ended } = begin(attacks, { isQuick: true });
-  // With --grep, more has begun than is asked about.
+  // With --grep, more attacks have started than were requested.
   after(async function () {
     this.timeout(180_000);
     await ended();

@@ -20,7 +20,7 @@ import {
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** Longer than any of these tests waits for anything. */
+/** Longer than any of these tests waits. */
 const long = { DRAIN_DELAY: '300' };
 
 const messages = ({ stdout }: CoreProcess): unknown[] => stdout.map((line) => JSON.parse(line).msg);
@@ -53,7 +53,7 @@ describe('a core that is told to stop', () => {
     };
     afterEach(() => core.child.kill('SIGKILL'));
 
-    /** A placed call whose body has not come yet: the core has accepted it, and cannot end it. */
+    /** A placed call whose body hasn't arrived yet: the core has accepted it, but can't finish it. */
     const halfPlaced = async () => {
       const body = JSON.stringify({ requestId: 'half', contact: { phone: somePhone() } });
       const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };
@@ -105,7 +105,7 @@ describe('a core that is told to stop', () => {
       await untilDraining(core);
       expect((await ready()).status).to.equal(503);
       expect((await ask('GET', `${core.managementUrl}/healthz`)).status).to.equal(200);
-      // On the connection that was there before, and on new ones.
+      // Over the existing connection and new ones.
       expect([(await kept()).headers.connection, sockets.size]).to.deep.equal(['close', 1]);
       for (let call = 0; call < 20; call++) {
         const placed = await placeCall(core.url, tenants.campaign.id, key);
@@ -120,7 +120,7 @@ describe('a core that is told to stop', () => {
       await untilDraining(core);
       const [code] = await (async () => {
         const ended = once(core.child, 'exit');
-        // Only what comes a second after the first signal counts as another.
+        // A signal counts as another one only a second after the first.
         const again = setInterval(() => core.child.kill('SIGTERM'), 50);
         return ended.finally(() => clearInterval(again));
       })();

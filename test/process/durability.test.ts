@@ -4,7 +4,7 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
-/** Another process that keeps a SQLite file's write lock to itself. */
+/** Another process that holds a SQLite file's write lock. */
 async function holdWriteLock(database: string): Promise<() => Promise<void>> {
   const holder = new sqlite3.Database(database.slice('sqlite:'.length));
   const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
@@ -33,7 +33,7 @@ describe("a core on SQLite while another process holds the file's lock", () => {
     if (core.child.exitCode === null && core.child.signalCode === null) await core.stop('SIGKILL');
   });
 
-  /** Places calls one after another. @returns the request ids that were acknowledged */
+  /** Places calls one after another. @returns the acknowledged request IDs */
   async function placeMany(count: number, prefix: string): Promise<string[]> {
     const acknowledged: string[] = [];
     for (let n = 0; n < count; n++) {
@@ -51,7 +51,7 @@ describe("a core on SQLite while another process holds the file's lock", () => {
     return acknowledged.filter((id) => !kept.has(id));
   }
 
-  /** Has a cancel and a placed call fail on the lock, and calls be placed after it. */
+  /** Makes a cancel and a placed call fail on the lock, and then places calls. */
   async function placeThroughLock(): Promise<string[]> {
     const before = await placeMany(1, 'before');
     const release = await holdWriteLock(database);

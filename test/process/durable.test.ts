@@ -35,13 +35,13 @@ async function connected(database: string): Promise<pg.Client> {
   return client;
 }
 
-/** Waits until a query finds something; or nothing, where that is awaited. */
+/** Waits until a query returns rows, or returns none. */
 const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
   until(async () => ((await client.query(sql)).rowCount ?? 0) > 0 === finds);
 
 const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
-/** Waits until commits wait for a standby: the server's processes hear of a new setting one after another. */
+/** Waits until commits wait for a standby, since the server's processes learn of a new setting one after another. */
 async function untilCommitsWait(observer: pg.Client, database: string): Promise<void> {
   const url = new URL(database);
   url.searchParams.set('application_name', 'probe');
@@ -63,7 +63,7 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
   await client.end();
 }
 
-/** What a test needs to place calls. */
+/** Everything a test needs to place calls. */
 async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
   const direct = await openDirect(database);
   const tenants = await createTenants(direct.ports);
@@ -73,9 +73,9 @@ async function withKey(database: string, core: RunningCore): Promise<{ tenants: 
 }
 
 describe('a core on PostgreSQL', function () {
-  // Some wait for the time limits themselves.
+  // Some tests wait for the time limits themselves.
   this.timeout(40_000);
-  // Some change the whole server, or stop it.
+  // Some tests change the whole server or stop it.
   before(() => setUpPostgres());
 
   describe('that is told to stop while starting', () => {
@@ -123,7 +123,7 @@ describe('a core on PostgreSQL', function () {
         const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
-        // Each commit of a core tells with what settings it was made.
+        // Each commit of a core records its settings.
         await observer.query(`CREATE TABLE commits (made text, patience text, scans text, path text)`);
         await observer.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
           INSERT INTO commits VALUES (current_setting('synchronous_commit'), current_setting('statement_timeout'), current_setting('enable_seqscan'), TG_TABLE_NAME);
@@ -172,7 +172,7 @@ describe('a core on PostgreSQL', function () {
       await observer.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${readOnly}`);
       await observer.query('SET default_transaction_read_only = off');
       const ended = await observer.query(`SELECT pid, pg_terminate_backend(pid) FROM (${sessions.replace('1', 'pid')}) AS s`);
-      // Not until there are none: the core may have connected again by itself.
+      // Doesn't wait until there are none, since the core may already have reconnected.
       const pids = ended.rows.map(({ pid }) => pid).join();
       await untilQuery(observer, `SELECT 1 FROM pg_stat_activity WHERE pid = ANY ('{${pids}}')`, false);
       statuses.push(await ready());
@@ -202,7 +202,7 @@ describe('a core on PostgreSQL', function () {
     try {
       await configure('nobody');
       await untilCommitsWait(observer, database);
-      // The first waits for the standby and will be committed. The second comes while it is in doubt, and does nothing.
+      // The first waits for the standby and will be committed. The second arrives while the first is in doubt, and does nothing.
       expect([await place(), await place(), await ready()]).to.deep.equal(['no answer', 503, 503]);
     } finally {
       await configure('');
@@ -233,7 +233,7 @@ describe('a core on PostgreSQL', function () {
       const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
       const acknowledged: string[] = [];
       const place = async (requestId: string) => {
-        // Incompressible: it takes as much room as it has characters.
+        // Incompressible, so it takes as many bytes as it has characters.
         const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, randomBytes(500).toString('hex')]));
         const body = { requestId, contact: { phone: somePhone() }, variables };
         const { status } = await placeCall(core.url, tenants.campaign.id, key, body);
@@ -283,7 +283,7 @@ describe('a core on PostgreSQL', function () {
     });
 
     it('returns 503 for unsent requests and no response for the others, recovers, and has every acknowledged call once', async function () {
-      // Far less than a statement may otherwise take.
+      // Far less than the usual limit for a statement.
       this.timeout(11_500);
       const { tenants, key, cookie } = placing;
       let calls = 0;

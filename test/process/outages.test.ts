@@ -12,7 +12,7 @@ import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** A way to a server that can be cut and mended. */
+/** A connection to a server that can be cut and restored. */
 async function cable(target: URL) {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
@@ -67,7 +67,9 @@ async function lockOf(database: string): Promise<{ release(): Promise<void> }> {
   };
 }
 
-/** Places calls without a request id, 32 at once, until it is stopped. @returns what each phone got; null without an answer */
+/**
+ * Places calls without a request ID, 32 at a time, until it's stopped. @returns the status for each phone number; null without a response
+ */
 function startPlacing(url: string, campaignId: string, key: string) {
   const answers = new Map<string, number | null>();
   let isStopped = false;
@@ -88,7 +90,7 @@ function startPlacing(url: string, campaignId: string, key: string) {
   };
 }
 
-/** Those of 202 that are not in the database, and those of 503 that are. */
+/** Calls with a 202 that aren't in the database, and calls with a 503 that are. */
 async function brokenPromises(database: string, answers: ReadonlyMap<string, number | null>): Promise<string[]> {
   const direct = await openDirect(database);
   const placed = new Set<string | null>(await direct.storage.database.read('calls').pluck('phone'));
@@ -147,7 +149,7 @@ describe('while the database is unavailable', () => {
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
     await line.cut();
-    // What was sent before the core noticed has no answer.
+    // What was sent before the core noticed gets no response.
     const again = () => placeCall(core.url, tenants.campaign.id, key);
     const placed = await again().catch(again);
     const listed = await ask('GET', `${core.url}/console/api-keys`, { cookie });

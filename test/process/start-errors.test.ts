@@ -14,18 +14,18 @@ import { refusedPort } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
 
 const secrets = { SESSION_SECRETS: testSecret };
-/** Has no rights of its own anywhere. */
+/** A user without any rights. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-/** One sentence on standard error, that begins with the variable to change; nothing but JSON lines in the log; and the exit code says so. */
+/** Expects one sentence on standard error that starts with the variable to change, nothing but JSON lines in the log, and the exit code. */
 function expectRefusedProcess({ status, stdout, stderr }: ReturnType<typeof failToStart>, variable: string, ...parts: string[]): void {
   expectSentence(stderr.replace(/\n$/, ''), variable, parts);
   expect(status).to.equal(1);
   for (const line of stdout.split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.to.throw();
 }
 
-/** The same within this process: what it throws is what the process writes. */
+/** The same within this process, where the thrown error has what the process would print. */
 async function expectRefusal(start: ReturnType<typeof startCoreHere>, variable: string, ...parts: string[]): Promise<void> {
   const error: unknown = await start.then(
     (core) => core.close(),

@@ -11,7 +11,7 @@ import { signingSecret } from '../support/receiver.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, databaseWithTenants, placeCall, signIn } from '../support/tenants.ts';
 
-/** Would have Node.js take any certificate. */
+/** Would make Node.js accept any certificate. */
 const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
 
 describe('with NODE_TLS_REJECT_UNAUTHORIZED=0 (needs openssl)', () => {

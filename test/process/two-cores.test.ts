@@ -17,7 +17,7 @@ describe('two cores on one database', () => {
 
     before(async () => {
       const database = await emptyDatabase(kind);
-      // Both at once, on an empty database: one migrates it and makes the first user.
+      // Both start at the same time on an empty database: one migrates it and creates the first user.
       [here, there] = await Promise.all([spawnCore(database), spawnCore(database)]);
       direct = await openDirect(database);
       tenants = await createTenants(direct.ports);
@@ -27,7 +27,7 @@ describe('two cores on one database', () => {
       await Promise.all([here.stop(), there.stop()]);
     });
 
-    /** Keys of Ada's, put straight into the database. */
+    /** Keys of Ada's, inserted directly into the database. */
     async function manyKeys(count: number): Promise<{ id: string; keyValue: string }[]> {
       const keys = Array.from({ length: count }, () => ({ id: direct.ports.randomness.id(), keyValue: makeKeyValue(randomBytes) }));
       const row = {
@@ -61,7 +61,7 @@ describe('two cores on one database', () => {
       expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
     });
 
-    // npm run chaos does it 1,000 times, while the keys are in use.
+    // npm run chaos does this 1,000 times while the keys are in use.
     it('refuse the very next request of a key revoked on the other one, 200 times out of 200', async () => {
       const cookie = await signIn(here.url, 'ada@example.com');
       const results = { before: 0, revoked: 0, refused: 0 };

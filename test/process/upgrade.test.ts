@@ -13,7 +13,7 @@ import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn
 
 const key = makeKeyValue(randomBytes);
 
-/** A database of the release before, with a key that may place calls in the campaign. */
+/** A database from the previous release, with a key that can place calls in the campaign. */
 async function previousRelease(url: string): Promise<void> {
   const location = parseDatabaseUrl(url);
   if (!location) throw new Error('The database has no address.');
@@ -67,7 +67,7 @@ describe('an upgrade', () => {
       });
       afterEach(() => direct.close());
 
-      /** Places, cancels and lists. @returns the status of each answer */
+      /** Places, cancels and lists. @returns the status of each response */
       const use = async () => {
         const placed = await placeCall(core.url, campaignId, keyValue);
         const gone = await ask('DELETE', `${onDemand(core.url, campaignId)}/${textAt(placed, 'contactId')}`, { key: keyValue });
@@ -81,7 +81,7 @@ describe('an upgrade', () => {
         return [placed, gone, created, keys, calls, ready].map(({ status }) => status);
       };
 
-      /** What the page on operations has as additive. */
+      /** Changes that the operations page calls additive. */
       const addTo = async (name: string) => {
         const { write } = direct.storage.database;
         for (const table of ['calls', 'api_keys', 'users', 'sessions', 'campaigns', 'audit_events']) {

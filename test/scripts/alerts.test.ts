@@ -35,7 +35,7 @@ describe('the Prometheus alerts', () => {
 
 type Panel = { title: string; targets?: { expr: string }[] };
 
-/** Starts a Prometheus that looks at one core several times a second. @returns how to ask it, and how to stop it */
+/** Starts a Prometheus that scrapes one core several times per second. @returns functions to query and stop it */
 async function startPrometheus(target: string) {
   const directory = freshDirectory();
   const file = join(directory, 'prometheus.yml');
@@ -45,7 +45,7 @@ async function startPrometheus(target: string) {
   const child = spawn('prometheus', args, { stdio: 'ignore' });
   const ended = once(child, 'exit');
   return {
-    /** How many series an expression finds; an error where Prometheus does not take it. */
+    /** The number of series for an expression; an error if Prometheus refuses it. */
     async count(expression: string): Promise<number> {
       const answer = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(expression)}`);
       const { data, error }: { data: { result: unknown[] }; error?: string } = JSON.parse(await answer.text());
@@ -80,7 +80,7 @@ describe('the Grafana dashboard and the alerts', () => {
       const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m')));
       const watched = readFileSync(join(folder, 'callkey-alerts.yml'), 'utf8').match(/\bcallkey_\w+(?:\{[a-z_]+="[^"]*"\})?/g) ?? [];
       let missing = [...asked, ...new Set(watched)];
-      // On a busy machine, a scrape may lack what the database did not answer in time: a later one has it.
+      // On a busy machine, a scrape can lack values that the database didn't return in time. A later one has them.
       for (let scrapes = 4; missing.length > 0 && scrapes < 20; scrapes++) {
         await looks(scrapes);
         const counts = await Promise.all(missing.map((expression) => prometheus.count(expression)));

@@ -26,7 +26,7 @@ describe('the systemd unit (needs systemd-analyze)', () => {
 
   it('is valid, together with its drop-in for PostgreSQL', () => {
     const directory = freshDirectory();
-    // The check looks for the program, too.
+    // The check also looks for the program.
     const unit = readFileSync(join(deploy, 'callkey.service'), 'utf8').replace(/^ExecStart=callkey-core$/m, 'ExecStart=/bin/true');
     const dropIns = join(directory, 'callkey.service.d');
     mkdirSync(dropIns);
@@ -42,7 +42,7 @@ describe('the systemd unit (needs systemd-analyze)', () => {
   });
 });
 
-/** A stand-in for systemd, which writes each message that it gets as a line. */
+/** A stand-in for systemd that writes each message it receives as a line. */
 const listener = `
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -30,7 +30,7 @@ describe("the core's package", () => {
     folder = join(out, 'package');
     state = freshDirectory();
     if (nobody.uid !== undefined) chownSync(state, nobody.uid, nobody.gid);
-    // What npm would install: the dependencies alone, from this checkout.
+    // What npm would install: only the dependencies, from this checkout.
     mkdirSync(join(folder, 'node_modules'));
     for (const name of Object.keys(packageJson().dependencies))
       symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));

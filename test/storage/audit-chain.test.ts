@@ -32,11 +32,11 @@ describe('the audit chain in the database', () => {
     const row = { actor_id: 'u', actor_name: 'Ada', action: 'a', subject_kind: 'partner' as const, subject_id: 's', subject_name: 'S' };
     const where = { account_id: 'c', partner_id: 'p', address: '192.0.2.1' };
     let made = 0;
-    /** @returns their instants, a second apart */
+    /** @returns their times, a second apart */
     async function addEvents(count: number): Promise<number[]> {
       const instants = Array.from({ length: count }, (_, n) => clock.millis() + (n + 1) * 1_000);
       clock.advance({ seconds: count });
-      // In the order of their identifiers, as events of different milliseconds are.
+      // In the order of their identifiers, like events from different milliseconds.
       await events().insert(instants.map((instant) => ({ id: `event-${String(++made).padStart(6, '0')}`, at: instant, ...row, ...where })));
       return instants;
     }
@@ -121,7 +121,7 @@ describe('the audit chain in the database', () => {
       const { prunedSeq, prunedHash } = await chain.state();
       expect([await seqs(), prunedSeq, prunedHash, await chain.oldestAt()]).to.deep.equal([[3, 4], 2, second?.hash, instants[2]]);
       expect(await chain.prune(2)).to.equal(0);
-      // What is not chained stays.
+      // Events that aren't chained stay.
       expect([await chain.prune(4), (await events()).length]).to.deep.equal([2, 1]);
     });
 

@@ -31,7 +31,7 @@ function controlled({
     isFaultOfOne: () => false,
     observe: () => undefined,
   });
-  /** @param left how many milliseconds there are until the request's deadline */
+  /** @param left the milliseconds until the request's deadline */
   const ask = (n: number, left: number = deadlines.answer) => request({ n, deadline: performance.now() + left });
   const finish = async (index: number) => {
     const run = runs[index];
@@ -41,12 +41,12 @@ function controlled({
   return { ask, runs, finish };
 }
 
-/** Lets the event loop turn: a batch begins in the turn after its requests, and is answered in the one after its end. */
+/** Lets the event loop turn: a batch starts in the turn after its requests, and their results arrive in the turn after its end. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What a request fails with; of a problem, what its caller sees. */
+/** The error that a request fails with; for a problem, what its caller sees. */
 async function failureOf(request: Promise<unknown>): Promise<unknown> {
   const error: unknown = await request.then(
     () => 'none',
@@ -65,7 +65,7 @@ function useStillClock(): void {
     mock.timers.enable({ apis: ['setTimeout'] });
   });
   afterEach(() => {
-    // What was put over the mocked timers first: it would leave them in place.
+    // The latest mock is restored first; otherwise it would leave the mocked timers in place.
     mock.restoreAll();
     mock.timers.reset();
   });
@@ -195,7 +195,7 @@ describe('a batch', () => {
     expect(await countOf(three)).to.equal(1);
     await turns();
     expect(await countOf(() => void ask(4))).to.equal(0);
-    // One to answer the first batch, and one to begin the next.
+    // One turn to return the first batch's results, and one to start the next.
     expect(await countOf(() => finish(0))).to.equal(idle + 2);
     expect(await countOf(() => finish(1))).to.equal(idle + 1);
   });
@@ -292,7 +292,7 @@ describe("a request's deadline", () => {
     retryAfter: 2,
     message: "The database didn't respond in time. Try again shortly, with the same request ID.",
   };
-  /** What each of these requests has come to so far: its answer, or the problem. */
+  /** The state of each of these requests so far: waiting, its result, or the problem. */
   const outcomesOf = (...requests: Promise<unknown>[]) => {
     const outcomes: unknown[] = requests.map(() => 'waits');
     for (const [n, request] of requests.entries()) {
@@ -402,7 +402,7 @@ describe("a request's deadline", () => {
     await turns();
     await finish(0);
     const outcomes = outcomesOf(ask(2, deadlines.statement + 250));
-    // In the same turn: its batch has not begun.
+    // In the same turn, so its batch hasn't started.
     mock.timers.tick(250);
     await turns();
     await pass(deadlines.statement + 250);

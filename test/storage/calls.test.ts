@@ -65,7 +65,7 @@ describe('calls in the database', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let digest: Digest;
-    /** A partner user's, for both campaigns of the partner. */
+    /** A partner user's key, with access to both of the partner's campaigns. */
     let partnerDigest: Digest;
     let seen: unknown[];
     let calls: CallStore;
@@ -407,7 +407,7 @@ describe('on PostgreSQL', () => {
       'api_keys',
       Array.from({ length: 1_000 }, (_, n) => row(n)),
     );
-    // Of the keys, not of the few users: as autovacuum does it.
+    // Only for the keys, and not for the few users, as autovacuum does it.
     await direct.storage.database.write.raw('ANALYZE api_keys');
     const request = { ...callerOf(digestOf('k1')), campaignId: tenants.campaign.id, at: 0 };
     const { calls } = direct.ports.stores;
@@ -417,7 +417,7 @@ describe('on PostgreSQL', () => {
     await calls.cancel(request, { contactId: 'none' });
     await calls.cancel(request, { requestId: 'none' });
 
-    // One transaction, so that all is asked of the connection that has prepared the statements.
+    // One transaction, so that everything runs on the connection that has prepared the statements.
     const plans = await direct.storage.database.lanes.keys.write.transaction(async (trx) => {
       await trx.raw('SET LOCAL plan_cache_mode = force_generic_plan');
       const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%api_keys%'`);

@@ -107,7 +107,7 @@ describe('queued calls', () => {
       await addKey('goes');
       await addCalls('goes', 30);
       const { storage, ports } = direct;
-      // Dies after the key has gone.
+      // Dies after the key was revoked.
       storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       const failed = await revoke('goes').catch((error: Error) => error.message);
       await addCalls('goes-late', 1, { api_key_id: 'goes' });
@@ -213,7 +213,7 @@ describe('queued calls', () => {
       it("are found in the queue's index instead of among all calls, even after an ANALYZE", async () => {
         await addCalls('one', 50);
         await direct.storage.database.write.raw('ANALYZE');
-        // Connections read what ANALYZE has found when they open.
+        // Connections read the results of ANALYZE when they open.
         const analyzed = await openDirect(database, clock);
         const { database: db } = analyzed.storage;
         const asked: [sql: string, bindings: readonly Value[] | undefined][] = [];
@@ -271,7 +271,7 @@ describe('queued calls', () => {
       await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: ahead });
       await addCalls('as-asked', 1, { due_at: now + day, not_before: now + day });
       await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: now + day / 8 });
-      // The lease of a core whose clock is as far ahead as it may be.
+      // The lease of a core whose clock is as far ahead as allowed.
       const leased = clockSkew.plus(dialingLimits.lease).toMillis();
       await addCalls('leased', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + leased });
       await addCalls('leased-longer', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + leased + 1 });
@@ -338,7 +338,7 @@ describe('queued calls', () => {
     });
 
     it('that were never dialed are erased on time, at the first check, together with what a provider wrote', async () => {
-      // Before PostgreSQL's own clock, which a core's must not be ahead of.
+      // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });
       await addCalls('past', 1, { not_after: clock.millis() + 1 });

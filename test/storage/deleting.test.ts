@@ -9,7 +9,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** More than two steps revoke. */
+/** More than two steps can revoke. */
 const many = 2_100;
 
 describe('a user with thousands of API keys', () => {
@@ -36,7 +36,7 @@ describe('a user with thousands of API keys', () => {
         ...{ id: `k${n}`, digest: digestOf(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
         ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
       });
-      // The oldest is another user's.
+      // The oldest key is another user's.
       const rows = Array.from({ length: many + 1 }, (_, n) => row(n, n === 0 ? teammate.id : account.id));
       for (let start = 0; start < rows.length; start += 400) await write('api_keys').insert(rows.slice(start, start + 400));
       const call = (n: number) => ({

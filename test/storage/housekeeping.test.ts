@@ -24,10 +24,10 @@ describe('a running core', () => {
     let harness: CoreHarness;
     let timers: { run: () => void; every: number }[];
     beforeEach(() => {
-      // Before PostgreSQL's own clock, which a core's must not be ahead of.
+      // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock = fakeClock('2024-03-01T09:00:00.000Z');
       timers = [];
-      // Sixty runs of each minute's sweeps before one of each hour's would take seconds.
+      // Running each minute's sweeps sixty times before each hour's would take seconds.
       mock.method(globalThis, 'setInterval', (run: () => void, every: number) => {
         timers.push({ run, every });
         return setTimeout(() => undefined).unref();
@@ -52,7 +52,7 @@ describe('a running core', () => {
       ...{ subject_name: 'U', account_id: null, partner_id: null, address: 'local' },
     });
 
-    /** Starts a core on a database where each sweep has something to do in an hour, or has now, if the clock does not matter. */
+    /** Starts a core on a database where each sweep will have something to do in an hour, or has now, if the clock doesn't matter. */
     async function start(): Promise<void> {
       const { database: url, tenants } = await databaseWithTenants(kind);
       const direct = await openDirect(url, clock);
@@ -115,7 +115,7 @@ describe('a running core', () => {
       };
     }
 
-    /** What happens each minute and each hour, once. */
+    /** Runs the sweeps of each minute and each hour once. */
     async function passAnHour(): Promise<void> {
       const sealed = logged(/sealed/);
       for (const { run, every } of timers) if (every === minute || every === hour) run();
@@ -205,7 +205,7 @@ describe('a running core', () => {
         );
       await place('later', { notBefore: clock.now().plus({ hours: 1 }).toISO(), notAfter: clock.now().plus({ hours: 2 }).toISO() });
       clock.advance({ days: 31 });
-      // The timers of housekeeping stand still: only the dialer can have noticed.
+      // The housekeeping timers are stopped, so only the dialer can have noticed.
       await until(() => logged(/^The clock of this machine is 31 days ahead/) === 1);
       await place('meanwhile', {});
       const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/meanwhile`, { key: keyValue });

@@ -22,7 +22,7 @@ describe('the total number of keys', () => {
     afterEach(() => direct.close());
     const write = () => direct.storage.database.write;
 
-    /** Several keys of one user at once, made in an account's scope or in the first partner's. */
+    /** Creates several keys of one user at once, in an account's scope or in the first partner's. */
     async function add(user: keyof Tenants['users'], account: 'account' | 'siblingAccount' | 'otherAccount' | null, count: number) {
       const creator = tenants.users[user];
       const rows = Array.from({ length: count }, () => ({
@@ -33,7 +33,7 @@ describe('the total number of keys', () => {
       await write()('api_keys').insert(rows);
     }
 
-    /** What the lists say, next to what counting their keys one by one comes to. */
+    /** The counts in the lists, next to the result of counting their keys one by one. */
     async function listedAndCounted(): Promise<{ listed: number[]; counted: number[] }> {
       const { users, account, siblingAccount, partner, otherPartner } = tenants;
       const sights = [

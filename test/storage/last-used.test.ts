@@ -31,7 +31,7 @@ describe("a key's last use", () => {
     const lastUsedAt = async (): Promise<number | null> =>
       (await direct.storage.database.read('api_keys').first('last_used_at'))?.last_used_at ?? null;
     const isWritten = (at: number) => until(async () => (await lastUsedAt()) === at);
-    /** As long as this, and no longer, a sweep comes after a use. */
+    /** The longest time between a use and the next sweep. */
     const sweep = () => mock.timers.tick(10_000);
 
     it('is written within ten seconds of placing a call while the core is running', async () => {
@@ -49,7 +49,7 @@ describe("a key's last use", () => {
       clock.advance({ seconds: 44 });
       await place();
       sweep();
-      // What has to be written at once shows that the sweep is over.
+      // An entry that must be written immediately shows that the sweep is over.
       await direct.storage.database.write('api_keys').update({ name: 'Renamed' });
       expect(await lastUsedAt()).to.equal(first);
       const second = clock.millis();

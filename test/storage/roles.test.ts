@@ -15,7 +15,7 @@ describe('a core on PostgreSQL whose role can only read and change rows, in its 
     const name = new URL(database).pathname.slice(1);
     const client = new pg.Client(database);
     await client.connect();
-    // As core/docs/operations.md has it.
+    // As described in core/docs/operations.md.
     await client.query(`
       CREATE ROLE ${owner} LOGIN PASSWORD 'owner';
       CREATE ROLE ${core} LOGIN PASSWORD 'core';

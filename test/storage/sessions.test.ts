@@ -33,10 +33,10 @@ describe('sessions in the database', () => {
     const ids = (): Promise<string[]> => direct.storage.database.read('sessions').orderBy('id').pluck('id');
     const events = (): Promise<string[]> => direct.storage.database.read('audit_events').pluck('id');
     const event = (): AuditEvent => auditEvent(direct.ports, operator, 'session.started', { kind: 'session', id: 'u', name: 'Ada' }, null);
-    /** As of now. */
+    /** Starts a session at the current time. */
     const start = (id: Digest, { of = tenants.users.account.id, withHash = hash, leaving = event() } = {}) =>
       sessions.start(id, of, withHash, clock.now(), leaving);
-    /** A session of a user, with the password that all of them have. */
+    /** A session of a user, with everyone's password. */
     const startOf = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
 
     it("start if the user's password hasn't changed, and are recorded as their last sign-in, with an event", async () => {

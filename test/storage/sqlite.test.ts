@@ -45,9 +45,9 @@ describe('the writer of a SQLite file', () => {
   }
 
   /**
-   * Leaves a writing statement active on the writer's connection, as one that ended in SQLITE_BUSY would be.
+   * Leaves a writing statement active on the writer's connection, like one that ended in SQLITE_BUSY.
    *
-   * @returns what ends it
+   * @returns a function that ends it
    */
   async function holdCommitsBack(): Promise<() => Promise<void>> {
     const { client } = direct.storage.database.write;
@@ -65,7 +65,7 @@ describe('the writer of a SQLite file', () => {
 
   it("acknowledges no call that other connections don't see, and continues on a new connection", async () => {
     const end = await holdCommitsBack();
-    // The statement that holds it back will commit it, when it ends.
+    // The statement that holds it back will commit it when it ends.
     expect(await place('held-back')).to.equal('ResultUnknown');
     await end();
     expect(await place('after')).to.equal('placed');

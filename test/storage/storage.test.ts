@@ -127,7 +127,7 @@ describe('storage', () => {
       await direct.close();
     });
 
-    /** Has the batch of a call wait for somebody else's call with the same request id, which is then taken back. */
+    /** Makes the batch of a call wait for another call with the same request ID, which is then rolled back. */
     async function placeWhile(leave: (viewer: Viewer, keyId: string) => Promise<unknown>): Promise<{ placed: boolean; states: string[] }> {
       const { ports, storage } = direct;
       const { users, campaign } = tenants;
@@ -246,7 +246,7 @@ describe('storage', () => {
     async () => {
       const database = await freshDatabase('postgres');
       const readThrough = async () => {
-        // What a connection has counted is known once it is closed.
+        // A connection's statistics are available once it's closed.
         const later = await openDirect(database);
         const tables = later.storage.database.read('pg_stat_user_tables').whereIn('relname', ['calls', 'api_keys', 'campaigns']);
         const counts: (number | string)[] = await tables.pluck('seq_scan');

@@ -62,7 +62,7 @@ describe('the counters of attempts', () => {
     });
 
     it('refuse without counting an attempt that exceeded a limit together with concurrent ones', async () => {
-      // As PostgreSQL has it, where each statement sees the counters as they were before the others.
+      // As on PostgreSQL, where each statement sees the counters as they were before the others.
       const { database } = direct.storage;
       const { take: takeWithOthers } = throttleStore({
         ...database,

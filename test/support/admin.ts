@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { type Ended, runScript } from './commands.ts';
 import { type DatabaseKind, onEachDatabase } from './databases.ts';
 
-/** `npm run admin` on a database, or on that which the function names by then. */
+/** `npm run admin` on a database, or on the one that the function returns at the time. */
 export function adminOn(database: string | (() => string)) {
   const urlOf = typeof database === 'string' ? () => database : database;
   const admin = (args: string[], input = ''): Promise<Ended> => runScript('core/admin.ts', args, { env: { DATABASE_URL: urlOf() }, input });
-  /** Runs with --json. @returns the one object that it answers with */
+  /** Runs with --json. @returns the JSON object that it prints */
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await admin([...args, '--json']);
     expect([code, stderr]).to.deep.equal([0, '']);
@@ -18,7 +18,7 @@ export function adminOn(database: string | (() => string)) {
 
 type Admin = ReturnType<typeof adminOn> & { kind: DatabaseKind; database(): string };
 
-/** Runs the same tests on each kind of database; every test has one of its own. */
+/** Runs the same tests on each kind of database. Every test has a database of its own. */
 export function describeAdmin(title: string, fresh: (kind: DatabaseKind) => Promise<string>, tests: (on: Admin) => void): void {
   describe(title, () => {
     onEachDatabase((kind) => {

@@ -5,12 +5,12 @@ import type { Page } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Those whose answer depends on colours. */
+/** The rules whose result depends on colors. */
 export const rulesOfColour = ['color-contrast', 'link-in-text-block'] as const;
 
-/** What axe finds wrong with what the page shows, by all of its rules or by these. */
+/** What axe finds wrong with the page as it's shown, by all of its rules or by these. */
 export async function violationsOn(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // A page keeps it until it loads again.
+  // A page keeps axe until it's reloaded.
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe);
   const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
   const { violations }: AxeResults = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);

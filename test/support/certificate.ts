@@ -4,7 +4,7 @@ import { freshDirectory } from './databases.ts';
 
 export const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
 
-/** A certificate for localhost that nobody trusts, as the variables that a core takes. */
+/** A certificate for localhost that no one trusts, in the form of a core's variables. */
 export function selfSignedCertificate(): { TLS_CERT_FILE: string; TLS_KEY_FILE: string } {
   const directory = freshDirectory();
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };

@@ -5,14 +5,16 @@ import { buildWebConsole } from './web-build.ts';
 
 const { CHROMIUM_PATH, CALLKEY_REQUIRE_DESKTOP } = process.env;
 const names = CHROMIUM_PATH ? [CHROMIUM_PATH] : ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-/** The tests download no browser. */
+/** The tests don't download a browser. */
 const executablePath = names
   .map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).stdout?.trim() ?? '')
   .find((path) => path !== '');
 
 let browser: Browser | undefined;
 
-/** Tests in a real Chromium, one for all of a file. Without one they are skipped with the reason, or fail if they are required. */
+/**
+ * Tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're required.
+ */
 export function describeBrowser(title: string, tests: () => void): void {
   describe(title, function (this: Mocha.Suite) {
     this.timeout(60_000);

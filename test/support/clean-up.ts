@@ -3,14 +3,14 @@ const afterFile: Task[] = [];
 const atEnd: Task[] = [];
 
 /**
- * Registers what ends the processes that the tests of a file share. The hooks import none of those who do: every file would load what only
- * some need.
+ * Registers a function that ends the processes shared by the tests of a file. The hooks don't import those modules, because every file
+ * would then load what only some need.
  */
 export function afterEachFile(task: Task): void {
   afterFile.push(task);
 }
 
-/** Registers what ends or removes what the tests of a process share. */
+/** Registers a function that ends or removes what the tests of a process share. */
 export function atTheEnd(task: Task): void {
   atEnd.push(task);
 }
@@ -23,7 +23,7 @@ export async function removeFiles(): Promise<void> {
   for (const task of atEnd) await task();
 }
 
-/** For scripts that use what the tests use. */
+/** For scripts that use the tests' modules. */
 export async function cleanUp(): Promise<void> {
   await endProcesses();
   await removeFiles();

@@ -11,13 +11,13 @@ export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.ur
 export type CliProcess = {
   child: ChildProcess;
   ended: Promise<Ended & { signal: NodeJS.Signals | null }>;
-  /** Waits until standard error or output has said something. */
+  /** Waits until standard error or output contains a text. */
   said(what: RegExp): Promise<void>;
 };
 /** `stdout`: a file instead of a pipe. */
 export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string };
 
-/** One person's machine: a home of its own, and the command line run in it as a process. */
+/** A user's machine: a separate home folder, and the command line running there as a process. */
 export class CliHome {
   readonly directory = freshDirectory();
   readonly environment: Record<string, string>;
@@ -26,7 +26,7 @@ export class CliHome {
     this.environment = environment;
   }
 
-  /** As a process of its own, which a test can kill. */
+  /** Starts a separate process, which a test can kill. */
   start(args: string[], { environment, input, main = cliMain, stdout }: CliOptions = {}): CliProcess {
     const env = { ...bareEnvironment, ...this.#env(environment) };
     const file = stdout === undefined ? undefined : openSync(stdout, 'w');
@@ -45,7 +45,7 @@ export class CliHome {
     return { HOME: this.directory, ...this.environment, ...environment };
   }
 
-  /** Every file that has been left in the home, with its text. */
+  /** Every file left in the home folder, with its content. */
   files(): { path: string; text: string }[] {
     return readdirSync(this.directory, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

@@ -7,7 +7,7 @@ export type FakeClock = Clock & {
   advance(by: DurationLike): void;
 };
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it's moved. */
 export function fakeClock(start = '2026-11-21T09:00:00.000Z'): FakeClock {
   let now = at(start);
   return {
@@ -28,5 +28,5 @@ export function at(instant: string): DateTime<true> {
   return parsed;
 }
 
-/** Its identifiers have the time of the machine, whatever a test's own clock says. */
+/** Its identifiers contain the machine's time, whatever a test's own clock says. */
 export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7(), firstIdAt: () => null };

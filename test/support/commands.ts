@@ -9,12 +9,12 @@ export type Ended = { code: number; stdout: string; stderr: string };
 
 const compiled = fileURLToPath(new URL('../../node_modules/.cache/callkey-tests', import.meta.url));
 const { PATH = '', HOME = '', NODE_COMPILE_CACHE = compiled } = process.env;
-/** What every program of ours is started with: nothing that configures it, and a place to keep compiled code, which halves its start. */
+/** The environment of every started program: no configuration, and a place for compiled code, which halves the start-up time. */
 export const bareEnvironment = { PATH, HOME, NODE_COMPILE_CACHE };
 
 type Settings = { env?: Record<string, string>; input?: string; directory?: string };
 
-/** Runs a script of the project as a process of its own. */
+/** Runs a script of the project in a separate process. */
 export async function spawnScript(
   script: string,
   args: string[],
@@ -30,7 +30,7 @@ export async function spawnScript(
 let host: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs a script of the project, in its turn, in a process that it shares with the others of this process. */
+/** Runs a script of the project in a process that this test process shares between its scripts, one at a time. */
 export function runScript(
   script: string,
   args: string[],

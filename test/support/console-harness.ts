@@ -4,7 +4,7 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
 import { password, type Tenants } from './tenants.ts';
 
-/** A core with tenants, and a console with nobody signed in. */
+/** A core with tenants, and a console where no one is signed in. */
 export type ConsoleHarness = CoreHarness & { desktop: RunningConsole; page: Page };
 
 export async function openConsole({ clock, ...launch }: { clock?: Clock } & LaunchOptions = {}): Promise<ConsoleHarness> {
@@ -12,8 +12,8 @@ export async function openConsole({ clock, ...launch }: { clock?: Clock } & Laun
 }
 
 /**
- * For the tests of one group: the first one starts Electron, and the others find it signed out, with its page loaded again. Each has a core
- * of its own. What the main process remembers between sessions stays: the sign-in form has the address and the e-mail of the test before.
+ * For the tests of a group: the first one starts Electron, and the others find it signed out with its page reloaded. Each has a core of its
+ * own. What the main process remembers between sessions stays: the sign-in form shows the previous test's server and email address.
  */
 export function sharedConsole(launch: LaunchOptions = {}): (clock?: Clock) => Promise<ConsoleHarness> {
   let shared: RunningConsole | undefined;
@@ -28,7 +28,7 @@ export function sharedConsole(launch: LaunchOptions = {}): (clock?: Clock) => Pr
   };
 }
 
-/** @returns false where the test has closed the console or left it in a state that it does not come back from */
+/** @returns false if the test has closed the console or left it in a state that it can't return from */
 async function isSignedOutAgain({ page }: RunningConsole): Promise<boolean> {
   try {
     await page.evaluate('Promise.all([callkey.dismissSecret(), callkey.signOut()]).then(() => undefined)');
@@ -69,7 +69,7 @@ export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'co
   await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
 }
 
-/** The app does; a browser's page has its server already. */
+/** The app has this field; a browser's page already knows its server. */
 export function asksForServer(page: Page): Promise<boolean> {
   return page.evaluate('callkey.capabilities.choosesServer');
 }

@@ -12,7 +12,7 @@ export type CoreHarness = {
   close(): Promise<void>;
 };
 
-/** Starts a core within the test's own process, on a database of its own that has the tenants. */
+/** Starts a core within the test's process, on a separate database that has the tenants. */
 export async function openCore({ kind = 'sqlite', ...options }: { kind?: DatabaseKind } & CoreOptions = {}): Promise<CoreHarness> {
   const { database, tenants } = await databaseWithTenants(kind);
   const core = await startCoreHere(database, options);

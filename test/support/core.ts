@@ -28,7 +28,7 @@ export type RunningCore = Core & { log: LogLine[] };
 
 export type CoreOptions = { clock?: Clock | undefined; environment?: Record<string, string>; passwords?: Passwords };
 
-/** A whole core within the test's own process, with a clock that the test may move. */
+/** A whole core within the test's process, with a clock that the test can move. */
 export async function startCoreHere(
   databaseUrl: string,
   { clock = systemClock, environment = {}, passwords = cheapPasswords() }: CoreOptions = {},
@@ -44,7 +44,7 @@ export async function startCoreHere(
   const core = await startCore(config, config.sessionSecrets ?? [], {
     log: createLog(config.logLevel, lines),
     clock,
-    // A clock of the test's own knows nothing of the times in ids.
+    // A test's own clock doesn't match the times in identifiers.
     randomness: clock === systemClock ? systemRandomness : testRandomness,
     passwords,
   });
@@ -54,7 +54,7 @@ export async function startCoreHere(
 export type CoreProcess = {
   url: string;
   managementUrl: string;
-  /** All that it has written so far. */
+  /** Everything it has written so far. */
   stdout: string[];
   stderr: string[];
   child: ChildProcess;
@@ -62,7 +62,7 @@ export type CoreProcess = {
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 };
 
-/** What is running still, so that a test that fails leaves nothing behind. */
+/** What is still running, so that a failed test leaves nothing behind. */
 const running = new Set<ChildProcess>();
 
 export function killAll(): void {
@@ -71,11 +71,11 @@ export function killAll(): void {
 
 const root = new URL('../../', import.meta.url);
 const { scripts }: { scripts: { start: string } } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
-/** What `npm start` gives to Node. */
+/** The Node.js options of `npm start`. */
 const startArgs = scripts.start.split(' ').slice(1, -1);
 const main = fileURLToPath(new URL('core/main.ts', root));
 
-/** What `npm start` starts, as a process of its own. */
+/** Starts what `npm start` starts, in a separate process. */
 export async function spawnCore(
   databaseUrl: string,
   environment: Record<string, string> = {},
@@ -90,7 +90,7 @@ export async function spawnCore(
   const stderr: string[] = [];
   const urls = new Map<unknown, string>();
   running.add(child);
-  // Not its exit: it may have written what has not been read yet.
+  // Waits for the end of its output instead of its exit, after which output can still be unread.
   const ended = once(child, 'close').finally(() => running.delete(child));
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line));
   const listening = new Promise<void>((resolve) => {

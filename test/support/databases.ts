@@ -10,22 +10,22 @@ import { type PostgresServer, sharedPostgres, startPostgres } from './postgres.t
 
 const kinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof kinds)[number];
-/** Both, but for `npm run mutants`. */
+/** Both, except in `npm run mutants`. */
 export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASES'] === 'sqlite' ? ['sqlite'] : kinds;
 
 let postgres: Promise<PostgresServer> | undefined;
 const templates = new Set<Map<DatabaseKind, unknown>>();
 
-/** What TEST_TEMPLATES names: those that `npm test` has made for all files, by name and kind. */
+/** The value of TEST_TEMPLATES: the templates that `npm test` has created for all files, by name and kind. */
 const given: Record<string, { database: string; content: never }> = JSON.parse(process.env['TEST_TEMPLATES'] ?? '{}');
 const directories: string[] = [];
 
 /**
- * Makes databases that begin alike, as copies of one of each kind: a copy takes less than what it has in it.
+ * Creates databases with the same content by copying one of each kind, which is faster than filling them.
  *
  * @param name of the templates in TEST_TEMPLATES
- * @param fill fills a database that has the whole schema, and no rows, and disconnects
- * @returns the one that is copied, and a function that makes another copy: the DATABASE_URL, and what `fill` returned
+ * @param fill fills a database that has the whole schema and no rows, and disconnects
+ * @returns the copied database, and a function that makes another copy: the DATABASE_URL, and what `fill` returned
  */
 export function databases<Content>(
   name: string,
@@ -55,7 +55,7 @@ export function databases<Content>(
 
 type Template<Content> = { database: string; content: Content };
 
-/** A PostgreSQL server of this process's own has no template of another's. */
+/** This process's own PostgreSQL server has no templates from another server. */
 async function isShared(kind: DatabaseKind): Promise<boolean> {
   return kind === 'sqlite' || (await thePostgres()).url === process.env['TEST_POSTGRES_URL'];
 }
@@ -85,12 +85,12 @@ function locationOf(databaseUrl: string) {
 
 export const withoutRows = databases('without rows', async () => undefined);
 
-/** @returns the DATABASE_URL of a fresh database that has the whole schema, and no rows */
+/** @returns the DATABASE_URL of a new database with the whole schema and no rows */
 export async function freshDatabase(kind: DatabaseKind): Promise<string> {
   return (await withoutRows.copyOf(kind)).database;
 }
 
-/** @returns the DATABASE_URL of a database without a schema; on SQLite, without a file */
+/** @returns the DATABASE_URL of a database without a schema; for SQLite, without a file */
 export async function emptyDatabase(kind: DatabaseKind): Promise<string> {
   return kind === 'sqlite' ? `sqlite:${newSqliteFile()}` : (await thePostgres()).createDatabase();
 }
@@ -102,7 +102,7 @@ function thePostgres(): Promise<PostgresServer> {
   return postgres;
 }
 
-/** Has the databases of this process on a server of its own, with settings of its own, and not on the one that all files share. */
+/** Uses a separate server with these settings for the databases of this process, instead of the one that all files share. */
 export async function setUpPostgres(settings: readonly string[] = []): Promise<void> {
   const before = postgres;
   postgres = startPostgres(settings);
@@ -111,7 +111,7 @@ export async function setUpPostgres(settings: readonly string[] = []): Promise<v
   await (await before)?.stop();
 }
 
-/** A directory that is gone after the tests. */
+/** A directory that is removed after the tests. */
 export function freshDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-test-'));
   directories.push(directory);
@@ -123,7 +123,7 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
   for (const kind of databaseKinds) describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => tests(kind));
 }
 
-/** For what there is on PostgreSQL alone. */
+/** For tests that apply only to PostgreSQL. */
 export function itOnPostgres(title: string, test: Mocha.AsyncFunc): void {
   const define = databaseKinds.includes('postgres') ? it : it.skip;
   define(title, test);
@@ -134,10 +134,10 @@ atTheEnd(removeDirectories);
 
 async function endProcesses(): Promise<void> {
   killAll();
-  // One that did not start has said so, and has nothing to stop.
+  // A server that didn't start has reported it, and doesn't need to be stopped.
   const server = await postgres?.catch(() => undefined);
   await server?.stop();
-  // The next file goes on with that of all files.
+  // The next file uses the shared server again.
   if (server?.url === process.env['TEST_POSTGRES_URL']) return;
   postgres = undefined;
   forget('postgres');

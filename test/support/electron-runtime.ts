@@ -27,5 +27,5 @@ function whyNot(): string | undefined {
   return spawnSync('Xvfb', ['-help']).error ? 'there is no display, and no Xvfb to make one' : undefined;
 }
 
-/** Why the console cannot start here; undefined if it can. */
+/** Why the console can't start here; undefined if it can. */
 export const whyNoElectron = whyNot();

@@ -13,7 +13,7 @@ import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const holdReady = fileURLToPath(new URL('hold-ready.cjs', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY } = process.env;
-/** Tests in a real Electron. Without one they are skipped with the reason, or fail if they are required. */
+/** Tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
 export function describeDesktop(title: string, tests: () => void): void {
   describe(title, function (this: Mocha.Suite) {
     // A start takes a second, but much longer on a busy machine.
@@ -30,10 +30,10 @@ export function describeDesktop(title: string, tests: () => void): void {
   });
 }
 
-// `npm test` builds it for all files: two builds at once would write over each other, and over what a third has started.
+// `npm test` builds it once for all files: two builds at the same time would overwrite each other, and what another test has started.
 let built = process.env['CONSOLE_IS_BUILT'] === '1' ? Promise.resolve() : undefined;
 
-/** Builds the console, once. */
+/** Builds the console once. */
 export function buildConsole(): Promise<void> {
   built ??= build();
   return built;
@@ -47,7 +47,7 @@ async function build(): Promise<void> {
 
 let display: Promise<string> | undefined;
 
-/** Starts an X server, which ends with this process, and returns its display. */
+/** Starts an X server that ends with this process. @returns its display */
 async function startDisplay(): Promise<string> {
   const server = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1600x1200x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -75,9 +75,9 @@ export async function consoleEnvironment(more: Record<string, string> = {}): Pro
 }
 
 export type LaunchOptions = {
-  /** The folder of an earlier start, or a fresh one. */
+  /** The folder of an earlier start, or a new one. */
   userData?: string;
-  /** Further arguments of the command line. */
+  /** Further command-line arguments. */
   args?: string[];
   env?: Record<string, string>;
 };
@@ -88,11 +88,11 @@ export type RunningConsole = {
   userData: string;
   /** Everything that the app has written to stdout and stderr. */
   output(): string;
-  /** Quits the app, and kills it if it does not quit within five seconds. */
+  /** Quits the app, and kills it if it doesn't quit within five seconds. */
   close(): Promise<void>;
 };
 
-/** Every process that has not ended. Each leads its own process group. */
+/** Every process that hasn't ended. Each leads its own process group. */
 const running = new Set<ChildProcess>();
 
 /** Kills the process and its children after the group of tests, unless it has ended. */
@@ -102,7 +102,7 @@ export function watchOver(child: ChildProcess): ChildProcess {
   return child;
 }
 
-/** The arguments of `npm run desktop`, with another user data folder. */
+/** The arguments of `npm run desktop`, with a different user data folder. */
 export const consoleArgs = (userData: string, more: readonly string[] = []) => [...rootArgs, `--user-data-dir=${userData}`, ...more, root];
 
 /** Starts the console and waits for its page. */
@@ -133,7 +133,7 @@ async function closeConsole(app: ElectronApplication, child: ChildProcess): Prom
     child.kill('SIGKILL');
   }, 5_000);
   await app.close().catch(() => undefined);
-  // Playwright may be done with it before it has ended.
+  // Playwright may be finished before the process has ended.
   await ended;
   clearTimeout(deadline);
 }

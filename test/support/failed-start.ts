@@ -6,7 +6,7 @@ import { freshDirectory } from './databases.ts';
 
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
 
-/** Starts a core that is expected to give up. @param user under whose id it runs, where the tests run as root */
+/** Starts a core that is expected to fail. @param user the user ID to run as, if the tests run as root */
 export function failToStart(environment: Record<string, string>, user?: number): { status: number | null; stdout: string; stderr: string } {
   const directory = freshDirectory();
   if (user !== undefined) chownSync(directory, user, user);

@@ -4,11 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Agent, type Dispatcher } from 'undici';
 
-/** What befalls one request on its way: it gets an answer on the way, its answer is lost, it waits for something, or nothing. */
+/**
+ * What happens to one request on its way: it gets this response from the proxy, its response is lost, it waits for something, or nothing
+ * happens.
+ */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass' | Promise<void>;
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
-/** A network between a client and a core, which does to the next requests what is asked of it, and lets all others pass. */
+/** A network between a client and a core. It applies the given faults to the next requests, and passes all others. */
 export type FaultyProxy = { url: string; seen: Passed[]; faults: Fault[]; close(): Promise<void> };
 
 export async function faultyProxy(target: string): Promise<FaultyProxy> {
@@ -32,7 +35,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const { host: _, connection: __, 'content-length': ___, ...kept } = headers;
     const answer = await onwards.request({
       origin: target,
-      // As it came: a parsed URL would resolve dots.
+      // Unparsed, because a parsed URL would resolve dots.
       path: url,
       method: method as Dispatcher.HttpMethod,
       headers: kept,
@@ -41,7 +44,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     if (fault === 'lose the answer') incoming.socket.destroy();
     else {
-      // Of the other connection: this one may have to close, for which some clients wait.
+      // For the other connection: this one may have to close, which some clients wait for.
       const { connection: _, 'keep-alive': __, ...headers } = answer.headers;
       outgoing.writeHead(answer.statusCode, headers).end(bytes);
     }

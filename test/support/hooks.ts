@@ -7,7 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endProcesses, removeFiles } from './clean-up.ts';
 import { openHandles } from './open-handles.ts';
 
-// All that is temporary goes into one folder, which shows afterwards what was left. Other users get to it: PostgreSQL does not run as root.
+// All temporary files go into one folder, which shows afterwards what was left behind. Other users can access it, because PostgreSQL
+// doesn't run as root.
 const folder = mkdtempSync(join(tmpdir(), 'callkey-tests-'));
 chmodSync(folder, 0o755);
 process.env['TMPDIR'] = folder;
@@ -15,7 +16,7 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 const { setTimeout: realTimer } = globalThis;
 
-/** Fails a file that leaves anything behind. `npm test` runs short ones in one process. */
+/** Fails a file that leaves anything behind. `npm test` runs several short files in one process. */
 export const mochaHooks = {
   beforeAll(this: Mocha.Context): void {
     const suites = Map.groupBy(this.test?.parent?.suites ?? [], ({ file }) => file);
@@ -23,7 +24,7 @@ export const mochaHooks = {
   },
   async afterAll(this: Mocha.Context): Promise<void> {
     try {
-      // Tests outside of any suite may leave something, too.
+      // Tests outside of any suite can leave something behind as well.
       await leaveNothing.call(this);
       await removeFiles();
       expectNothing(temporary());
@@ -43,7 +44,7 @@ async function leaveNothing(this: Mocha.Context): Promise<void> {
   if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait for ever');
   globalThis.setTimeout = realTimer;
   await endProcesses();
-  // What was closed just now is gone some turns later.
+  // Recently closed handles take a few turns to disappear.
   for (let turn = 0; turn < 100 && leftOpen().length > 0; turn++) await pause(10);
   expectNothing([...left, ...leftOpen()]);
 }
@@ -52,13 +53,13 @@ function expectNothing(left: string[]): void {
   if (left.length > 0) throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
 }
 
-/** What the tests and the product made. Chromium, Playwright and the sound server leave some of their own when they are killed. */
+/** Files created by the tests and the product. Chromium, Playwright and the sound server leave files of their own when they're killed. */
 function temporary(): string[] {
   const names = readdirSync(folder).filter((name) => name.includes('callkey'));
   return names.map((name) => `the temporary ${name}`);
 }
 
-/** A process that goes on, but for the database server that all tests share and `endProcesses` ends. */
+/** A process that is still running, except for the database server that all tests share and `endProcesses` ends. */
 function isForgotten(handle: unknown): handle is ChildProcess {
   if (!(handle instanceof ChildProcess) || handle.exitCode !== null || handle.signalCode !== null) return false;
   return !/postgres$/.test(handle.spawnfile);

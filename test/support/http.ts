@@ -6,7 +6,7 @@ export type Answer = {
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   text: string;
-  /** The body, where it is a JSON object; otherwise empty. */
+  /** The body if it's a JSON object; otherwise empty. */
   json: Readonly<Record<string, unknown>>;
 };
 
@@ -14,12 +14,12 @@ export type Ask = {
   key?: string;
   cookie?: string;
   body?: unknown;
-  /** A body sent as it is. */
+  /** A body that is sent unchanged. */
   raw?: string | Buffer;
   headers?: Record<string, string | string[]>;
 };
 
-/** Sends one request, as a program would: no redirects, no retries, no cookies of its own. The answer has to be as core/openapi.json says. */
+/** Sends one request as a program would, without redirects, retries or stored cookies. The response must match core/openapi.json. */
 export async function ask(method: string, url: string, { key, cookie, body, raw, headers = {} }: Ask = {}): Promise<Answer> {
   const sent = raw ?? (body === undefined ? null : JSON.stringify(body));
   const response = await request(url, {
@@ -45,7 +45,7 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
   return answer;
 }
 
-/** The cookies that an answer sets, as a later request sends them. */
+/** The cookies set by a response, in the form that a later request sends. */
 export function cookiesOf(answer: Answer): string {
   return [answer.headers['set-cookie'] ?? []]
     .flat()
@@ -53,7 +53,7 @@ export function cookiesOf(answer: Answer): string {
     .join('; ');
 }
 
-/** The text at a place in an answer's body: `textAt(answer, 'apiKey', 'id')`. Fails where there is none. */
+/** The text at a path in a response body: `textAt(answer, 'apiKey', 'id')`. Fails if there is none. */
 export function textAt(answer: Answer, ...path: string[]): string {
   let found: unknown = answer.json;
   for (const name of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, name) : undefined;
@@ -66,7 +66,7 @@ export function codeOf(answer: Answer): string {
   return String(answer.json['type']).replace(/^.*#/, '');
 }
 
-/** What comes back over a bare socket, byte for byte, but for the Date. The request has to ask for `Connection: close`. */
+/** The raw response over a socket, byte for byte except for the Date. The request must send `Connection: close`. */
 export function overSocket(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -3,16 +3,16 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import { type FaultyProxy, faultyProxy } from './faulty-proxy.ts';
 import { createKey, signIn } from './tenants.ts';
 
-/** What an integrator has, and a look at it from beside: a core on SQLite that dials nobody, and a key of Ada's for its campaigns. */
+/** What an integrator has, together with direct access to it: a core on SQLite that dials no one, and a key of Ada's for its campaigns. */
 type Integrator = Readonly<Omit<CoreHarness, 'close'>> & {
   readonly key: string;
-  /** The way to the core. No test finds what an earlier one left of it. */
+  /** The network between the client and the core. No test is affected by the faults of an earlier one. */
   readonly network: FaultyProxy;
-  /** A new one for each test, with the key and the way to the core in its environment. */
+  /** A new home for each test, with the key and the core's address in its environment. */
   readonly home: CliHome;
 };
 
-/** Has all tests of a suite share one. Its members are there from the first hook of the suite on. */
+/** Shares one integrator between all tests of a suite. Its properties are available from the suite's first hook on. */
 export function sharedIntegrator(): Integrator {
   let shared: Opened | undefined;
   let home: CliHome | undefined;

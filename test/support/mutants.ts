@@ -1,17 +1,17 @@
-// For npm run mutants: what Stryker's processes load before the tests, in the place of hooks.ts.
+// For npm run mutants: Stryker's processes load this before the tests instead of hooks.ts.
 import fc from 'fast-check';
 import Mocha from 'mocha';
 import { cleanUp } from './clean-up.ts';
 
-/** Which mutants a test runs through, by the test's title. Stryker's own, in its processes. */
+/** The mutants that each test runs through, by the test's title. Stryker provides this in its processes. */
 type Coverage = Record<string, Record<string, number>>;
 type StrykerState = { currentTestId?: string; mutantCoverage?: { perTest: Coverage } };
 const stateOf = (): StrykerState => Reflect.get(globalThis, '__stryker__') ?? {};
 
-// The same cases for each mutant. The first one that fails says enough: looking for a smaller one takes long.
+// Uses the same cases for each mutant. The first failing case is enough: looking for a smaller one takes long.
 fc.configureGlobal({ seed: 2026, endOnFailure: true });
 
-// What runs before the tests of a group is on the way of each of them. Stryker takes it for a part of the test before.
+// Code that runs before a group's tests is needed by all of them. Stryker would count it for the test before them.
 const groups = new Map<string, Mocha.Suite>();
 const { beforeAll } = Mocha.Suite.prototype;
 Reflect.set(Mocha.Suite.prototype, 'beforeAll', function (this: Mocha.Suite, ...hook: unknown[]) {
@@ -36,7 +36,7 @@ export const mochaHooks = {
         for (const [mutant, count] of Object.entries(before)) covered[mutant] = (covered[mutant] ?? 0) + count;
       });
     }
-    // The next mutant finds nothing of this one, such as a database that it has made.
+    // The next mutant must not find anything that this one left behind, such as a database.
     await cleanUp();
   },
 };

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Has the page of a partner user show one-time passwords through each button that leads to one: of a new user named Canary, and a new one of
- * theirs. Closes the dialogs, and goes through the screens.
+ * Makes a partner user's page show one-time passwords through each button that leads to one: for a new user named Canary, and again after a
+ * reset. Closes the dialogs, and visits the screens.
  *
  * @returns the passwords
  */

@@ -15,7 +15,7 @@ type Document = {
 export const openapiText = readFileSync(new URL('../../core/openapi.json', import.meta.url), 'utf8');
 export const openapi: Document = JSON.parse(openapiText);
 
-/** Clients must bear new fields; here a field that is not described is a fault. */
+/** Clients must accept new fields, but here an undocumented field is an error. */
 const strict: Document = JSON.parse(openapiText, (name, value) =>
   isRecord(value) && isRecord(value['properties']) && !('$ref' in value) && name !== 'properties'
     ? { additionalProperties: false, ...value }
@@ -29,14 +29,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong with a value at a place in the document, such as `#/components/schemas/Problem`. */
+/** What is wrong with a value, according to the schema at a path in the document, such as `#/components/schemas/Problem`. */
 export function schemaErrors(pointer: string, value: unknown): string[] {
   const validate = ajv.getSchema(`openapi${pointer}`);
   if (!validate) return [`The document has no ${pointer}.`];
   return validate(value) === true ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-/** How an answer differs from what the document says of its path. Empty where it does not, and for paths that are not the contract's. */
+/** How a response differs from the document. Empty if it matches, and for paths outside of the contract. */
 export function answerErrors(method: string, url: string, answer: Answer): string[] {
   const [path] = pathsOf(new URL(url).pathname);
   if (path === undefined) return [];
@@ -50,7 +50,7 @@ export function answerErrors(method: string, url: string, answer: Answer): strin
   return [...headerErrors(response ?? {}, answer), ...(method === 'HEAD' ? [] : bodyErrors(response ?? {}, pointer, answer))];
 }
 
-/** What a method gets that a path does not have. */
+/** The responses of every path to methods that it doesn't have. */
 const toOtherMethods: Record<number, Reference> = {
   400: { $ref: '#/components/responses/MalformedRequest' },
   401: { $ref: '#/components/responses/Unauthorized' },
@@ -59,7 +59,7 @@ const toOtherMethods: Record<number, Reference> = {
 
 const patterns = Object.keys(openapi.paths).map((path) => ({ path, pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** The paths of the document that an address fits; one without parameters at its end first. */
+/** The paths of the document that match a URL, those without a parameter at the end first. */
 export function pathsOf(pathname: string): string[] {
   const matching = patterns.filter(({ pattern }) => pattern.test(pathname)).map(({ path }) => path);
   return matching.sort((one, other) => Number(one.endsWith('}')) - Number(other.endsWith('}')));

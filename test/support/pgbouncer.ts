@@ -10,9 +10,9 @@ import { freePort } from './postgres.ts';
 export type Pooler = { url: string; stop(): Promise<void> };
 
 /**
- * A PgBouncer that shares few connections, but for session mode: there each needs its own.
+ * A PgBouncer with few shared connections, except in session mode, where each client needs its own.
  *
- * @returns null where it is not installed
+ * @returns null if it isn't installed
  */
 export async function startPgBouncer(
   database: string,
@@ -37,7 +37,7 @@ export async function startPgBouncer(
     `default_pool_size = ${poolSize}`,
   ];
   writeFileSync(file, `${settings.join('\n')}\n`);
-  // It does not run as root: there it runs as nobody, who has to get to its file.
+  // It refuses to run as root. There it runs as nobody, who needs access to its file.
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   chmodSync(directory, 0o755);
   if (nobody.uid !== undefined) chownSync(file, nobody.uid, nobody.gid);

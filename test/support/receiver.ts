@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers';
 import { type Handoff, handoffSchema } from '#contract/calls/dialer.ts';
 
-/** What core and provider share in tests. */
+/** The secret that the core and provider share in tests. */
 export const signingSecret = `whsec_${'core'.repeat(10)}`;
 
 export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; body: Buffer };
 
-/** A provider's receiving side. Each hand-off is answered as the test says; 202 unless it says anything. */
+/** A provider's receiving side. Responds to each hand-off as the test says, or else with 202. */
 export async function startReceiver(
   answer: (received: Received, response: ServerResponse) => unknown = (_, response) => response.writeHead(202).end(),
   port = 0,
@@ -30,7 +30,7 @@ export async function startReceiver(
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/calls`,
     received,
-    /** Waits until so many hand-offs have come. */
+    /** Waits until this many hand-offs have arrived. */
     async until(count: number): Promise<void> {
       if (received.length < count) await new Promise<void>((resolve) => waiting.push({ count, resolve }));
     },

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import Mocha from 'mocha';
 
-/** The usual report, and for `scripts/check.ts` what failed, the counts and how many seconds each file took. */
+/** The usual report, plus the failures, the counts and the seconds per file for `scripts/check.ts`. */
 class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
@@ -18,7 +18,7 @@ class CountingReporter extends Mocha.reporters.Spec {
       if (!file || !parent?.root) return;
       const now = performance.now();
       const name = relative('.', file);
-      // A file that is skipped here may take its time where it is not.
+      // A file that is skipped here may take a long time elsewhere.
       if (tested.has(file)) seconds[name] = (seconds[name] ?? 0) + (now - last) / 1_000;
       last = now;
     });
@@ -30,5 +30,5 @@ class CountingReporter extends Mocha.reporters.Spec {
   }
 }
 
-// Mocha loads a reporter as a module's default export.
+// Mocha loads a reporter from a module's default export.
 export default CountingReporter;

@@ -7,12 +7,12 @@ import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
 import { freePort } from './postgres.ts';
 
-/** Ports that the two cores have, each on a loopback address of its own. */
+/** The ports of the two cores, each on a loopback address of its own. */
 export type CorePorts = { port: number; managementPort: number };
 
 type Kind = {
   file: string;
-  /** What the machine's own configuration has around the file of core/deploy. */
+  /** The configuration that a machine has around the file from core/deploy. */
   around(snippet: string, directory: string): string;
   command(file: string): [string, ...string[]];
 };
@@ -53,7 +53,7 @@ export function hasProxy(kind: ProxyKind): boolean {
   return spawnSync(kind, [kind === 'caddy' ? 'version' : '-v']).error === undefined;
 }
 
-/** Starts what core/deploy has for this proxy, with other ports and a certificate. */
+/** Starts this proxy with its configuration from core/deploy, but with other ports and a certificate. */
 export async function startProxy(kind: ProxyKind, ports: CorePorts, certificate: { TLS_CERT_FILE: string; TLS_KEY_FILE: string }) {
   const { file, around, command }: Kind = kinds[kind];
   const directory = freshDirectory();
@@ -79,7 +79,7 @@ export async function startProxy(kind: ProxyKind, ports: CorePorts, certificate:
   const ended = once(child, 'exit').finally(() => running.delete(child));
   return {
     url: `https://localhost:${port}`,
-    /** All that it has written to standard error. */
+    /** Everything it has written to standard error. */
     said,
     async stop() {
       child.kill('SIGTERM');

@@ -13,15 +13,15 @@ import { until } from './until.ts';
 export type ScreenState = {
   name: string;
   page: Page;
-  /** @param factor 2 is 200 % */
+  /** @param factor 2 means 200 % */
   zoom(factor: number): Promise<void>;
-  /** What the window shows, as a PNG. */
+  /** The window's content as a PNG. */
   picture(): Promise<Buffer>;
 };
 
-/** Where the screens run. */
+/** Where the screens are shown: in the app or a browser. */
 export type Home = Omit<ScreenState, 'name'> & {
-  /** Null where there is no menu. */
+  /** Null if there is no menu. */
   choose: ((command: Command) => Promise<void>) | null;
   close(): Promise<void>;
 };
@@ -34,7 +34,7 @@ export async function openInElectron(): Promise<Home> {
   const zoom = (factor: number) =>
     app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
   const picture = async () => {
-    // Two frames: the first makes the change, the second shows it.
+    // Waits for two frames: the first makes the change, the second shows it.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     const base64 = await app.evaluate(async ({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
@@ -54,15 +54,15 @@ export async function openInChromium(url: string): Promise<Home> {
   const context = await browser.newContext({ timezoneId: timeZone, locale: 'en-GB', viewport: size });
   const page = await context.newPage();
   await page.goto(url);
-  // What a browser's zoom does to a page: fewer, larger pixels.
+  // Does what a browser's zoom does to a page: fewer, larger pixels.
   const zoom = (factor: number) => page.setViewportSize({ width: size.width / factor, height: size.height / factor });
   return { page, zoom, picture: () => page.screenshot(), choose: null, close: () => context.close() };
 }
 
 /**
- * Shows every screen of the console in every state, one after the other. It covers secrets before it stops.
+ * Shows every screen of the console in every state, one after the other. Covers secrets at each stop.
  *
- * @param open gets the address of the core
+ * @param open receives the address of the core
  */
 export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncGenerator<ScreenState> {
   const harness = await openCore();
@@ -230,7 +230,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
-    // The next fault is not for this request, which in a browser takes the same way.
+    // The next fault isn't meant for this request, which takes the same way in a browser.
     if (!namesServer) await until(() => network.seen.at(-1)?.method === 'DELETE');
 
     for (const [name, status, generation] of [
@@ -248,7 +248,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
         .waitFor();
       yield stop(name);
       await button(namesServer ? 'Use another server' : 'Try again').click();
-      // The fault that comes next is not for what loads this form.
+      // The next fault isn't meant for the requests that load this form.
       await page.getByLabel('Email').waitFor();
     }
   } finally {

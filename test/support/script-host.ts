@@ -1,5 +1,5 @@
-// Runs scripts of the project one after the other in this process, each as if it were the only one: its own module, arguments, environment,
-// folder, streams and exit code. What they import is loaded once, which takes most of the time of a process of their own.
+// Runs scripts of the project one after the other in this process, each as if it were alone: with its own module, arguments, environment,
+// folder, streams and exit code. Their imports, which take most of a separate process's time, are loaded only once.
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
@@ -13,13 +13,13 @@ async function run({ file, args, env, input, directory }: Job, turn: number): Pr
   for (const [name, value] of Object.entries({ stdout, stderr, stdin: Readable.from([input]) }))
     Object.defineProperty(process, name, { value, configurable: true });
   process.argv = [process.execPath, file, ...args];
-  // Changed, not replaced: what is not JavaScript reads it, too.
+  // Changed instead of replaced, because native code reads it as well.
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(directory);
   process.exitCode = undefined;
   try {
-    // With another query, it is another module; those that it imports are not.
+    // A different query makes it a different module, but not the modules that it imports.
     await import(`${pathToFileURL(file).href}?${turn}`);
   } catch (error) {
     stderr.write(String(error));

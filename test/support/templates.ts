@@ -1,7 +1,7 @@
 import { databaseKinds, withoutRows } from './databases.ts';
 import { withTenants } from './tenants.ts';
 
-/** Makes the databases that all test files begin with a copy of. @returns what TEST_TEMPLATES says to them */
+/** Creates the databases that all test files copy. @returns the value of TEST_TEMPLATES */
 export async function makeTemplates(): Promise<string> {
   const named = Object.entries({ 'without rows': withoutRows, 'with tenants': withTenants });
   const templates = named.flatMap(([name, { templateOf }]) =>

@@ -15,7 +15,7 @@ import { cheapPasswords } from './passwords.ts';
 
 export const password = 'correct horse battery staple';
 
-/** The database of a core under test, seen from beside it. */
+/** Direct access to the database of a core under test. */
 export type DirectAccess = { ports: Ports; storage: Storage; close(): Promise<void> };
 
 export async function openDirect(databaseUrl: string, clock: Clock = systemClock): Promise<DirectAccess> {
@@ -36,8 +36,8 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
 }
 
 /**
- * Two partners. The first has two accounts with a campaign each, and users of every type, some of them twice; the second has one of
- * each, and nothing to do with the first. All of them have one password.
+ * Two partners. The first has two accounts with a campaign each, and users of every type, some of them twice. The second has one of each,
+ * unrelated to the first. All users have the same password.
  */
 export type Tenants = Awaited<ReturnType<typeof createTenants>>;
 
@@ -77,7 +77,7 @@ export async function createTenants(ports: Ports) {
   };
 }
 
-/** Long before any clock of a test. */
+/** Long before any test's clock. */
 const createdAt = fakeClock('2026-01-01T00:00:00.000Z');
 
 export const withTenants = databases('with tenants', async (databaseUrl) => {
@@ -85,7 +85,7 @@ export const withTenants = databases('with tenants', async (databaseUrl) => {
   return createTenants(direct.ports).finally(() => direct.close());
 });
 
-/** A fresh database that has the tenants. */
+/** A new database with the tenants. */
 export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
   const { database, content: tenants } = await withTenants.copyOf(kind);
   return { database, tenants };
@@ -98,7 +98,7 @@ export async function signIn(url: string, email: string, withPassword = password
   return cookiesOf(answer);
 }
 
-/** Signs in with a one-time password, and replaces it with the one that all others have. @returns the session's cookie */
+/** Signs in with a one-time password, and replaces it with everyone else's password. @returns the session's cookie */
 export async function signInFirst(url: string, email: string, oneTimePassword = ''): Promise<string> {
   const cookie = await signIn(url, email, oneTimePassword);
   const { status } = await ask('POST', `${url}/console/password`, { cookie, body: { newPassword: password } });
@@ -106,7 +106,7 @@ export async function signInFirst(url: string, email: string, oneTimePassword = 
   return cookie;
 }
 
-/** Makes a key in the session's scope. */
+/** Creates a key in the session's scope. */
 export async function createKey(
   url: string,
   cookie: string,
@@ -118,7 +118,7 @@ export async function createKey(
   return { id: textAt(answer, 'apiKey', 'id'), keyValue: textAt(answer, 'keyValue') };
 }
 
-/** A key whose request came just now. */
+/** The caller with this key and the current time. */
 export function callerOf(digest: Digest): Caller & { address: string } {
   return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1' };
 }

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { bareEnvironment } from './commands.ts';
 import { freshDirectory } from './databases.ts';
 
-/** Whether strace is there, and may trace. */
+/** Whether strace is installed and allowed to trace. */
 export const canTrace = () => spawnSync('strace', ['-qq', '-e', 'trace=none', 'true']).status === 0;
 
-/** A system call that has done what it was asked: `paths` are those that it names, in full. */
+/** A successful system call; `paths` are the full paths that it names. */
 type SystemCall = { name: string; paths: string[] };
 
-/** Runs a script under strace. @returns what it has made, renamed, linked and synced, in order */
+/** Runs a script under strace. @returns what it created, renamed, linked and synced, in order */
 export async function runTraced(
   script: string,
   args: string[],

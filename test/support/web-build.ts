@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-// `npm test` builds it for all files: two builds at once would write over each other.
+// `npm test` builds it once for all files: two builds at the same time would overwrite each other.
 let built = process.env['WEB_CONSOLE_IS_BUILT'] === '1' ? Promise.resolve() : undefined;
 
-/** Builds the console for the browser, once. */
+/** Builds the console for the browser once. */
 export function buildWebConsole(): Promise<void> {
   built ??= build();
   return built;

@@ -5,7 +5,7 @@ import { Resource } from '../../../desktop/renderer/state/resource.ts';
 const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
 const loaded = (value: string): Result<string> => ({ ok: true, value });
 
-/** A resource whose answers the test gives, in any order. */
+/** A resource whose responses the test provides in any order. */
 function controlled() {
   const answers: PromiseWithResolvers<Result<string>>[] = [];
   const resource = new Resource<string>(() => {
@@ -72,7 +72,7 @@ describe('a resource', () => {
     age();
     const again = resource.refreshIfOlder(60_000);
     expect(resource.state.value.isLoading).to.equal(true);
-    // The second load, and no other, is under way.
+    // Only the second load is in progress.
     answer(1, { ok: false, failure: unreachable });
     await again;
     age();

@@ -18,7 +18,7 @@ const startup = (session: StartupState['session']): StartupState => ({
   session,
 });
 
-/** Stands in for the preload. */
+/** Replaces the preload script. */
 function bridge(functions: Partial<Bridge>): void {
   Object.assign(globalThis, { window: { callkey: functions } });
 }

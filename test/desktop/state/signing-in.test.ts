@@ -11,7 +11,7 @@ const busy = (retryAfterSeconds: number | null): Failure => ({
 });
 
 describe('signing in', () => {
-  /** Attempts that the core answers with these, one after another. @returns how many there were, and what came of the last one */
+  /** Tries to sign in while the core gives these responses in order. @returns the number of attempts, and the result of the last one */
   async function attempts(...answers: Failure[]) {
     let count = 0;
     const send = async () => ({ ok: false as const, failure: answers[count++] ?? { kind: 'session-ended' as const } });

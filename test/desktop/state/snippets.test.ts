@@ -11,7 +11,7 @@ describe('the example command for placing a call', () => {
   });
 
   it("asks for the key, and passes it to curl as a header that doesn't show up in the process list", () => {
-    // In the place of curl, which shows its arguments and its input.
+    // Replaces curl, and prints its arguments and input.
     const stand = `curl() { printf '%s\\n' "$@"; cat; }`;
     const shown = execFileSync('bash', ['-c', `${stand}\n${command}`], { input: 'svc_sk_live_some\n', encoding: 'utf8' });
     const [asked, ...lines] = shown.split('\n');
