@@ -60,12 +60,3 @@ export function createOutput(
 export function redact(text: string): string {
   return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[redacted]`));
 }
-
-export function formatCount(count: number): string {
-  return count.toLocaleString('en');
-}
-
-/** `1 line`, `2 lines` */
-export function counted(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
-}

@@ -105,7 +105,7 @@ async function main(): Promise<void> {
         process.exit(1);
       });
     } else if (performance.now() - stoppingSince > sameSignalWithin) {
-      log.fatal({ signal }, 'second stop signal: exited without waiting for accepted requests');
+      log.fatal({ signal }, 'second stop signal: exiting without waiting for accepted requests');
       process.exit(1);
     }
   };
@@ -131,7 +131,7 @@ function browserUrl(url: string): string {
 function welcome({ email, password }: NonNullable<Core['firstUser']>, consoleUrl: string | null): string {
   const where = consoleUrl === null ? 'Sign in with it' : `Open ${consoleUrl} in a browser, sign in with it,`;
   return `
-This database had no users, so the core created one, of type staff:
+This database had no users, so the core created a staff user:
 
   email              ${email}
   one-time password  ${password}

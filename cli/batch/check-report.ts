@@ -1,5 +1,6 @@
+import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
-import { counted, formatCount, type Output, type Streams } from '../output.ts';
+import type { Output, Streams } from '../output.ts';
 import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 

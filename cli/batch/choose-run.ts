@@ -1,5 +1,5 @@
+import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
-import { counted, formatCount } from '../output.ts';
 import type { Folders } from '../xdg.ts';
 import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
 import { FirstLines, LineSet, markOf } from './line-numbers.ts';

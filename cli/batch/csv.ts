@@ -1,7 +1,7 @@
 import { CsvError, type Options, parse } from 'csv-parse';
 import { parse as parseAtOnce } from 'csv-parse/sync';
+import { counted } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
-import { counted } from '../output.ts';
 import { type CallColumn, callColumns, internationalNumber, isRounded, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 

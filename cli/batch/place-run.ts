@@ -1,9 +1,10 @@
+import { counted, formatCount } from '#contract/text/count.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import type { Call } from '../client/types.ts';
 import { diskReason } from '../durable-file.ts';
 import { type Interrupt, Interrupted } from '../interrupt.ts';
-import { counted, formatCount, type Output } from '../output.ts';
+import type { Output } from '../output.ts';
 import { type CallFile, type CallLine, type CheckedFile, goodLines } from './call-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';

@@ -1,4 +1,4 @@
-import { formatCount } from '../output.ts';
+import { formatCount } from '#contract/text/count.ts';
 
 /** A line on a terminal that shows the progress of a run and is repainted in place. Shows nothing if the stream isn't a terminal. */
 export type Progress = {

@@ -1,3 +1,4 @@
+import { counted, formatCount } from '#contract/text/count.ts';
 import { type CallFile, type CheckedFile, openCallFile } from '../batch/call-file.ts';
 import { checkFile } from '../batch/check-report.ts';
 import { chooseRun, runRequest } from '../batch/choose-run.ts';
@@ -12,7 +13,6 @@ import { filePolicy } from '../client/retries.ts';
 import { type Context, connect } from '../context.ts';
 import { interruptOnSignals } from '../interrupt.ts';
 import { rememberLastCall } from '../last-call.ts';
-import { counted, formatCount } from '../output.ts';
 import { shellCommand } from '../shell-command.ts';
 import { dryRun } from './dry-run.ts';
 

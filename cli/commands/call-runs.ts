@@ -1,8 +1,8 @@
+import { formatCount } from '#contract/text/count.ts';
 import { deleteRun, type Run, readRuns, runName } from '../batch/run-journal.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { diskError } from '../durable-file.ts';
-import { formatCount } from '../output.ts';
 
 /** Lists the files placed from this machine, newest first. */
 export async function callRuns({ folders, output }: Context): Promise<void> {

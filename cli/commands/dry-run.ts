@@ -1,10 +1,10 @@
+import { counted, formatCount } from '#contract/text/count.ts';
 import { type CallFile, type CallLine, goodLines } from '../batch/call-file.ts';
 import { checkFile } from '../batch/check-report.ts';
 import { decideRun, runRequest } from '../batch/choose-run.ts';
 import { LineSet } from '../batch/line-numbers.ts';
 import { earlierLines, lineRequestId, type Run, readRuns } from '../batch/run-journal.ts';
 import { type Context, settingsOf } from '../context.ts';
-import { counted, formatCount } from '../output.ts';
 
 type DryRunOptions = { skipInvalid: boolean; again: boolean };
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { counted } from '#contract/text/count.ts';
 import { verifyChain } from '../domain/audit/audit-chain.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
@@ -30,10 +31,10 @@ async function runVerify({ ports, output }: AdminContext, seals: string[]): Prom
   const shown = `${report.seal.seq}:${report.seal.hash}`;
   const lines = faults.map((fault) => `FAIL   ${fault}`);
   const isEmpty = report.seal.seq === 0;
-  if (ok) lines.push(isEmpty ? 'ok     No events are chained yet.' : `ok     ${report.events} events verified. Seal: ${shown}`);
-  if (report.pruned > 0) lines.push(`       The ${report.pruned} events before them were deleted because of their age.`);
+  if (ok) lines.push(isEmpty ? 'ok     No events are chained yet.' : `ok     ${counted(report.events, 'event')} verified. Seal: ${shown}`);
+  if (report.pruned > 0) lines.push(`       ${counted(report.pruned, 'older event')} had been deleted because of age.`);
   if (report.unchained > 0)
-    lines.push(`       ${report.unchained} newer events aren't chained yet. A core chains new events every minute.`);
+    lines.push(`       Not chained yet: ${counted(report.unchained, 'newer event')}. A core chains new events every minute.`);
   output.answer({ ok, ...report, seal: shown, faults }, lines.join('\n'));
   return ok;
 }

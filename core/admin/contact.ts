@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { eraseContact, exportContact } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
@@ -53,9 +54,9 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 /** @returns whether nothing is left */
 async function runErase({ ports, actor, output }: AdminContext, phone: string): Promise<boolean> {
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
-  const lines = [`Erased ${erased} calls, of which ${cancelled} were not dialed yet and are cancelled.`];
-  if (dialing > 0) lines.push(`${dialing} calls are still being dialed and keep their data. Run this command again after they end.`);
-  lines.push("Data in backups, at the provider, and in the integrator's systems wasn't erased.");
+  const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before dialing.`];
+  if (dialing > 0) lines.push(`Not erased, because dialing is in progress: ${counted(dialing, 'call')}. Run this command again later.`);
+  lines.push("Data in backups, at the provider and in the integrator's systems wasn't erased.");
   output.answer({ erased, cancelled, dialing }, lines.join('\n'));
   return dialing === 0;
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { isExpired } from '#contract/expiry.ts';
 import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
+import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { digestOf, listAllApiKeys, revokeVisible } from '../domain/api-keys.ts';
 import type { ApiKey } from '../domain/model.ts';
@@ -97,7 +98,7 @@ async function readList(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new Problem('invalid', `${file} can't be read: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+    throw new Problem('invalid', `Couldn't read ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }
 }
 
@@ -117,9 +118,9 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
     }
   }
   const lines = [
-    ...revoked.map(({ id, name, owner }) => `Revoked ${id}, the API key ${oneLine(name)} of ${oneLine(owner)}.`),
+    ...revoked.map(({ id, name, owner }) => `Revoked API key ${oneLine(name)} (${id}), owned by ${oneLine(owner)}.`),
     ...failed.map(({ place, message }) => `NOT REVOKED  ${place}: ${message}`),
-    `Revoked ${revoked.length} API keys${failed.length > 0 ? `, and ${failed.length} not` : ''}.`,
+    `Revoked ${counted(revoked.length, 'API key')}.${failed.length > 0 ? ` Not revoked: ${failed.length}.` : ''}`,
   ];
   context.output.answer({ apiKeys: revoked.map(({ id, name }) => ({ id, name })), failed }, lines.join('\n'));
   return failed.length === 0;

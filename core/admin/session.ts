@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '#contract/text/count.ts';
 import { auditEvent, owningScopeOf, userSubject } from '../domain/audit/audit.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
@@ -15,5 +16,5 @@ async function runRevoke({ ports, actor, output }: AdminContext, email: string):
   const user = await findUser(ports, email);
   const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), owningScopeOf(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
-  output.answer({ user: userJson(user), sessions }, `Ended ${sessions} sessions for ${user.email}.`);
+  output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} of ${user.email}.`);
 }

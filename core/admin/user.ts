@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
+import { counted } from '#contract/text/count.ts';
 import { emailSchema, normalEmail } from '#contract/text/text.ts';
 import {
   changeUser,
@@ -139,13 +140,13 @@ async function runMove({ ports, actor, output }: AdminContext, email: string, op
   const place = { userType: options.type ?? user.userType, accountId: options.account ?? null, partnerId: options.partner ?? null };
   const moved = await changeUser(ports, actor, user, { ...place, name: user.name });
   const of = belongsTo(moved);
-  output.answer({ user: userJson(moved) }, `Changed ${user.email} to type ${moved.userType}${of === '' ? '' : `, of ${of}`}.`);
+  output.answer({ user: userJson(moved) }, `Changed ${user.email} to type ${moved.userType}${of === '' ? '' : ` in ${of}`}.`);
 }
 
 async function runDisable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   const sessions = await disableUser(ports, actor, user);
-  const text = `Disabled ${user.email} and ended ${sessions} sessions. Calls already queued with their API keys will still be dialed.`;
+  const text = `Disabled ${user.email} and ended ${counted(sessions, 'session')}. Calls already queued with their API keys will still be dialed.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
@@ -164,7 +165,7 @@ async function runPassword(context: AdminContext, email: string, options: Passwo
 async function runDelete({ ports, actor, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
   const user = await findUser(ports, email);
   const deleted = await deleteUser(ports, actor, user, options.cancelQueuedCalls ?? false);
-  const text = `Deleted ${user.email}, including ${deleted.apiKeys} API keys and ${deleted.sessions} sessions.`;
+  const text = `Deleted ${user.email}, including ${counted(deleted.apiKeys, 'API key')} and ${counted(deleted.sessions, 'session')}.`;
   output.answer({ user: userJson(user), ...deleted }, text);
 }
 

@@ -38,7 +38,7 @@ const dayRange = {
 /** Days as YYYY-MM-DD sort as text. */
 function isRange({ value: { from, to }, issues }: z.core.ParsePayload<{ from?: string | undefined; to?: string | undefined }>): void {
   if (from !== undefined && to !== undefined && from > to)
-    issues.push({ code: 'custom', path: ['from'], message: 'Must not be after to.', input: from });
+    issues.push({ code: 'custom', path: ['from'], message: 'Must not be after "to".', input: from });
 }
 
 /** How many match in all, up to 10,000. Absent from earlier cores. */

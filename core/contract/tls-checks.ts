@@ -1,5 +1,5 @@
 export const tlsChecksWarning =
-  'NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are always checked. Trust your own authority with NODE_EXTRA_CA_CERTS instead.';
+  'NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are always checked. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS.';
 
 /**
  * Has certificates checked whatever the environment says: Node.js reads this variable at each connection, and a forgotten one would give

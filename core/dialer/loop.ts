@@ -116,7 +116,7 @@ export function startDialer(deps: {
     for (const call of claimed) {
       const dialing = dial(call)
         // After the lease, a dialer claims the call again.
-        .catch((err) => log.warn({ err, contactId: call.contactId }, 'hand-off not settled'))
+        .catch((err) => log.warn({ err, contactId: call.contactId }, 'hand-off result not recorded'))
         .finally(() => {
           inFlight.delete(dialing);
           wake();

@@ -6,9 +6,9 @@ import type { Clock, Provider } from '../domain/ports.ts';
 /** Outcomes of a hundred calls. A call takes from `shortest` to `shortest + spread` seconds. */
 const kinds: readonly { upTo: number; state: OutcomeState; detail: string; shortest: number; spread: number }[] = [
   { upTo: 62, state: 'completed', detail: 'Talked to the contact.', shortest: 20, spread: 100 },
-  { upTo: 84, state: 'no_answer', detail: 'Rang, and nobody answered.', shortest: 25, spread: 10 },
+  { upTo: 84, state: 'no_answer', detail: 'No one answered.', shortest: 25, spread: 10 },
   { upTo: 94, state: 'busy', detail: 'The line was busy.', shortest: 3, spread: 5 },
-  { upTo: 100, state: 'failed', detail: 'The number is not in service.', shortest: 2, spread: 3 },
+  { upTo: 100, state: 'failed', detail: "The number isn't in service.", shortest: 2, spread: 3 },
 ];
 
 /** Invents outcomes, for a first look and for tests: no phone rings. A phone number always gets the same outcome after the same time. */

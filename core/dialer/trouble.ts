@@ -26,7 +26,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     isNoted = trouble !== null;
     noting = noting
       .then(() => store.noteTrouble(core, trouble, clock.millis()))
-      .catch((err) => log.warn({ err }, "the dialer's trouble is not noted"));
+      .catch((err) => log.warn({ err }, 'trouble with the provider not recorded'));
   }
 
   function say(): void {

@@ -97,7 +97,7 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 
 function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
   const reason = whyNotSent(error);
-  if (reason !== null) return { kind: 'not-taken', detail: `The provider could not be reached: ${reason}.`, reason };
+  if (reason !== null) return { kind: 'not-taken', detail: `The provider couldn't be reached: ${reason}.`, reason };
   const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : codeOf(error) || 'connection lost';
   return { kind: 'answer-lost', detail: `The provider's response was lost (${cause}).`, reason: `no response (${cause})` };
 }

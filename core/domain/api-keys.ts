@@ -51,7 +51,7 @@ export async function createApiKey(
 }
 
 function tooManyKeys(max: number): Problem {
-  const reached = `You have ${max.toLocaleString('en')} active API keys, which is the most that this server allows one user.`;
+  const reached = `You have ${max.toLocaleString('en')} active API keys, the maximum on this server.`;
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 

@@ -30,11 +30,11 @@ export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['r
 
 /** Says what is wrong, and what to do. @param acceptCommand how a person confirms the clock */
 export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: string): string {
-  const what = `The clock of this machine is ${inWords(aheadBy)} ahead of`;
-  const held = 'No call is dialed or ends, and nothing is erased, until you set';
-  if (than === 'server') return `${what} PostgreSQL's. ${held} the one that is wrong.`;
+  const what = `This machine's clock is ${inWords(aheadBy)} ahead of`;
+  const held = 'No calls will be dialed or ended, and nothing will be erased, until you set';
+  if (than === 'server') return `${what} PostgreSQL's. ${held} the one that's wrong.`;
   const recorded = DateTime.fromMillis(at, { zone: 'utc' }).toISO();
-  return `${what} ${recorded}, the newest time that a core has recorded. ${held} it or, if it's right, run: ${acceptCommand}`;
+  return `${what} ${recorded}, the latest time that a core has recorded. ${held} it. If it's right, run: ${acceptCommand}`;
 }
 
 function inWords(ms: number): string {

@@ -38,7 +38,7 @@ export class ResultUnknown extends Error {
   override name = 'ResultUnknown';
 
   constructor(cause: unknown) {
-    super('A statement was sent, and its result is not known.', { cause });
+    super("A statement was sent, but its result isn't known.", { cause });
   }
 }
 

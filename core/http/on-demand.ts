@@ -103,7 +103,7 @@ function withIdempotencyKey({ req }: Context, input: PlaceCall): PlaceCall {
   const header = req.headers[idempotencyKeyHeader];
   if (header === undefined) return input;
   const requestId = String(header).replace(/^"(.*)"$/, '$1');
-  if (!isRequestId(requestId)) throw invalidIdempotencyKey(`Must be ${requestIdRule}, bare or between double quotes.`);
+  if (!isRequestId(requestId)) throw invalidIdempotencyKey(`Must be ${requestIdRule}, with or without double quotes.`);
   if (input.requestId !== undefined && input.requestId !== requestId) {
     throw invalidIdempotencyKey("Doesn't match requestId in the body. Send only one of them, or the same value in both.");
   }

@@ -99,7 +99,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   function repeat(work: () => Promise<void>, every: Duration) {
     const run = () =>
       work().catch((err) => {
-        if (!signal.aborted) log.warn({ err }, 'sweeping failed');
+        if (!signal.aborted) log.warn({ err }, 'housekeeping failed');
       });
     let underWay = run();
     const timer = setInterval(() => {

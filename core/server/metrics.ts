@@ -146,18 +146,18 @@ function gaugesOf(registry: Registry) {
       },
       free: {
         name: 'callkey_disk_free_bytes',
-        help: 'What is free on the disk of a SQLite database. PostgreSQL does not tell of its own',
+        help: 'Free space on the disk of a SQLite database; not reported for PostgreSQL',
       },
     }),
     process: watchedGauges(registry, {
-      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, else 0: what /readyz answers' },
+      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0, as in /readyz' },
       clockAhead: {
         name: 'callkey_clock_ahead_seconds',
-        help: 'How far the clock is ahead, if it is too far for calls to be dialed or end and for data to be erased; else 0',
+        help: 'How far the clock is ahead, if it is so far that no calls are dialed or ended and no data is erased; otherwise 0',
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',
-        help: 'For how long the provider has taken no call that this process handed off; 0 if that is less than a minute',
+        help: "How long the provider hasn't taken any calls from this process; 0 if less than a minute",
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',

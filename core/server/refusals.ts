@@ -14,7 +14,7 @@ const warnEvery = 3_600_000;
 /** Addresses in that line. */
 const mostPeers = 5;
 const ignoredForwarding =
-  'X-Forwarded-For was ignored because it came from an address that is not in TRUSTED_PROXIES. If that is your proxy, add it: until then, all clients share its address in throttles, activity and logs';
+  "X-Forwarded-For was ignored because it came from an address that isn't in TRUSTED_PROXIES. If that's your proxy, add it: until then, all clients share its address in throttles, activity and logs";
 /** Lines of a kind at a time: a flood from many addresses must not fill the log. */
 const mostLines = 100;
 /** Addresses of a kind, and attempts, that are kept until they are written: a flood must not fill the memory. */

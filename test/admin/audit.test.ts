@@ -36,7 +36,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     expect(await chain().extend()).to.equal(3);
     await addEvents(1);
     expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 3, unchained: 1, pruned: 0, faults: [] });
-    expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events verified\. Seal: 3:[0-9a-f]{64}\n.*1 newer/);
+    expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events verified\. Seal: 3:[0-9a-f]{64}\n.*1 newer event\./);
   });
 
   it('stays a single chain when several cores extend it concurrently', async () => {
@@ -121,7 +121,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     await events().where('seq', '<=', 3).delete();
     const begins = { pruned_seq: 3, pruned_hash: third?.hash ?? '' };
     await direct.storage.database.write('audit_chain').update(begins);
-    const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain says that they were deleted by age.';
+    const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain records that they were deleted because of their age.';
     expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
     // The seal detects a forged record as well, since no core has logged a newer one.
     const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
@@ -131,7 +131,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     expect([
       code,
       faults.length,
-      faults[0]?.startsWith('Events 1 to 3 were deleted after the seal was made, as event 6 says.'),
+      faults[0]?.startsWith('Events 1 to 3 were deleted after the seal was made, according to event 6.'),
     ]).to.deep.equal([...[1, 1, true]]);
   });
 

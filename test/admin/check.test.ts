@@ -23,7 +23,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
       const found = await admin(['check']);
       expect([found.code, /^FAIL {3}session secret: .+ Delete the file .+$/m.test(found.stdout)], found.stdout).to.deep.equal([1, true]);
       writeFileSync(file, 'x'.repeat(43), { mode: 0o600 });
-      expect((await admin(['check'])).stdout).to.contain('ok     session secret: can sign sessions');
+      expect((await admin(['check'])).stdout).to.contain('ok     session secret: valid');
       rmSync(file);
     });
   }
@@ -44,8 +44,8 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.storage.database.write('recorded_retention').insert({ one: 1, contact_days: 90, audit_event_days: null });
     const refused = await Promise.all(['check', 'clock show', 'retention run'].map((command) => admin(command.split(' '))));
     expect(refused.map(({ code }) => code)).to.deep.equal([1, 1, 4]);
-    expect(refused[0]?.stdout).to.match(/^FAIL {3}clock: The clock of this machine is \d+ days ahead of 1970-.+ run: .+ clock accept$/m);
-    expect(refused[2]?.stderr).to.match(/^error: The clock of this machine is \d+ days ahead of 1970-/m);
+    expect(refused[0]?.stdout).to.match(/^FAIL {3}clock: This machine's clock is \d+ days ahead of 1970-.+ run: .+ clock accept$/m);
+    expect(refused[2]?.stderr).to.match(/^error: This machine's clock is \d+ days ahead of 1970-/m);
     const { acceptedAt } = await json('clock', 'accept');
     expect(await json('clock', 'show')).to.deep.include({ ok: true, recordedAt: acceptedAt });
     expect((await admin(['check'])).code).to.equal(0);
@@ -57,7 +57,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
   it('reports since when the provider has taken no calls, while a core reports the problem', async () => {
     const direct = await openDirect(database());
     const { dialing } = direct.ports.stores;
-    expect((await admin(['check'])).stdout).to.contain('ok     dialer: no call is due');
+    expect((await admin(['check'])).stdout).to.contain('ok     dialer: no calls are due');
     const now = Date.now();
     const since = now - 3_600_000;
     await dialing.noteTrouble('core-1', { since, reason: 'connection refused' }, now);

@@ -108,7 +108,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       const both = await admin(['key', 'revoke', third.id, fourth.id]);
       expect([both.code, both.stdout]).to.deep.equal([
         0,
-        `Revoked ${third.id}, the API key Third of Ada Account.\nRevoked ${fourth.id}, the API key Fourth of Ada Account.\nRevoked 2 API keys.\n`,
+        `Revoked API key Third (${third.id}), owned by Ada Account.\nRevoked API key Fourth (${fourth.id}), owned by Ada Account.\nRevoked 2 API keys.\n`,
       ]);
       for (const { keyValue } of [key, second, third, fourth]) expect((await placeCall(core.url, 'some', keyValue)).status).to.equal(401);
       expect((await admin(['key', 'revoke', '--from', '-'], third.keyValue)).code).to.equal(1);

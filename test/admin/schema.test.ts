@@ -185,7 +185,7 @@ describe("the error for a database that doesn't work", () => {
   it("says that the file isn't a database", async () => {
     const file = join(freshDirectory(), 'notes.txt');
     writeFileSync(file, 'These are my notes. '.repeat(100));
-    expect(await complaintOn(`sqlite:${file}`)).to.contain('the file is not a SQLite database');
+    expect(await complaintOn(`sqlite:${file}`)).to.contain("the file isn't a SQLite database");
   });
 
   it('says that the path is a folder', async () => {

@@ -378,7 +378,7 @@ describe('callkey call', () => {
       for (const command of [() => place(somePhone(), '--request-id', '..'), () => cancel('--request-id', '.')]) {
         const { code, stderr } = await command();
         expect(code).to.equal(2);
-        expect(stderr).to.contain('but neither "." nor ".."');
+        expect(stderr).to.contain('but not "." or ".."');
       }
       expect(its.network.seen).to.have.length(length);
     });

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { formatCount } from '#contract/text/count.ts';
 import { progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
-import { formatCount, redact } from '../../cli/output.ts';
+import { redact } from '../../cli/output.ts';
 import { shellCommand } from '../../cli/shell-command.ts';
 import { xdgFolders } from '../../cli/xdg.ts';
 

@@ -254,7 +254,7 @@ describe("the dialer's schedule", () => {
     await answer();
     expect(seen.slice(4)).to.deep.equal([
       ...['handed off: taken', 'settle'],
-      ...[[{ err: down, contactId: 'a' }, 'hand-off not settled'], 'claim 4'],
+      ...[[{ err: down, contactId: 'a' }, 'hand-off result not recorded'], 'claim 4'],
     ]);
   });
 

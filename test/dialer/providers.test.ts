@@ -281,7 +281,7 @@ describe('the recipe for', () => {
       // Due while the recipe isn't running.
       await place('waiting');
       await until(async () => (await handoffOf('waiting'))?.handoff === 'retry');
-      expect((await rowOf('waiting'))?.detail).to.equal('The provider could not be reached: connection refused.');
+      expect((await rowOf('waiting'))?.detail).to.equal("The provider couldn't be reached: connection refused.");
       api.resources['/ari/channels'] = [
         { id, state: 'Up' },
         { id: `${id};2`, state: 'Up' },

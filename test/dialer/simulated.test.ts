@@ -27,9 +27,9 @@ describe('the simulated provider', () => {
 
   for (const [state, count, detail, shortest, longest] of [
     ['completed', 6_121, 'Talked to the contact.', 20, 119],
-    ['no_answer', 2_219, 'Rang, and nobody answered.', 25, 34],
+    ['no_answer', 2_219, 'No one answered.', 25, 34],
     ['busy', 1_056, 'The line was busy.', 3, 7],
-    ['failed', 604, 'The number is not in service.', 2, 4],
+    ['failed', 604, "The number isn't in service.", 2, 4],
   ] as const) {
     it(`ends ${count} of ten thousand calls as ${state} within ${longest} seconds`, async () => {
       const found = (await outcomes()).filter((outcome) => outcome.state === state);

@@ -57,7 +57,7 @@ describe('a hand-off through a webhook', () => {
     await receiver.close();
     expect(await provider(receiver.url).handOff(call)).to.deep.equal({
       kind: 'not-taken',
-      detail: 'The provider could not be reached: connection refused.',
+      detail: "The provider couldn't be reached: connection refused.",
       reason: 'connection refused',
     });
   });

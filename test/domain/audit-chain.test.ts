@@ -106,7 +106,7 @@ describe('verifying the audit chain', () => {
   });
 
   it('requires an event in the chain that says which events were pruned', async () => {
-    const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain says that they were deleted by age.';
+    const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain records that they were deleted because of their age.';
     for (const record of [0, 2, 5]) expect((await chainOf(5, 3, record).report()).faults).to.deep.equal([byHand]);
     const otherHash = chainOf(5, 3);
     otherHash.state.prunedHash = 'another';
@@ -134,7 +134,7 @@ describe('verifying the audit chain', () => {
     expect([await faultsWith(sealAt(6)), await faultsWith(sealAt(1), sealAt(6), sealAt(3))]).to.deep.equal([[], []]);
     for (const seq of [1, 3, 5]) {
       const [fault, ...more] = await faultsWith(sealAt(seq));
-      expect(fault).to.match(/^Events 1 to 3 were deleted after the seal was made, as event 6 says\..*newer seal/);
+      expect(fault).to.match(/^Events 1 to 3 were deleted after the seal was made, according to event 6\..*newer seal/);
       expect(more).to.deep.equal([]);
     }
     expect(await faultsWith(sealAt(6), { seq: 3, hash: 'another' })).to.deep.equal(["Event 3 doesn't match the seal."]);
@@ -213,7 +213,7 @@ describe('pruning old audit events', () => {
       const { steps, failure } = await prune([100, 100, 100], tamper);
       expect([steps, failure]).to.deep.equal([
         [],
-        ['conflict', `Old audit events stay: their chain is broken before event ${seq}. See: admin audit verify`],
+        ['conflict', `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: admin audit verify`],
       ]);
     }
   });

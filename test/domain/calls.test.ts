@@ -180,7 +180,7 @@ describe('an outcome reported by a provider', () => {
 
   it('is refused and not counted for a call that was never handed off', async () => {
     const { problem, counted } = await report({}, null);
-    expect([problem, counted]).to.deep.equal(['not-found: This hand-off does not exist.', []]);
+    expect([problem, counted]).to.deep.equal(["not-found: This hand-off doesn't exist.", []]);
   });
 });
 

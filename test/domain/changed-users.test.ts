@@ -89,7 +89,7 @@ describe('disabling a user', () => {
   });
 
   it('can be undone only once', async () => {
-    const refusal = 'conflict: ada@example.com is not disabled.';
+    const refusal = "conflict: ada@example.com isn't disabled.";
     expect(await problemOf(enableUser(usersOf({ ended: null }).ports, actor, ada))).to.equal(refusal);
   });
 });

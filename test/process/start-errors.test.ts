@@ -106,7 +106,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     it("that isn't a database", async () => {
       const file = join(freshDirectory(), 'photo.jpg');
       writeFileSync(file, 'x'.repeat(10_000));
-      await expectRefusal(startCoreHere(`sqlite:${file}`), 'DATABASE_URL', file, 'is not a SQLite database');
+      await expectRefusal(startCoreHere(`sqlite:${file}`), 'DATABASE_URL', file, "isn't a SQLite database");
     });
 
     it('that is a folder', async () => {
@@ -139,7 +139,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     for (const [what, content, mode, part] of [
       ['that is empty', '\n', 0o600, 'is empty. Delete the file'],
       ['that is too short', 'too short\n', 0o600, 'at least 32 characters. Delete the file'],
-      ['that has several lines', `${'x'.repeat(40)}\n${'y'.repeat(40)}\n`, 0o600, 'must have one secret'],
+      ['that has several lines', `${'x'.repeat(40)}\n${'y'.repeat(40)}\n`, 0o600, 'must contain a single secret'],
       ['that everyone can read', `${'x'.repeat(43)}\n`, 0o644, 'Run chmod 600'],
     ] as const) {
       it(what, async () => {

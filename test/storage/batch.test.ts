@@ -221,7 +221,7 @@ describe('a batch', () => {
     const cases = [
       [false, 'out', 'out'],
       [true, 'undone', 'undone'],
-      [true, 'out', 'A statement was sent, and its result is not known.'],
+      [true, 'out', "A statement was sent, but its result isn't known."],
     ] as const;
     for (const [n, [isSent, error, said]] of cases.entries()) {
       const asked = ask(n);

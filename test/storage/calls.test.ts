@@ -387,9 +387,9 @@ describe('calls in the database', () => {
             ...{ code: 'unavailable', retryAfter: 2 },
             message: 'The database lost the write. Try again with the same request ID.',
           });
-          expect(problem).to.have.nested.property('cause.message', 'A write was not committed: only the connection that wrote it sees it.');
+          expect(problem).to.have.nested.property('cause.message', "A write wasn't committed: only the connection that wrote it sees it.");
         }
-        const reason = 'A write was not committed: only the connection that wrote it sees it.';
+        const reason = "A write wasn't committed: only the connection that wrote it sees it.";
         expect(discarded).to.deep.equal([reason, reason]);
       });
     }

@@ -62,13 +62,13 @@ describe('the message for a database error', () => {
   }
 
   for (const [code, cause, remedy] of [
-    ['SQLITE_NOTADB', 'the file is not a SQLite database', 'Set DATABASE_URL to a Callkey database, or to a file that does not exist yet.'],
+    ['SQLITE_NOTADB', "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
     ['SQLITE_CORRUPT', 'the file is damaged', 'Restore a backup.'],
     ['SQLITE_BUSY', 'another process holds its lock', 'Stop that process, or try again.'],
     ['SQLITE_LOCKED', 'another process holds its lock', 'Stop that process, or try again.'],
     [
       'SQLITE_READONLY_DBMOVED',
-      'the file has been moved, deleted or replaced',
+      'the file was moved, deleted or replaced',
       'Stop the core, put the file back with its -wal, and start it again.',
     ],
     ['SQLITE_READONLY', 'it is read-only', 'Give this user write access to the file and its folder.'],
@@ -82,7 +82,7 @@ describe('the message for a database error', () => {
     ['SQLITE_AUTH', 'permission denied', 'Give this user read and write access to the file and its folder.'],
     ['EACCES', 'permission denied', 'Give this user read and write access to the file and its folder.'],
     ['EPERM', 'permission denied', 'Give this user read and write access to the file and its folder.'],
-    ['SQLITE_CANTOPEN', 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
+    ['SQLITE_CANTOPEN', "the file can't be opened", 'Check that the path names a file in a folder that this user can write to.'],
     ['ENOENT', 'no such file or folder', 'Check the path.'],
     ['ENOTDIR', "part of its path isn't a folder", 'Check the path.'],
     ['EISDIR', 'it is a folder', 'Use the path of a file.'],

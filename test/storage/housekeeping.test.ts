@@ -143,7 +143,7 @@ describe('a running core', () => {
       const { text: metrics } = await ask('GET', `${harness.core.managementUrl}/metrics`);
       expect([ready.status, JSON.parse(ready.text)]).to.deep.equal([200, { status: 'ready', clock: 'ahead' }]);
       expect(metrics).to.match(/callkey_clock_ahead_seconds 26784\d\d\n/);
-      expect(logged(/^The clock of this machine is 31 days ahead of 2024-03-01T09:00:00.000Z/)).to.equal(1);
+      expect(logged(/^This machine's clock is 31 days ahead of 2024-03-01T09:00:00.000Z/)).to.equal(1);
 
       await acceptClock(harness.direct.ports, operator, 'admin clock accept');
       await passAnHour();
@@ -206,7 +206,7 @@ describe('a running core', () => {
       await place('later', { notBefore: clock.now().plus({ hours: 1 }).toISO(), notAfter: clock.now().plus({ hours: 2 }).toISO() });
       clock.advance({ days: 31 });
       // The housekeeping timers are stopped, so only the dialer can have noticed.
-      await until(() => logged(/^The clock of this machine is 31 days ahead/) === 1);
+      await until(() => logged(/^This machine's clock is 31 days ahead/) === 1);
       await place('meanwhile', {});
       const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/meanwhile`, { key: keyValue });
       expect([cancel.status, await states()]).to.deep.equal([200, { later: 'queued', meanwhile: 'cancelled' }]);
@@ -225,7 +225,7 @@ describe('a running core', () => {
         expect((await left()).byTheClock).to.deep.equal(all.byTheClock);
         const accepting = acceptClock(harness.direct.ports, operator, 'admin clock accept').then(String, (error: Error) => error.message);
         expect(await accepting).to.match(
-          /^The clock of this machine is 6\d minutes ahead of PostgreSQL's\. .* until you set the one that is wrong\.$/,
+          /^This machine's clock is 6\d minutes ahead of PostgreSQL's\. .* until you set the one that's wrong\.$/,
         );
       });
   });

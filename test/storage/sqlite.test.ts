@@ -166,9 +166,7 @@ describe('the writer of a SQLite file', () => {
     await place('after');
     await direct.close();
     const opening = await openDirect(database).catch((error: Error) => error.message);
-    expect(opening).to.match(
-      /callkey\.db has been overwritten or truncated by another program .+ "admin restore"\. .+ delete .+-overwritten/,
-    );
+    expect(opening).to.match(/callkey\.db was overwritten or truncated by another program .+ "admin restore"\. .+ delete .+-overwritten/);
     rmSync(`${filename()}-overwritten`);
     direct = await openDirect(await freshDatabase('sqlite'));
   });
@@ -181,7 +179,7 @@ describe('the writer of a SQLite file', () => {
         (error: Error) => error.message,
       );
     linkSync(filename(), `${filename()}.link`);
-    expect(await refusal()).to.match(/has a second name .+ Keep one name: find .+ -samefile/);
+    expect(await refusal()).to.match(/has a second name .+ Remove its other names\. .+ find .+ -samefile/);
     rmSync(`${filename()}.link`);
     direct = await openDirect(await freshDatabase('sqlite'));
     const point = join(freshDirectory(), 'a name');

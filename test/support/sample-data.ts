@@ -118,9 +118,9 @@ export async function addSampleData(harness: CoreHarness): Promise<{ teammateKey
   await addHistory(harness, id);
   const states: readonly (readonly [CallState, string | null])[] = [
     ['completed', 'Talked to the contact.'],
-    ['no_answer', 'Rang, and nobody answered.'],
+    ['no_answer', 'No one answered.'],
     ['busy', null],
-    ['failed', 'The number is not in service.'],
+    ['failed', "The number isn't in service."],
     ['unknown', 'The provider did not say what became of it.'],
     ['cancelled', null],
     ['lapsed', null],

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
+import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import { describeDoubt, doubtOf } from '../../domain/clock.ts';
@@ -50,18 +51,18 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   const { database } = storage;
   const reachable = await attempt('database', async () => {
     await database.read.raw('SELECT 1');
-    return location.kind === 'sqlite' ? `${location.filename} answers` : 'answers';
+    return location.kind === 'sqlite' ? `connected to ${location.filename}` : 'connected';
   });
   if (!reachable.ok) return [reachable];
   const schema = await attempt('schema', async () => {
     const { missing } = await storage.schema();
     if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run ${adminCommand} migrate, or start a core`);
-    return 'is complete';
+    return 'complete';
   });
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
   const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
-  const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'are complete'))] : [];
+  const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'))] : [];
   const dialer = schema.ok ? [await attempt('dialer', () => dialerState(ports))] : [];
   const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
   return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...dialer, ...specific];
@@ -70,7 +71,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
 async function lookAtClock({ stores }: Storage): Promise<string> {
   const doubt = doubtOf(await stores.clock.read(), systemClock.millis());
   if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
-  return 'agrees with what the database knows';
+  return 'plausible';
 }
 
 async function countEnabled({ database }: Storage): Promise<number> {
@@ -85,16 +86,16 @@ async function dialerState(ports: Ports): Promise<string> {
   const now = ports.clock.millis();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);
-  return due === 0 ? 'no call is due' : `${due} calls are due, the oldest for ${minutes} minutes`;
+  return due === 0 ? 'no calls are due' : `${counted(due, 'due call')}; the oldest has been due for ${counted(minutes, 'minute')}`;
 }
 
 /** Compares the kept counts of API keys with the keys themselves. */
 async function recount(database: Database, repair: boolean): Promise<string> {
   const wrong = await countWrongCounts(database);
   if (wrong === 0) return 'match the API keys';
-  if (!repair) throw new Error(`${wrong} API key counts are incorrect: run ${adminCommand} check --repair`);
+  if (!repair) throw new Error(`${counted(wrong, 'incorrect API key count')}: run ${adminCommand} check --repair`);
   await repairCounts(database);
-  return `corrected ${wrong} API key counts`;
+  return `corrected ${counted(wrong, 'API key count')}`;
 }
 
 async function sqliteFindings({ read }: Database, filename: string): Promise<Finding[]> {
@@ -103,7 +104,7 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
     const complaints = rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
     if (complaints.length > 0) throw new Error(complaints.join('; '));
     const orphans: unknown[] = await read.raw('PRAGMA foreign_key_check');
-    if (orphans.length > 0) throw new Error(`${orphans.length} rows refer to rows that don't exist`);
+    if (orphans.length > 0) throw new Error(`${counted(orphans.length, 'row')} with references to rows that don't exist`);
     return 'no problems found';
   });
   const room = await attempt('disk', async () => roomOf(filename));
@@ -118,13 +119,13 @@ const enoughRoom = 256;
 
 function roomOf(filename: string): string {
   const megabytes = Math.floor((freeBytes({ kind: 'sqlite', filename }) ?? 0) / 1_048_576);
-  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB are free where ${filename} is: free some space`);
-  return `${megabytes} MB are free`;
+  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB of free space for ${filename}: free some space`);
+  return `${megabytes} MB of free space`;
 }
 
 function secretFinding(file: string): Finding {
   const { fault } = readSecret(file);
-  return { name: 'session secret', ok: fault === null, detail: fault ?? 'can sign sessions' };
+  return { name: 'session secret', ok: fault === null, detail: fault ?? 'valid' };
 }
 
 function privacyOf(file: string): Finding {
@@ -145,7 +146,7 @@ async function postgresFindings(database: Database): Promise<Finding[]> {
   const primary = attempt('primary', async () => {
     const [found] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
     if (found?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
-    return 'is the primary';
+    return 'connected to the primary';
   });
   return Promise.all([durability, primary]);
 }

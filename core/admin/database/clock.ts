@@ -9,12 +9,12 @@ import { withExamples } from '../program/help.ts';
 export const acceptCommand = `${adminCommand} clock accept`;
 
 export function clockCommands(program: Command, { withDatabase }: Runner): void {
-  const clock = program.command('clock').description('the clock by which calls end and data is erased');
-  const show = clock.command('show').description('compare the clock of this machine with what the database knows');
+  const clock = program.command('clock').description('show or confirm the clock, which decides when calls end and data is erased');
+  const show = clock.command('show').description("compare this machine's clock with the times recorded in the database");
   withExamples(show, 'clock show').action(withDatabase(runShow));
   const accept = clock
     .command('accept')
-    .description('confirm that the clock of this machine is right, although no core has run for a week or longer');
+    .description("confirm that this machine's clock is right, after no core has run for a week or longer");
   withExamples(accept, 'clock accept').action(withDatabase(runAccept));
 }
 
@@ -36,7 +36,10 @@ async function runShow({ ports, output }: AdminContext): Promise<boolean> {
 
 async function runAccept({ ports, actor, output }: AdminContext): Promise<void> {
   const at = timestamp(await acceptClock(ports, actor, acceptCommand));
-  output.answer({ acceptedAt: at }, `Accepted ${at} as the time. Cores dial, end calls and erase data again within a minute.`);
+  output.answer(
+    { acceptedAt: at },
+    `Accepted ${at} as the current time. Within a minute, cores will dial calls, end calls and erase data again.`,
+  );
 }
 
 function iso(millis: number | null): string | null {

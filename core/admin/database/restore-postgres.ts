@@ -190,7 +190,7 @@ const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`
 const opening = (own: number) => `BEGIN;
 SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN
-  IF EXISTS (SELECT FROM pg_stat_activity WHERE ${others(String(own))}) THEN RAISE EXCEPTION 'a core has connected meanwhile'; END IF;
+  IF EXISTS (SELECT FROM pg_stat_activity WHERE ${others(String(own))}) THEN RAISE EXCEPTION 'a core connected in the meantime'; END IF;
 END $$;
 DO $$ DECLARE found text; BEGIN
   SELECT string_agg(c.oid::regclass::text, ', ') INTO found FROM pg_class c

@@ -23,6 +23,6 @@ export type RestoreResult = {
  * @throws Problem `invalid` or `conflict`
  */
 export function missingMigrations(applied: readonly string[], file: string): string[] {
-  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} is not a backup of Callkey.`);
+  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
   return schemaOf(applied, file).missing;
 }

@@ -21,7 +21,7 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
     .description(
       'replace the database with a backup; stop all cores first. Lists the revoked keys and the deleted or disabled users that the backup brings back',
     );
-  command.option('--revoke-again', 'revoke, delete and disable again what the backup brings back');
+  command.option('--revoke-again', 'revoke, delete and disable everything that the backup brings back');
   withExamples(command, 'restore /backups/callkey-2026-11-22.db', 'restore /backups/callkey-2026-11-22.db --revoke-again').action(
     withoutDatabase(runRestore),
   );
@@ -86,7 +86,7 @@ function textOf(file: string, { before, revived, missing }: RestoreResult, isRev
 }
 
 const unknownAfter =
-  'Only the database that was there knows what was revoked since the backup. What it had lost itself cannot be listed here.';
+  'What was revoked since the backup is known only from the previous database. If that had lost data, this list may be incomplete.';
 
 type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findPrunable, pruneAudit } from '../../domain/audit/audit-chain.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
@@ -20,8 +21,8 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(show, 'retention show').action(withDatabase(runShow));
   const run = retention
     .command('run')
-    .option('--dry-run', 'only say what is due')
-    .description("erase now what is due by the core's setting; a core does it each hour");
+    .option('--dry-run', 'show what is due, without erasing it')
+    .description("erase what is due by the core's settings now; a core also does this every hour");
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
@@ -53,12 +54,12 @@ async function runShow(context: AdminContext): Promise<void> {
   const lines = [
     retentionDays === null
       ? 'Contact data: kept (RETENTION_DAYS is off).'
-      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${retentionDays} days after a call ends (RETENTION_DAYS). ${erasable} calls are due.`,
+      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${counted(retentionDays, 'day')} after a call ends (RETENTION_DAYS). Due now: ${counted(erasable, 'call')}.`,
     `  Oldest call with contact data ended: ${oldestEndedAt ? timestamp(oldestEndedAt) : 'none'}.`,
     `  A call that is never dialed ends at its notAfter or, without one, ${lapseDays} days after it was due.`,
     auditRetentionDays === null
       ? 'Audit events: kept (AUDIT_RETENTION_DAYS is off).'
-      : `Audit events: deleted after ${auditRetentionDays} days (AUDIT_RETENTION_DAYS).`,
+      : `Audit events: deleted after ${counted(auditRetentionDays, 'day')} (AUDIT_RETENTION_DAYS).`,
     `  Oldest event: ${oldestEventAt === null ? 'none yet' : timestamp(oldestEventAt)}.`,
   ];
   const json = {
@@ -73,13 +74,13 @@ async function runErase(context: AdminContext, { dryRun = false }: { dryRun?: bo
   const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
   if (!isKnown) {
     const what = 'No core has recorded its RETENTION_DAYS in this database yet.';
-    throw new Problem('conflict', `${what} Start a core, or set RETENTION_DAYS to the value that the core has.`);
+    throw new Problem('conflict', `${what} Start a core, or set RETENTION_DAYS to the core's value.`);
   }
   const days = { contacts: retentionDays, auditEvents: auditRetentionDays };
   const { erased, auditEvents } = await (dryRun ? countDue(ports, days) : eraseDue(context, days));
   const text = dryRun
-    ? `Would erase the contact data of ${erased} calls, and delete ${auditEvents} audit events.`
-    : `Erased contact data from ${erased} calls and deleted ${auditEvents} audit events.`;
+    ? `Would erase contact data from ${counted(erased, 'call')} and delete ${counted(auditEvents, 'audit event')}.`
+    : `Erased contact data from ${counted(erased, 'call')} and deleted ${counted(auditEvents, 'audit event')}.`;
   output.answer({ dryRun, retentionDays, erased, auditRetentionDays, auditEvents }, text);
 }
 

@@ -13,7 +13,7 @@ export * from './states.ts';
 const requestIdForm = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,128}$/;
 
 /** What a request id is, to complete a sentence. */
-export const requestIdRule = '1 to 128 characters of A-Z a-z 0-9 . _ ~ - and :, but neither "." nor ".."';
+export const requestIdRule = '1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or ".."';
 
 export function isRequestId(text: string): boolean {
   return requestIdForm.test(text);
@@ -72,7 +72,7 @@ export const placeCallSchema = z
     notBefore: givenInstantSchema.optional().meta({ description: "The call isn't dialed before this time." }),
     notAfter: givenInstantSchema
       .optional()
-      .meta({ description: 'A call not dialed by this instant lapses. It is after notBefore, and in the future.' }),
+      .meta({ description: "A call that hasn't been dialed by this time lapses. Must be in the future, and after notBefore." }),
   })
   .refine(({ notBefore, notAfter }) => !notBefore || !notAfter || Date.parse(notBefore) < Date.parse(notAfter), {
     path: ['notAfter'],

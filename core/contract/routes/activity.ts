@@ -10,7 +10,7 @@ export const activityRoutes = {
   }),
   listActivityFacets: route('GET', '/console/activity/facets', {
     by: 'session',
-    summary: 'List the people and actions that there are in the activity',
+    summary: 'List the users and actions that occur in the activity',
     answer: activityFacetsSchema,
   }),
   exportActivity: route('GET', '/console/activity.csv', {

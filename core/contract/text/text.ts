@@ -84,7 +84,7 @@ export const identifierSchema = z
   .refine(isIdentifier, { error: "This isn't a valid ID." })
   .meta({ pattern: identifierForm.source });
 
-const instantError = { error: 'Must be an instant in UTC as in RFC 3339, such as 2026-11-21T09:00:00.000Z.' };
+const instantError = { error: 'Must be a time in UTC in RFC 3339 format, such as 2026-11-21T09:00:00.000Z.' };
 /** RFC 3339 in UTC with milliseconds, as {@link timestamp} writes it. */
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
 

@@ -91,9 +91,9 @@ function findPruningFaults(
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
   // A run that was interrupted has deleted less than its record says.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
-  if (!record) return [...faults, `${deleted} by hand: no event in the chain says that they were deleted by age.`];
+  if (!record) return [...faults, `${deleted} by hand: no event in the chain records that they were deleted because of their age.`];
   if (known.length === 0 || newestOf(known) >= record.recordedAs) return faults;
-  const doubt = `${deleted} after the seal was made, as event ${record.recordedAs} says. Anyone who can write the database can add that event.`;
+  const doubt = `${deleted} after the seal was made, according to event ${record.recordedAs}. Anyone who can write to the database can add such an event.`;
   return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];
 }
 
@@ -132,7 +132,10 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
 const oneDay = 86_400_000;
 
 function brokenAt(seq: number): Problem {
-  return new Problem('conflict', `Old audit events stay: their chain is broken before event ${seq}. See: admin audit verify`);
+  return new Problem(
+    'conflict',
+    `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: admin audit verify`,
+  );
 }
 
 /**

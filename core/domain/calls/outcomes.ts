@@ -15,6 +15,6 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     durationSeconds: outcome.durationSeconds ?? null,
   };
   const result = await ports.stores.dialing.reportOutcome(outcome.handoffId, conclusion, now);
-  if (result === null) throw new Problem('not-found', 'This hand-off does not exist.');
+  if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
   if (result === 'recorded') ports.onOutcome(outcome.state);
 }

@@ -103,7 +103,7 @@ async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, na
 function accessOf(viewer: Viewer): DirectoryAccess {
   const { directory } = scopeOf(viewer);
   if (directory.kind === 'nothing')
-    throw new Problem('forbidden', 'Only service staff and partner users who are not limited to one account can manage accounts.');
+    throw new Problem('forbidden', "Only service staff and partner users who aren't limited to one account can manage accounts.");
   return directory;
 }
 

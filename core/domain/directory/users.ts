@@ -74,8 +74,7 @@ export async function disableUser(ports: Ports, actor: Actor, user: User): Promi
 /** Lets a disabled user and their keys in again. */
 export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
   const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), owningScopeOf(user));
-  if ((await ports.stores.users.setDisabled(user.id, null, event)) === null)
-    throw new Problem('conflict', `${user.email} is not disabled.`);
+  if ((await ports.stores.users.setDisabled(user.id, null, event)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
 /** Deletes a user, with keys and sessions. */

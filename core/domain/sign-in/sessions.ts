@@ -72,7 +72,8 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
 
 /** The session as a request of staff sees it that says for which tenancy it is, whatever the session has selected. */
 export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
-  if (session.user.userType !== 'staff') throw new Problem('forbidden', 'Only service staff choose the tenancy of a request.');
+  if (session.user.userType !== 'staff')
+    throw new Problem('forbidden', 'Only service staff can choose the account or partner of a request.');
   return { ...session, tenancy: await findTenancy(ports, choice) };
 }
 

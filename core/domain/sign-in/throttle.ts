@@ -79,7 +79,7 @@ export async function countExport({ throttle, clock }: Ports, userId: string): P
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
   const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
-  throw new Problem('too-many-requests', `At most ${exports.most} exports per minute are recorded. Try again later.`, { retryAfter });
+  throw new Problem('too-many-requests', `At most ${exports.most} exports per minute are allowed. Try again later.`, { retryAfter });
 }
 
 /** A right password gives its own attempt back, and clears the wrong ones for the same account from the same address or device. */

@@ -63,7 +63,7 @@ async function* linesOf(ctx: Context, deps: HttpDeps, wanted: Export, first: Par
 }
 
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Problem)) return 'The server failed. Export again.';
+  if (!(error instanceof Problem)) return 'Something went wrong on the server. Export again.';
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
 

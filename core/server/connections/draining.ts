@@ -49,7 +49,7 @@ function anotherTurn(server: Server): Promise<void> {
 
 function ownAddress(server: Server): { host: string; port: number } {
   const bound = server.address();
-  if (bound === null || typeof bound === 'string') throw new Error('The server listens on no port.');
+  if (bound === null || typeof bound === 'string') throw new Error("The server isn't listening on a port.");
   const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   return { host: loopback[bound.address] ?? bound.address, port: bound.port };
 }

@@ -10,7 +10,7 @@ export function notifyServiceManager(state: 'READY' | 'STOPPING', log: Logger): 
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return;
   // As a variable: releases before 253 have no option for the end. Not the whole environment, which may have secrets.
   const child = spawn('systemd-notify', [`${state}=1`], { env: { NOTIFY_SOCKET, PATH }, stdio: 'ignore' });
-  child.once('error', (err) => log.warn({ err }, 'systemd-notify cannot be run'));
+  child.once('error', (err) => log.warn({ err }, "couldn't run systemd-notify"));
   child.once('exit', (code) => {
     if (code !== 0) log.warn({ code }, 'systemd-notify failed');
   });

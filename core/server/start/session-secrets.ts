@@ -57,7 +57,7 @@ function publish(temporary: string, file: string): void {
   }
 }
 
-const remedy = 'Delete the file and start the core: it makes a new one, and everyone signs in again';
+const remedy = 'Delete the file and start the core: it generates a new one, and everyone has to sign in again';
 
 /** @returns a fault if it can't be used, in one line that says what to do */
 export function readSecret(file: string): { secret: string; fault: string | null } {
@@ -70,12 +70,12 @@ export function readSecret(file: string): { secret: string; fault: string | null
   }
   if (secret === '') return { secret, fault: `${file} is empty. ${remedy}` };
   if (secret.length < secretLength || /\s/.test(secret))
-    return { secret, fault: `${file} must have one secret of at least ${secretLength} characters. ${remedy}` };
+    return { secret, fault: `${file} must contain a single secret of at least ${secretLength} characters. ${remedy}` };
   // The group may be that of the volume, as in Kubernetes: `admin check` says so.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
     return {
       secret,
-      fault: `every user of this machine can open ${file}. Run chmod 600 ${file}. If anyone has read it, delete it instead: the core makes a new one`,
+      fault: `every user of this machine can open ${file}. Run chmod 600 ${file}. If anyone has read it, delete it instead: the core generates a new one`,
     };
   return { secret, fault: null };
 }

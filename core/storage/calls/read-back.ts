@@ -23,7 +23,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     if (!written) return;
     const row = [written.campaignId, written.contactId, written.state];
     if ((await find([row])).length > 0) return;
-    const error = new Error('A write was not committed: only the connection that wrote it sees it.');
+    const error = new Error("A write wasn't committed: only the connection that wrote it sees it.");
     await database.discardWriter(error);
     // Closing may have committed it after all. Whoever gets the lock knows that this is over.
     await database.write.transaction(async () => undefined);

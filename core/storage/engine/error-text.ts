@@ -8,19 +8,19 @@ type Explanation = { cause: string; remedy: string };
 
 /** By the codes of SQLite, of the file system and of sockets. */
 const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[] = [
-  [/^SQLITE_NOTADB/, 'the file is not a SQLite database', 'Set DATABASE_URL to a Callkey database, or to a file that does not exist yet.'],
+  [/^SQLITE_NOTADB/, "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
   [/^SQLITE_CORRUPT/, 'the file is damaged', 'Restore a backup.'],
   [/^SQLITE_(BUSY|LOCKED)/, 'another process holds its lock', 'Stop that process, or try again.'],
   [
     /^SQLITE_READONLY_DBMOVED/,
-    'the file has been moved, deleted or replaced',
+    'the file was moved, deleted or replaced',
     'Stop the core, put the file back with its -wal, and start it again.',
   ],
   [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Give this user write access to the file and its folder.'],
   [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free some space.'],
   [/^(SQLITE_IOERR|EIO)/, 'the disk is failing', 'Check the disk.'],
   [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Give this user read and write access to the file and its folder.'],
-  [/^SQLITE_CANTOPEN/, 'the file cannot be opened', 'Check that the path names a file in a folder that this user can write to.'],
+  [/^SQLITE_CANTOPEN/, "the file can't be opened", 'Check that the path names a file in a folder that this user can write to.'],
   [/^ENOENT/, 'no such file or folder', 'Check the path.'],
   [/^ENOTDIR/, "part of its path isn't a folder", 'Check the path.'],
   [/^EISDIR/, 'it is a folder', 'Use the path of a file.'],

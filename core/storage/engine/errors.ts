@@ -87,7 +87,7 @@ export class TookTooLong extends Error {
   }
 }
 
-const tookTooLong = 'This took too long, and was stopped. Narrow the search, or choose an account or campaign with less in it.';
+const tookTooLong = 'This took too long and was stopped. Narrow the search, or choose a smaller account or campaign.';
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
 function asProblem(error: unknown): unknown {

@@ -21,7 +21,7 @@ export async function databaseFigures(database: Database, free: number | null): 
     ),
     database.size(),
   ]);
-  if (!counted) throw new Error('A count had no row.');
+  if (!counted) throw new Error('A count returned no row.');
   const { migrations, sessions, last_backup_at } = counted;
   return {
     migrations,

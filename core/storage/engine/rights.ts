@@ -43,7 +43,7 @@ export function freeBytes(location: DatabaseLocation): number | null {
 /** @throws Error if there is hardly any room left */
 export function requireRoom(location: DatabaseLocation): void {
   const free = freeBytes(location);
-  if (free !== null && free < leastRoom) throw new NoRoom(`Only ${free} bytes are free on the disk of the database.`);
+  if (free !== null && free < leastRoom) throw new NoRoom(`Only ${free} bytes are free on the database's disk.`);
 }
 
 class NoRoom extends Error {

@@ -201,7 +201,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     async countByDaysLeft(now) {
       const until = (days: number) => now.plus({ days }).toMillis();
       const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now.toMillis(), until(7), until(30)]);
-      if (!counted) throw new Error('A count had no row.');
+      if (!counted) throw new Error('A count returned no row.');
       return counted;
     },
   };

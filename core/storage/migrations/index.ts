@@ -82,7 +82,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
           if (!migration) throw new Error(`The migration ${wanted} doesn't exist.`);
           return {
             up: (inner: Knex) => migration.up(inner, database.kind),
-            down: () => Promise.reject(new Error('Migrations only go forward.')),
+            down: () => Promise.reject(new Error("Migrations can't be undone.")),
           };
         },
       },

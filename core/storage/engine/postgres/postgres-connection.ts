@@ -52,7 +52,7 @@ async function setUp(connection: pg.Client, statementTimeout: number): Promise<v
     refuseStatementPooling,
   );
   if (kept[0]?.['commits'] !== 'on')
-    throw new UnusablePooler('The pooler in front of PostgreSQL does not keep SET LOCAL synchronous_commit = on.');
+    throw new UnusablePooler("The pooler in front of PostgreSQL doesn't keep SET LOCAL synchronous_commit = on.");
 }
 
 /** The operator has to change a setting. SQLSTATE 55000: object not in prerequisite state. */

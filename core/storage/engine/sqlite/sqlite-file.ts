@@ -177,7 +177,7 @@ function unsafeAtStart(file: string): UnsafeFileError | undefined {
   if (existsSync(markerOf(file))) return overwrittenError(file);
   if ((statOf(file)?.nlink ?? 1n) > 1n) return linked(file);
   if (isMountPoint(file))
-    return new UnsafeFileError(file, 'is mounted by itself, so that its -wal is not where others look for it', 'Mount its folder instead.');
+    return new UnsafeFileError(file, "is mounted by itself, so other programs can't find its -wal", 'Mount its folder instead.');
   return undefined;
 }
 
@@ -204,15 +204,15 @@ function markOverwritten(file: string): UnsafeFileError {
 }
 
 function overwrittenError(file: string): UnsafeFileError {
-  const todo = `Stop the core, then put a backup in its place with "admin restore". If only its time was changed, as by touch, delete ${markerOf(file)} instead.`;
-  return new UnsafeFileError(file, 'has been overwritten or truncated by another program while a core was using it', todo);
+  const todo = `Stop the core, then put a backup in its place with "admin restore". If only its timestamp was changed, for example by touch, delete ${markerOf(file)} instead.`;
+  return new UnsafeFileError(file, 'was overwritten or truncated by another program while a core was using it', todo);
 }
 
 function linked(file: string): UnsafeFileError {
-  const todo = `Keep one name: find ${dirname(file)} -samefile ${file} shows the others.`;
-  return new UnsafeFileError(file, 'has a second name (a hard link), under which its -wal would be another one', todo);
+  const todo = `Remove its other names. To find them, run: find ${dirname(file)} -samefile ${file}`;
+  return new UnsafeFileError(file, 'has a second name (a hard link), and programs that use it have a different -wal', todo);
 }
 
 function moved(file: string, todo: string): UnsafeFileError {
-  return new UnsafeFileError(file, 'has been moved, deleted or replaced', `Stop the core, ${todo}.`);
+  return new UnsafeFileError(file, 'was moved, deleted or replaced', `Stop the core, ${todo}.`);
 }
